@@ -80,6 +80,10 @@ export function withTrends(metrics: Metrics, trends: Trends): Metrics {
       metrics.feedback(platform, feedback);
       trends.count("votes", feedback);
     },
+    reasonGiven(platform) {
+      metrics.reasonGiven(platform);
+      trends.count("votes", "reason");
+    },
     pictureEnded(outcome) {
       metrics.pictureEnded(outcome);
       trends.count("pictures", outcome);

@@ -40,6 +40,8 @@ export interface Metrics {
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
   /** Somebody judged an answer. */
   feedback(platform: string, feedback: "good" | "bad"): void;
+  /** Somebody said why an answer is bad. */
+  reasonGiven(platform: string): void;
   /** A picture that was asked for is there, or is not. */
   pictureEnded(outcome: "drawn" | "failed" | "stopped"): void;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
@@ -91,6 +93,7 @@ export function createMetrics(): Metrics {
       if (Number.isFinite(count) && count > 0) counters.tokens.inc({ direction, estimated: String(estimated) }, count);
     },
     feedback: (platform, feedback) => counters.feedback.inc({ platform, feedback }),
+    reasonGiven: (platform) => counters.reasons.inc({ platform }),
     pictureEnded: (outcome) => counters.pictures.inc({ outcome }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
@@ -117,6 +120,9 @@ function createCounters(registry: Registry) {
     feedback: counter("feedback_total", "Answers judged by people, by platform and judgement.", [
       "platform",
       "feedback",
+    ]),
+    reasons: counter("feedback_reasons_total", "Reasons that people gave for their judgement, by platform.", [
+      "platform",
     ]),
     pictures: counter("pictures_total", "Pictures asked for, by what became of them.", ["outcome"]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),

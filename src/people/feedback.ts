@@ -1,17 +1,18 @@
 import type { Metrics } from "../metrics/metrics.ts";
-import type { ActionEvent } from "../port/events.ts";
+import { type ActionEvent, MAX_REASON_LENGTH } from "../port/events.ts";
+import { neutralize } from "../text/neutralize.ts";
 import type { Feedback, TurnRecords } from "../turn/record.ts";
 import { maySee } from "../turn/rights.ts";
 
 /**
- * Notes with the turn how a person judges its answer, and counts it: a repeated judgement once, and none by people who
- * cannot see the answer.
+ * Notes with the turn how a person judges its answer, and why, and counts it: a repeated judgement once, and none by
+ * people who cannot see the answer.
  */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
 export interface RateDeps {
   records: Pick<TurnRecords, "load" | "rate">;
-  metrics: Pick<Metrics, "feedback">;
+  metrics: Pick<Metrics, "feedback" | "reasonGiven">;
 }
 
 export function createRate({ records, metrics }: RateDeps): Rate {
@@ -19,7 +20,11 @@ export function createRate({ records, metrics }: RateDeps): Rate {
     const { turnId, author, reply } = event;
     const record = await records.load(turnId);
     if (record === undefined || !maySee(event, record)) return;
-    if (!(await records.rate(turnId, author.id, feedback))) return;
-    metrics.feedback(reply.platform, feedback);
+    const reason = neutralize(event.reason ?? "")
+      .slice(0, MAX_REASON_LENGTH)
+      .trim();
+    const { isNew, hasNewReason } = await records.rate(turnId, author.id, feedback, reason || undefined);
+    if (isNew) metrics.feedback(reply.platform, feedback);
+    if (hasNewReason) metrics.reasonGiven(reply.platform);
   };
 }

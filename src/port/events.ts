@@ -165,6 +165,9 @@ export const ACTIONS = [
 
 export type Action = (typeof ACTIONS)[number];
 
+/** Longest reason that the form for one takes, in UTF-16 units. */
+export const MAX_REASON_LENGTH = 500;
+
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
 
 /** True for a press that lets a turn which has ended go on, or has its question answered once more. */
@@ -180,6 +183,8 @@ export interface ActionEvent extends EventBase {
   action: PressedAction;
   /** The turn, one of its answers, its calls of one round, or the picture that the button belongs to. */
   turnId: string;
+  /** Why an answer is `bad`, in the words of whoever judges it: sent with the form that a press opens. */
+  reason?: string;
   /** No button was pressed, but the question was changed: the platform holds no place open for what is said about it. */
   isSpoken?: true;
 }

@@ -50,6 +50,8 @@ const turnRecord = replyRecord.extend({
   made: z.number().exactOptional(),
   /** People's judgements of the answer, by their id; the latest word of each counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
+  /** Why, where they said so. */
+  reasons: z.record(z.string(), z.string()).exactOptional(),
 });
 
 /** Whose a message is that is being written. */
@@ -75,8 +77,11 @@ export interface TurnRecords {
   readSight(id: string): Promise<Sight | undefined>;
   /** Reads what the model was given for the answers to a person, by their turns; `within` as below. */
   readSights(platform: string, authorId: string, within?: string): Promise<Array<{ turnId: string; given: Sight }>>;
-  /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
-  rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
+  /**
+   * Notes what a person thinks of a turn's answer, and why; without a reason the one they gave for the same stays.
+   * Resolves to what of it is kept and was not known before.
+   */
+  rate(id: string, authorId: string, feedback: Feedback, reason?: string): Promise<Rated>;
   /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
   readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
   /** Erases records, those of them that there are. */
@@ -96,7 +101,15 @@ interface Value {
 export interface Judgement {
   turnId: string;
   feedback: Feedback;
+  reason?: string;
 }
+
+export interface Rated {
+  isNew: boolean;
+  hasNewReason: boolean;
+}
+
+const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
 
 /** What is kept of turns. */
 export const TURNS = "turns";
@@ -181,18 +194,29 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       return sights.flatMap(({ turnId, given }) => (given === undefined ? [] : { turnId, given }));
     },
     note: async (record) => void (await store(record, [])),
-    rate: (id, authorId, feedback) =>
+    rate: (id, authorId, feedback, reason) =>
       inTurn(id, async () => {
         const record = await load(id);
-        if (record === undefined || record.feedback?.[authorId] === feedback) return false;
-        const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
-        return store(rated, toPointers(rated, ttlMs, toRater(record.reply.platform, authorId)));
+        if (record === undefined) return NOT_RATED;
+        const isNew = record.feedback?.[authorId] !== feedback;
+        const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
+        if (!isNew && !hasNewReason) return NOT_RATED;
+        // A reason is one for the judgement it was given with.
+        const others = isNew ? withoutFeedback(record, authorId) : record;
+        const rated = {
+          ...others,
+          feedback: { ...others.feedback, [authorId]: feedback },
+          ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
+        };
+        const isKept = await store(rated, toPointers(rated, ttlMs, toRater(record.reply.platform, authorId)));
+        return isKept ? { isNew, hasNewReason } : NOT_RATED;
       }),
     async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];
       for await (const turnId of idsOf(toRater(platform, authorId), within)) {
-        const feedback = (await load(turnId))?.feedback?.[authorId];
-        if (feedback !== undefined) judgements.push({ turnId, feedback });
+        const record = await load(turnId);
+        const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
+        if (feedback !== undefined) judgements.push({ turnId, feedback, ...(reason !== undefined && { reason }) });
       }
       return judgements;
     },
@@ -224,9 +248,10 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   };
 }
 
-function withoutFeedback({ feedback, ...record }: TurnRecord, authorId: string): TurnRecord {
+function withoutFeedback({ feedback, reasons, ...record }: TurnRecord, authorId: string): TurnRecord {
   const { [authorId]: _, ...others } = feedback ?? {};
-  return { ...record, feedback: others };
+  const { [authorId]: __, ...reasonsOfOthers } = reasons ?? {};
+  return { ...record, feedback: others, ...(reasons && { reasons: reasonsOfOthers }) };
 }
 
 /** All keys that a record is kept or found under for longer than it is written. */

@@ -146,6 +146,23 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await desk.tab.waitForSelector('[aria-label="Bad answer"][aria-pressed=false]');
   });
 
+  test("an answer that is judged bad can be given a reason, without which it counts too", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const buttons = [{ action: "bad" as const, turnId: "t", label: "Bad answer" }];
+    await sink.post({ markdown: "hi", buttons, streaming: false }, "n", signal);
+    await desk.tab.click('[aria-label="Bad answer"]');
+    const field = desk.tab.locator('[aria-label="What was wrong?"]');
+    await field.waitFor();
+    const judged = { kind: "action", action: "bad", turnId: "t" };
+    expect(await desk.lastEvent(2)).toMatchObject(judged);
+    expect(await desk.lastEvent(2)).not.toHaveProperty("reason");
+    await field.fill(" the wrong year ");
+    await field.press("Enter");
+    await eventually(() => field.count()).toBe(0);
+    expect(await desk.lastEvent(3)).toMatchObject({ ...judged, reason: "the wrong year" });
+  });
+
   test("forgetting asks what is meant before anything is sent", async () => {
     await desk.write("/forget");
     await desk.tab.waitForSelector("dialog[open]");

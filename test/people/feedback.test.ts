@@ -24,13 +24,16 @@ function setUp(record: TurnRecord | undefined = written) {
   const rate = createRate({
     records: {
       load: async () => record,
-      async rate(id, authorId, feedback) {
-        const isNews = !said.has(`${id} ${authorId} ${feedback}`);
-        said.add(`${id} ${authorId} ${feedback}`);
-        return isNews;
+      async rate(id, authorId, feedback, reason) {
+        const words = reason === undefined ? [] : [`${id} ${authorId} ${reason}`];
+        const news = [`${id} ${authorId} ${feedback}`, ...words].map((one) => !said.has(one) && said.add(one));
+        return { isNew: Boolean(news[0]), hasNewReason: Boolean(news[1]) };
       },
     },
-    metrics: { feedback: (platform, feedback) => void counted.push(`${platform} ${feedback}`) },
+    metrics: {
+      feedback: (platform, feedback) => void counted.push(`${platform} ${feedback}`),
+      reasonGiven: (platform) => void counted.push(`${platform} reason`),
+    },
   });
   return { rate, counted, said: () => [...said] };
 }
@@ -48,6 +51,15 @@ test("a judgement that is given twice is counted once", async () => {
   await rate(event, "good");
   await rate(event, "bad");
   expect(counted).toEqual(["test good", "test bad"]);
+});
+
+test("a reason is kept with the judgement, without what cannot be seen, and counted once", async () => {
+  const { rate, counted, said } = setUp();
+  await rate(event, "bad");
+  for (let again = 0; again < 2; again++) await rate({ ...event, reason: " wrong\u202e year " }, "bad");
+  await rate({ ...event, reason: " \n" }, "bad");
+  expect(said()).toEqual(["turn ada bad", "turn ada wrong year"]);
+  expect(counted).toEqual(["test bad", "test reason"]);
 });
 
 test("a judgement by people who cannot see the answer is ignored", async () => {

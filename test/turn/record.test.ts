@@ -88,14 +88,32 @@ describe("what people think of an answer", () => {
   test("is kept with its turn, the latest word of each, and only news counts", async () => {
     const { records } = open();
     await records.save(record("one"));
-    expect(await records.rate("one", "ben", "good")).toBe(true);
-    expect(await records.rate("one", "ben", "good")).toBe(false);
-    expect(await Promise.all([records.rate("one", "ben", "bad"), records.rate("one", "cleo", "good")])).toEqual([
-      true,
-      true,
-    ]);
+    const rate = async (...given: Parameters<typeof records.rate>) => (await records.rate(...given)).isNew;
+    expect(await rate("one", "ben", "good")).toBe(true);
+    expect(await rate("one", "ben", "good")).toBe(false);
+    expect(await Promise.all([rate("one", "ben", "bad"), rate("one", "cleo", "good")])).toEqual([true, true]);
     expect((await records.load("one"))?.feedback).toEqual({ ben: "bad", cleo: "good" });
-    expect(await records.rate("long gone", "ben", "good")).toBe(false);
+    expect(await rate("long gone", "ben", "good")).toBe(false);
+  });
+
+  test("is kept with its reason, which goes with a change of mind and with the person", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    const rate = (...given: Parameters<typeof records.rate>) => records.rate(...given);
+    const ofBen = () => records.readFeedback("test", "ben");
+    await rate("one", "ben", "bad");
+    expect(await rate("one", "ben", "bad", "the wrong year")).toEqual({ isNew: false, hasNewReason: true });
+    expect(await rate("one", "ben", "bad", "the wrong year")).toEqual({ isNew: false, hasNewReason: false });
+    expect(await rate("one", "cleo", "bad", "too long")).toEqual({ isNew: true, hasNewReason: true });
+    expect(await rate("one", "ben", "bad")).toEqual({ isNew: false, hasNewReason: false });
+    expect(await ofBen()).toEqual([{ turnId: "one", feedback: "bad", reason: "the wrong year" }]);
+    await rate("one", "ben", "good");
+    expect(await ofBen()).toEqual([{ turnId: "one", feedback: "good" }]);
+    await rate("one", "ben", "bad", "the wrong year");
+    await records.forget("test", "ben");
+    expect(await ofBen()).toEqual([]);
+    const stored = JSON.stringify(database.prepare("SELECT * FROM keyv").all());
+    expect([stored.includes("wrong year"), stored.includes("too long")]).toEqual([false, true]);
   });
 
   test("goes with them, also from the turns of others, and can be had before", async () => {

@@ -47,6 +47,8 @@ export interface Asked {
   isPrivate: boolean;
   /** Without it the answer goes into the channel like any other. */
   isAcknowledged: boolean;
+  /** It belongs to a button, whose message stays as it is: true for a button itself. */
+  isPress?: true;
 }
 
 export function toAskEvent(asked: Asked, deps: InteractionEventDeps): MessageEvent {
@@ -98,13 +100,14 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
 
 export function toActionEvent(
   asked: Asked,
-  interaction: APIMessageComponentInteraction,
+  interaction: APIMessageComponentInteraction | APIModalSubmitInteraction,
   { action, turnId, root }: Press & { action: PressedAction },
   deps: InteractionEventDeps,
 ): ActionEvent {
   const base = toBase(asked, deps);
   const { channelId } = placeOf(interaction);
-  const rootId = root ?? interaction.message.message_reference?.message_id ?? interaction.message.id;
+  const rootId =
+    root ?? interaction.message?.message_reference?.message_id ?? interaction.message?.id ?? interaction.id;
   const conversationId = toConversationId(channelId, rootId, kindOf(interaction, deps));
   return { kind: "action", ...base, conversationId, action, turnId };
 }
@@ -198,7 +201,7 @@ function toBase(
 
 function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): ReplyAddress {
   const { interaction, isPrivate, isAcknowledged } = asked;
-  const isPress = interaction.type === InteractionType.MessageComponent;
+  const isPress = asked.isPress === true || interaction.type === InteractionType.MessageComponent;
   const kind = kindOf(interaction, deps);
   return {
     ...toPlaceOfReply(placeOf(interaction).channelId, kind, deps.rooms),

@@ -34,6 +34,7 @@ import {
   toImagineRequest,
 } from "./events.ts";
 import { createPictureForms } from "./picture-forms.ts";
+import { readReasonForm, toReasonForm } from "./reason-form.ts";
 
 /** Everybody sees the results of these, unless the picture itself is ephemeral. */
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
@@ -51,7 +52,13 @@ export interface InteractionsDeps extends InteractionEventDeps {
 }
 
 type TakenAs = "answer" | "press";
-type Take = (asked: Asked, as: TakenAs, toEvent: () => InboundEvent | Promise<InboundEvent>) => Promise<void>;
+/** `shown`: the first answer, where that is a form. */
+type Take = (
+  asked: Asked,
+  as: TakenAs,
+  toEvent: () => InboundEvent | Promise<InboundEvent>,
+  shown?: object,
+) => Promise<void>;
 
 /** Answers to commands, buttons and menus: acknowledged before anything else, because Discord waits three seconds. */
 export function createInteractions(deps: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {
@@ -91,10 +98,26 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     }
     const isPrivate = !PUBLIC_ACTIONS.has(action) || isBesideSecret(interaction);
     const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
-    await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps));
+    const form = action === "bad" ? toReasonForm(press) : undefined;
+    await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps), form);
+  }
+
+  /** Undefined for another form. */
+  function onReason(interaction: APIModalSubmitInteraction): Promise<void> | undefined {
+    const sent = readReasonForm(interaction);
+    if (sent === undefined) return undefined;
+    const { press, reason } = sent;
+    const asked: Asked = { interaction, isPrivate: true, isAcknowledged: false, isPress: true };
+    const judged = { ...press, action: "bad" as const };
+    return take(asked, "press", () => ({
+      ...toActionEvent(asked, interaction, judged, deps),
+      ...(reason !== "" && { reason }),
+    }));
   }
 
   async function onForm(interaction: APIModalSubmitInteraction): Promise<void> {
+    const onOther = onReason(interaction);
+    if (onOther !== undefined) return onOther;
     const toEvent = forms?.read(interaction);
     if (toEvent === undefined) {
       await acknowledge(interaction, say("This form does not do anything any more."));
@@ -125,16 +148,16 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 
 /** Acknowledges an interaction and hands over what it asks for. */
 function createTake({ delivery, fresh, finalMessages }: InteractionsDeps, acknowledge: Acknowledge): Take {
-  return async (asked, as, toEvent) => {
+  return async (asked, as, toEvent, shown) => {
     const { isPrivate } = asked;
-    const flags = isPrivate ? MessageFlags.Ephemeral : 0;
-    const promise = as === "press" ? { type: InteractionResponseType.DeferredMessageUpdate } : defer(flags);
+    const promise = shown === undefined ? defer(as, isPrivate) : { type: InteractionResponseType.Modal, data: shown };
     const outcome = await acknowledge(asked.interaction, promise);
     // Another process has it.
     if (outcome === "taken") return;
     // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
     if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
-    asked.isAcknowledged = outcome === "done";
+    // A form leaves nothing behind that an answer could take the place of.
+    asked.isAcknowledged = outcome === "done" && shown === undefined;
     if (asked.isAcknowledged) fresh.set(asked.interaction.token, true);
     const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
     if (promised !== undefined) finalMessages.promise(promised);
@@ -152,7 +175,9 @@ function toPromised({ interaction }: Asked): Parameters<FinalMessages["promise"]
 
 type Promised = Parameters<Acknowledge>[1];
 
-function defer(flags: number): Promised {
+function defer(as: TakenAs, isPrivate: boolean): Promised {
+  if (as === "press") return { type: InteractionResponseType.DeferredMessageUpdate };
+  const flags = isPrivate ? MessageFlags.Ephemeral : 0;
   return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
 }
 

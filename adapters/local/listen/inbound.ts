@@ -4,12 +4,11 @@ import type {
   CommandEvent,
   InboundEvent,
   MessageEvent,
-  PressedAction,
   ReplyAddress,
 } from "../../../src/port/events.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import { findMentions } from "../page/mentions.ts";
-import type { ChannelKind, CommandHelp, ImagineOptions, MessageRow } from "../page/wire.ts";
+import type { ActionBody, ChannelKind, CommandHelp, ImagineOptions, MessageRow } from "../page/wire.ts";
 
 /** Somebody does something to a message, at a place. */
 export interface UserAction {
@@ -97,8 +96,12 @@ export function toCommandEvent(
   return { kind: "command", ...base, conversationId: `local:${channelId}`, reply, ...said };
 }
 
-export function toActionEvent(userAction: UserAction, action: PressedAction, turnId: string): InboundEvent {
-  return { kind: "action", ...toBase(userAction), action, turnId };
+export function toActionEvent(
+  userAction: UserAction,
+  { action, turnId, reason }: Pick<ActionBody, "action" | "turnId" | "reason">,
+): InboundEvent {
+  const isReason = action === "bad" && reason !== undefined;
+  return { kind: "action", ...toBase(userAction), action, turnId, ...(isReason && { reason }) };
 }
 
 /** A stop of what has no message yet. */

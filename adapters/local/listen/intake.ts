@@ -97,7 +97,7 @@ export function createIntake(deps: IntakeDeps): Intake {
       const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
       if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
       const userAction = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
-      await offer(deps, toActionEvent(userAction, body.action, body.turnId), toChange(id, body));
+      await offer(deps, toActionEvent(userAction, body), toChange(id, body));
     },
     async stop({ nonce, authorId, turnId }) {
       const author = findAuthor(directory, authorId);

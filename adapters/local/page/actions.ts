@@ -23,7 +23,8 @@ export interface Actions extends PlaceActions, PictureActions {
   discard: Sending["discard"];
   /** Takes a message that was not sent back into the composer. */
   rewrite: (nonce: string) => void;
-  press: (message: MessageRow, button: Button) => void;
+  /** `reason`: why an answer is bad, once that was pressed. */
+  press: (message: MessageRow, button: Button, reason?: string) => void;
   /** False when nothing is being written there. */
   stopAt: (place: Place) => boolean;
   /** Resolves to whether the text was taken. */
@@ -130,16 +131,19 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
     return isDone;
   }
 
-  async function press({ id }: MessageRow, { action, turnId }: Button): Promise<void> {
+  async function press({ id }: MessageRow, { action, turnId }: Button, reason?: string): Promise<void> {
     const key = `${id}:${action}`;
     if (pressed.has(key)) return;
     pressed.add(key);
-    await request(`/local/messages/${id}/action`, { action, turnId });
+    const isTaken = await request(`/local/messages/${id}/action`, { action, turnId, ...(reason && { reason }) });
     pressed.delete(key);
+    if (!isTaken) return;
+    if (reason !== undefined) notice("Thank you.");
+    change(() => void (state.judgedId = action === "bad" && reason === undefined ? id : undefined));
   }
 
   return {
-    press: (message, button) => void press(message, button),
+    press: (message, button, reason) => void press(message, button, reason),
     stop: (turnId) => void request("/local/stop", { turnId }),
     edit: (message, text) => edit(message, text.trim()),
     async cancelEdit() {

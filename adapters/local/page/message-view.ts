@@ -258,7 +258,24 @@ function buttonsView(
         ${BUTTON_ICONS[action]}<span>${label}</span>
       </button>`;
     })}
-  </div>`;
+  </div>${reasonView(message, state, actions)}`;
+}
+
+/** Asks why an answer is bad. That it is counts without a word. */
+function reasonView(message: MessageRow, state: State, actions: Actions): TemplateResult | typeof nothing {
+  const button = message.buttons.find(({ action }) => action === "bad");
+  const isAsked = state.judgedId === message.id && message.judgements[state.speakerId] === "bad";
+  if (button === undefined || !isAsked) return nothing;
+  const send = (event: Event) => {
+    event.preventDefault();
+    const { value } = (event.currentTarget as HTMLFormElement).elements.namedItem("reason") as HTMLInputElement;
+    if (value.trim() !== "") actions.press(message, button, value.trim());
+  };
+  return html`<form class="reason" @submit=${send}>
+    <input name="reason" dir="auto" autocomplete="off" maxlength=${state.hello?.maxReasonLength ?? nothing}
+      aria-label="What was wrong?" placeholder="What was wrong? (if you like)" />
+    <button type="submit">Send</button>
+  </form>`;
 }
 
 function judgementView(button: Button, message: MessageRow, state: State, actions: Actions): TemplateResult {

@@ -90,6 +90,8 @@ export interface State {
   lastPicture: PictureForm | undefined;
   /** Ids of the covered pictures that somebody wanted to see. */
   uncovered: Set<string>;
+  /** The answer that was just called bad, until it was said why. */
+  judgedId: number | undefined;
   /** The message being edited in place. */
   editingId: number | undefined;
   isDrawerOpen: boolean;
@@ -132,6 +134,7 @@ export function createStore(beginning: Beginning): Store {
     menu: undefined,
     lastPicture: undefined,
     uncovered: new Set(),
+    judgedId: undefined,
     editingId: undefined,
     isDrawerOpen: false,
     isSwitcherOpen: false,

@@ -117,6 +117,8 @@ export interface Hello {
   maxFileBytes: number;
   maxFiles: number;
   maxTextLength: number;
+  /** Of why an answer is bad. */
+  maxReasonLength: number;
   /** There is a form for pictures. */
   canDraw: boolean;
   /** No real model answers. */
@@ -183,6 +185,8 @@ export interface ActionBody {
   authorId: string;
   action: PressedAction;
   turnId: string;
+  /** Why an answer is `bad`. */
+  reason?: string;
 }
 
 export interface StopBody {

@@ -19,6 +19,7 @@ import {
   shortcutPayload,
   submissionPayload,
 } from "./payloads.ts";
+import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
@@ -40,7 +41,8 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   const forms = deps.imagine && createImagineForms(deps.imagine, deps);
   const assistant = createAssistant(deps);
   const home = createHome({ ...deps, forms, readAbout: deps.readAbout });
-  const onMessageButton = createButtons({ ...deps, forms });
+  const reasons = createReasonForm(deps);
+  const onMessageButton = createButtons({ ...deps, forms, reasons });
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
     ...deps,
@@ -63,7 +65,8 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
 
   async function onSubmit(body: Body, workspace: Workspace): Promise<HandlerResult> {
     const payload = read(submissionPayload, body);
-    if (payload === undefined || payload.view.callback_id !== IMAGINE_FORM) return NOTHING;
+    if (payload?.view.callback_id === REASON_FORM) return reasons.onSubmit(payload, workspace);
+    if (payload?.view.callback_id !== IMAGINE_FORM) return NOTHING;
     return forms?.onSubmit(payload, workspace) ?? NOTHING;
   }
 
@@ -147,11 +150,12 @@ function revokesBot(event: Body): boolean {
 
 interface ButtonsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
+  reasons: ReasonForm;
 }
 
 /** A button under a message of ours was pressed. */
 function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: Workspace) => Promise<HandlerResult> {
-  const { forms } = deps;
+  const { forms, reasons } = deps;
 
   return async (payload, workspace) => {
     const { channel, container, user, response_url: responseUrl, trigger_id: trigger } = payload;
@@ -180,9 +184,12 @@ function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: W
       name: `press:${trigger}`,
     };
     // The result of a button is shown to those who saw the button.
-    const base = await toEventBase(userAction, { isPrivate: container.is_ephemeral }, deps);
+    const isPrivate = container.is_ephemeral;
+    const base = await toEventBase(userAction, { isPrivate }, deps);
     const event: ActionEvent = { kind: "action", ...base, action, turnId };
-    return { events: [event] };
+    if (action !== "bad") return { events: [event] };
+    const about = { turnId, personId: user.id, channelId, threadTs, isPrivate };
+    return { events: [event], afterwards: () => reasons.open(workspace, trigger, about) };
   };
 }
 

@@ -106,7 +106,8 @@ function toCharts(trends: Trends, plots: Plots): TemplateResult {
   const stacked = (lines: Line[], describe = describeShort) => ({ at, lines, isStacked: true, describe });
   const chart = (title: string, options: PlotOptions, about: string) => toChart(title, options, about, plots);
   const turns = toLines(counts.turns, OUTCOMES);
-  const votes = toLines(counts.votes, VOTES);
+  const { reason: reasons = [], ...judged } = counts.votes;
+  const votes = toLines(judged, VOTES);
   const pictures = toLines(counts.pictures, PICTURES);
   const spent: Line[] = Object.entries(costs).map(([name, values], color) => ({ name, values, color }));
   const used: Line[] = [
@@ -121,7 +122,7 @@ function toCharts(trends: Trends, plots: Plots): TemplateResult {
       ${toTimes("Lag of what people see", times.lag["all"], at, plots)}
       ${chart("Tokens", stacked(used), `${describeCount(totalOf(used))} tokens`)}
       ${spent.length > 0 ? chart("Cost", stacked(spent, describeCost), spent.map(({ name, values }) => `${describeCost(total(values))} ${name}`).join(", ")) : nothing}
-      ${chart("Votes", stacked(votes), votes.length === 0 ? "none" : votes.map(({ name, values }) => `${describeCount(total(values))} ${name}`).join(", "))}
+      ${chart("Votes", stacked(votes), votes.length === 0 ? "none" : [...votes, { name: "with a reason", values: reasons }].map(({ name, values }) => `${describeCount(total(values))} ${name}`).join(", "))}
       ${pictures.length > 0 ? chart("Pictures", stacked(pictures), `${describeCount(totalOf(pictures))} pictures`) : nothing}
     </div>
     <div class="pair">

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SinkError } from "../../../../src/port/errors.ts";
-import type { ReplyAddress } from "../../../../src/port/events.ts";
+import type { InboundEvent, ReplyAddress } from "../../../../src/port/events.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { type Message, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
@@ -23,6 +23,56 @@ async function startCommands(options: StageOptions = {}) {
 
 /** What only one person sees. */
 const isPrivate = (message: Message | undefined) => message?.ephemeralFor !== undefined;
+
+describe("an answer that is judged bad", () => {
+  const BAD: Button = { action: "bad", turnId: "turn", label: "Bad answer" };
+
+  async function startJudging() {
+    const stage = await startCommands();
+    const { discord, adapter, channel, ada, message, event } = stage;
+    const question = discord.people.say(channel, ada, "why?", { mentionBot: true });
+    const { reply, conversationId } = await message(0);
+    await adapter.sink(reply).post(draft("Because.", { buttons: [BAD] }), "n", signal);
+    const [answer] = botMessages(discord, channel);
+    if (answer === undefined) throw new Error("There is no answer.");
+    const pressed = discord.people.press(answer, ada, "Bad answer");
+    const vote = await event(1);
+    return { ...stage, question, conversationId, answer, pressed, vote };
+  }
+
+  test("counts at once, and opens a form that asks why, whose reason comes under the same turn", async () => {
+    const { discord, pressed, vote, event, conversationId, answer, channel } = await startJudging();
+    expect(vote).toMatchObject({ kind: "action", action: "bad", turnId: "turn", conversationId });
+    expect(vote).not.toHaveProperty("reason");
+    const form = await discord.until(() => pressed.modal, "the form");
+    expect(form).toMatchObject({ title: "What was wrong with the answer?" });
+    const sent = discord.people.submitModal(pressed, { reason: " the wrong year " });
+    expect(await event(2)).toMatchObject({ ...judged(vote), reason: "the wrong year" });
+    expect(sent.acknowledgedAs).toBe(6);
+    // Neither the press nor the form changed anything that people see.
+    expect(botMessages(discord, channel)).toHaveLength(1);
+    expect(shown(answer).content).toBe("Because.");
+  });
+
+  test("counts also where Discord does not take the form any more", async () => {
+    const stage = await startCommands();
+    const { discord, adapter, channel, ada, message, event } = stage;
+    discord.people.say(channel, ada, "why?", { mentionBot: true });
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft("Because.", { buttons: [BAD] }), "n", signal);
+    const [answer] = botMessages(discord, channel);
+    if (answer === undefined) throw new Error("There is no answer.");
+    discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
+    discord.people.press(answer, ada, "Bad answer");
+    expect(await event(1)).toMatchObject({ kind: "action", action: "bad", turnId: "turn" });
+  });
+
+  function judged(vote: InboundEvent) {
+    if (vote.kind !== "action") throw new Error("It is no press.");
+    const { kind, action, turnId, conversationId, author } = vote;
+    return { kind, action, turnId, conversationId, author };
+  }
+});
 
 describe("/ask", () => {
   test("is acknowledged at once and becomes a question, which is answered where it was asked", async () => {

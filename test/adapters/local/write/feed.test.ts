@@ -18,6 +18,7 @@ const HELLO: Hello = {
   maxFileBytes: 1,
   maxFiles: 1,
   maxTextLength: 1,
+  maxReasonLength: 1,
   canDraw: false,
   isSandbox: false,
   hasPreviews: false,

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { type ActionEvent, MAX_REASON_LENGTH } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import type { HandlerResult } from "../listen/intake.ts";
+import type { SubmissionPayload } from "./payloads.ts";
+import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
+import { field, plain, remark } from "./views.ts";
+
+/** `callback_id` of the form that asks why an answer is bad. */
+export const REASON_FORM = "reason_form";
+const REASON = "reason";
+const VALUE = "value";
+const OPEN_MS = 2_000;
+
+/** Slack keeps it with the form, unseen. */
+const judged = z.object({
+  turnId: z.string().min(1),
+  /** The person whose form it is, by Slack's own id: nobody else can send it. */
+  personId: z.string(),
+  channelId: z.string(),
+  threadTs: z.string().optional(),
+  isPrivate: z.boolean(),
+});
+
+type Judged = z.infer<typeof judged>;
+
+/** The form that asks why an answer is bad, once that is counted. */
+export interface ReasonForm {
+  /** Best effort: never rejects. */
+  open(workspace: Workspace, triggerId: string, about: Judged): Promise<void>;
+  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
+}
+
+export function createReasonForm(deps: HandlerDeps): ReasonForm {
+  return {
+    async open({ teamId }, triggerId, about) {
+      try {
+        const args = { trigger_id: triggerId, view: toForm(about) };
+        await deps.api.call(teamId, "views.open", args, AbortSignal.timeout(OPEN_MS));
+      } catch (err) {
+        deps.log.info({ err, team: teamId }, "Nobody could be asked why an answer is bad.");
+      }
+    },
+    async onSubmit({ user, view }, workspace) {
+      const about = readJudged(view.private_metadata);
+      const reason = readReason(view.state.values);
+      if (about?.personId !== user.id || reason === "") return { events: [] };
+      const { turnId, channelId, threadTs, isPrivate } = about;
+      const name = `form:${view.id}:${view.hash}`;
+      const userAction: UserAction = { workspace, person: user, channelId, threadTs, name };
+      const base = await toEventBase(userAction, { isPrivate }, deps);
+      const event: ActionEvent = { kind: "action", ...base, action: "bad", turnId, reason };
+      return { events: [event] };
+    },
+  };
+}
+
+function toForm(about: Judged): Body {
+  const input = { type: "plain_text_input", action_id: VALUE, multiline: true, max_length: MAX_REASON_LENGTH };
+  return {
+    type: "modal",
+    callback_id: REASON_FORM,
+    private_metadata: JSON.stringify(about),
+    title: plain("What was wrong?"),
+    submit: plain("Send"),
+    close: plain("Skip"),
+    blocks: [
+      field(REASON, "What was wrong with the answer?", input, { optional: true }),
+      remark("Your judgement counts already. What you write here is kept with it."),
+    ],
+  };
+}
+
+function readJudged(metadata: string): Judged | undefined {
+  try {
+    return judged.safeParse(JSON.parse(metadata)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function readReason(values: SubmissionPayload["view"]["state"]["values"]): string {
+  const { value } = (values[REASON]?.[VALUE] ?? {}) as { value?: unknown };
+  return typeof value === "string" ? value.trim() : "";
+}
