@@ -122,6 +122,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
     isListening: engine.isListening,
+    readPrompts: engine.readPrompts,
     namedGroups: engine.access.namedGroups,
     log,
     now: Date.now,

@@ -6,6 +6,7 @@ import type {
   IsListening,
   ListModels,
   ReadAbout,
+  ReadPrompts,
 } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
@@ -32,6 +33,8 @@ export interface SlackAdapterOptions {
   namedGroups?: () => Promise<readonly string[]>;
   /** Absent: no channel is listened to. */
   isListening?: IsListening;
+  /** Absent: the usual prompts are suggested everywhere. */
+  readPrompts?: ReadPrompts;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu;
   log: Logger;

@@ -40,7 +40,7 @@ import { type ChatRules, createChatRules } from "../policy/chat-rules.ts";
 import { createModels, type Models } from "../policy/models.ts";
 import { createRefusals, type Refusals } from "../policy/refusals.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
+import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout, ReadPrompts } from "../port/catalogue.ts";
 import type { Accept, InboundEvent, ReplyAddress } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded/embedded-queue.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
@@ -124,6 +124,7 @@ export interface Engine {
   readAbout: ReadAbout;
   findTurn: FindTurn;
   isListening: IsListening;
+  readPrompts: ReadPrompts;
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
@@ -209,6 +210,7 @@ export function createEngine(options: EngineOptions): Engine {
     readAbout: createReadAbout({ history, settings, usage, model }),
     findTurn: records.turnOf,
     isListening: settings.isListening,
+    readPrompts: settings.readPrompts,
     eraseConversations: createEraseConversations(data),
     history,
     records,

@@ -76,6 +76,7 @@ export interface PlatformsOptions {
     | "readAbout"
     | "findTurn"
     | "isListening"
+    | "readPrompts"
     | "access"
     | "eraseConversations"
     | "queue"

@@ -75,11 +75,21 @@ function splitLine(line: string): { name: string; value: string } {
   return { name, value: rest.join(": ") };
 }
 
-function describeChannel({ platform, channelId, workspaceId, model, persona, options, listens }: ChannelInForce) {
+function describeChannel({
+  platform,
+  channelId,
+  workspaceId,
+  model,
+  persona,
+  prompts,
+  options,
+  listens,
+}: ChannelInForce) {
   const parts = [
     model && `Model: ${model}`,
     options && describeOptions(options) !== "" && `Options: ${describeOptions(options)}`,
     persona && `Persona: ${persona}`,
+    prompts && `Suggests: ${prompts.join(" | ")}`,
     listens && "Answers everything that is said to nobody else",
   ];
   const place = [platform, workspaceId, channelId].filter(Boolean).join(" · ");

@@ -2,20 +2,28 @@ import type { CommandEvent } from "../port/events.ts";
 import type { SinkLimits } from "../port/sink.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { toLine } from "../text/quote-name.ts";
 import { createRuler } from "../text/ruler.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
 
 const SHOW = /^show$/i;
 const RESET = /^(reset|default)$/i;
+const PROMPTS = /^prompts(?::\s*|$)/i;
 const SET = /^set(?:\s+|$)/i;
+/** Slack shows so many. */
+const MAX_PROMPTS = 4;
+const MAX_PROMPT_CHARS = 150;
 /** One message, on the platforms with the shortest ones, shows all of it. */
 const MAX_PERSONA_CHARS = 1_500;
 
 export interface PersonaCommandDeps extends SettingsRights {
-  settings: Pick<Settings, "read" | "setPersona">;
+  settings: Pick<Settings, "read" | "setPersona" | "setPrompts">;
 }
 
-/** `/persona`: shows, sets or takes back what the bot is told of itself in this channel. */
+/**
+ * `/persona`: shows, sets or takes back what the bot is told of itself in this channel, and what is suggested to people
+ * who begin to talk to it.
+ */
 export function createPersonaCommand({ settings, access, audit }: PersonaCommandDeps): Command {
   /** Resolves to whether the change is kept. */
   async function change(event: CommandEvent, persona: string | undefined): Promise<boolean> {
@@ -53,6 +61,29 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
     );
   }
 
+  async function showPrompts({ reply }: CommandEvent): Promise<string> {
+    const { prompts, isKnown } = await settings.read(reply);
+    if (!isKnown) return NOT_KNOWN;
+    if (prompts === undefined)
+      return "I suggest the usual things here. `/persona prompts: Who is on call? | Sum up today` suggests others.";
+    return `I suggest this here, which \`/persona prompts: reset\` takes back:\n${toList(prompts)}`;
+  }
+
+  async function setPrompts(event: CommandEvent, text: string): Promise<string> {
+    const { reply, author } = event;
+    const given = text.split(/[|\n]/).map(toLine).filter(Boolean);
+    const prompts = RESET.test(text) ? undefined : given;
+    if (given.length === 0) return showPrompts(event);
+    if (given.length > MAX_PROMPTS || given.some(({ length }) => length > MAX_PROMPT_CHARS)) {
+      return `At most ${MAX_PROMPTS} prompts of ${MAX_PROMPT_CHARS} characters can be suggested. Nothing was changed.`;
+    }
+    const before = (await settings.read(reply)).prompts?.join(" | ");
+    if (!(await settings.setPrompts(reply, prompts, author.id))) return NOT_KEPT;
+    await audit.note({ event, what: "prompts", before, after: prompts?.join(" | ") });
+    if (prompts === undefined) return "From now on I suggest the usual things here.";
+    return `From now on I suggest this to people who open me beside this channel; \`/persona prompts: reset\` takes it back:\n${toList(prompts)}`;
+  }
+
   return {
     name: "persona",
     description: "Says what I am told to be in this channel, or sets it: a text, or reset.",
@@ -60,13 +91,20 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
       const text = event.text.trim();
       const answer = async () => {
         if (text === "" || SHOW.test(text)) return show(event, sink.limits);
+        const wanted = PROMPTS.test(text) ? text.replace(PROMPTS, "") : undefined;
+        if (wanted === "") return showPrompts(event);
         const refusal = await access.refuse(event, "settings");
         if (refusal !== undefined) return refusal;
+        if (wanted !== undefined) return setPrompts(event, wanted);
         return RESET.test(text) ? reset(event) : set(event, text.replace(SET, ""), sink.limits);
       };
       await postNotice(sink, event, await answer(), signal);
     },
   };
+}
+
+function toList(prompts: readonly string[]): string {
+  return prompts.map((prompt) => `- ${prompt}`).join("\n");
 }
 
 /** The text without invisible characters and without needless room between its lines. */

@@ -9,6 +9,8 @@ import type { InboundEvent } from "../port/events.ts";
 
 const NAMESPACE = "audit";
 const HEAD = "head";
+/** Changes whose text a person wrote. */
+const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts"]);
 /** As long as usage is kept: settings matter longer than what was said under them. */
 const TTL_MS = 396 * 86_400_000;
 /** The newest so many are kept: each entry takes the place of the one that many before it. */
@@ -138,7 +140,7 @@ export function createAudit({ open, pseudonym, log, now, ...options }: AuditOpti
       inTurn(async () => {
         const all = await Array.fromAsync(walkNewest(MAX_ENTRIES));
         const isTheirs = (one: AuditEntry) => one.platform === platform && one.authorId === authorId;
-        const own = all.filter((one) => isTheirs(one) && one.what === "persona");
+        const own = all.filter((one) => isTheirs(one) && WRITTEN.has(one.what));
         const written = new Set(own.map(({ after }) => after).filter((text) => text !== undefined));
         const alias = pseudonym(platform, authorId);
         const redact = (text: string) => (written.has(text) ? ERASED : withoutPerson(text, authorId, alias));

@@ -20,6 +20,11 @@ export type FindTurn = (messageId: string) => Promise<string | undefined>;
 /** True in a channel where the bot answers everything that people write. Never rejects: not known, it is false. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
+/** Asks what a channel suggests to people who begin to talk to the bot; empty: nothing of its own. Never rejects. */
+export type ReadPrompts = (
+  channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
+) => Promise<readonly string[]>;
+
 /** Somebody who does something, and where. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 

@@ -13,21 +13,23 @@ const NAMESPACE = "settings";
 const REFRESH_SHARE = 0.1;
 
 /** The settings of channels, as their keys begin. */
-const KINDS: ReadonlySet<string> = new Set(["model", "persona", "options", "listens"]);
+const KINDS: ReadonlySet<string> = new Set(["model", "persona", "prompts", "options", "listens"]);
 
 /** Workspaces may have a channel with the same id: Slack's shared ones do. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
 
 const modelSchema = z.object({ model: z.string() });
 const personaSchema = z.object({ text: z.string(), authorId: z.string() });
+const promptsSchema = z.object({ prompts: z.array(z.string()), authorId: z.string() });
 const optionsSchema = z.object({ options: answerOptions });
 const serversSchema = z.object({ off: z.array(z.string()) });
 const listeningSchema = z.object({ listens: z.literal(true) });
 const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
 
 export type StoredPersona = z.infer<typeof personaSchema>;
+export type StoredPrompts = z.infer<typeof promptsSchema>;
 
-/** A channel for which a person wrote the persona; somebody else may have replaced it since. */
+/** A channel for which a person wrote the persona or the prompts; somebody else may have replaced them since. */
 export interface Owned {
   key: string;
   /** Undefined when that cannot be read. */
@@ -38,6 +40,8 @@ export interface Owned {
 export interface Stored {
   model: string | undefined;
   persona: StoredPersona | undefined;
+  /** Suggested to people who begin to talk to the bot. */
+  prompts: StoredPrompts | undefined;
   options: AnswerOptions | undefined;
   /** Servers of tools that are switched off. */
   serversOff: readonly string[] | undefined;
@@ -53,6 +57,7 @@ export interface SettingKeys {
   read(channel: Channel): Promise<Stored>;
   writeModel(channel: Channel, model: string): Promise<void>;
   writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
+  writePrompts(channel: Channel, prompts: StoredPrompts): Promise<void>;
   writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
   writeServersOff(channel: Channel, off: readonly string[]): Promise<void>;
   /** Asked of every message of a channel, so it is read by itself. */
@@ -102,18 +107,28 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     if (erased.length > 0) await keyv.deleteMany(erased);
   }
 
+  /** Under its own key, and found by whoever wrote it. */
+  function writeOwned(channel: Channel, [key, formerKey]: SettingKey, value: StoredPersona | StoredPrompts) {
+    const { platform, channelId, workspaceId } = channel;
+    const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, value.authorId), channel);
+    const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
+    return write({ [key]: value, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
+  }
+
   return {
     async read(channel) {
-      const [model, persona, options, servers] = await Promise.all([
+      const [model, persona, options, servers, prompts] = await Promise.all([
         readSetting(channel, toModelKeys(channel), modelSchema),
         readSetting(channel, toPersonaKeys(channel), personaSchema),
         readValue(toOptionsKey(channel), optionsSchema),
         readValue(toServersKey(channel), serversSchema),
+        readValue(toPromptsKey(channel), promptsSchema),
       ]);
-      const isAging = [model, persona, options, servers].some((setting) => setting.isAging);
+      const isAging = [model, persona, options, servers, prompts].some((setting) => setting.isAging);
       return {
         model: model.value?.model,
         persona: persona.value,
+        prompts: prompts.value,
         options: options.value?.options,
         serversOff: servers.value?.off,
         isAging,
@@ -123,13 +138,8 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       const [key, formerKey] = toModelKeys(channel);
       return write({ [key]: { model } }, [formerKey]);
     },
-    writePersona(channel, persona) {
-      const { platform, channelId, workspaceId } = channel;
-      const [key, formerKey] = toPersonaKeys(channel);
-      const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, persona.authorId), channel);
-      const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
-      return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
-    },
+    writePersona: (channel, persona) => writeOwned(channel, toPersonaKeys(channel), persona),
+    writePrompts: (channel, prompts) => writeOwned(channel, [toPromptsKey(channel)], prompts),
     writeOptions: (channel, options) => write({ [toOptionsKey(channel)]: { options } }, []),
     writeServersOff: (channel, off) => write({ [toServersKey(channel)]: { off } }, []),
     async readListening(channel) {
@@ -174,6 +184,10 @@ export function toPersonaKeys(channel: Channel): SettingKey {
 /** It has had the workspace in it from the beginning. */
 export function toOptionsKey(channel: Channel): string {
   return toKeys(`options:${toKeyPart(channel.platform)}`, channel)[0];
+}
+
+export function toPromptsKey(channel: Channel): string {
+  return toKeys(`prompts:${toKeyPart(channel.platform)}`, channel)[0];
 }
 
 export function toServersKey(channel: Channel): string {

@@ -1,6 +1,6 @@
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
-import type { IsListening } from "../port/catalogue.ts";
+import type { IsListening, ReadPrompts } from "../port/catalogue.ts";
 import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
 import {
   type Channel,
@@ -10,6 +10,7 @@ import {
   toModelKeys,
   toOptionsKey,
   toPersonaKeys,
+  toPromptsKey,
   toServersKey,
 } from "./keys.ts";
 
@@ -18,6 +19,8 @@ export interface ChannelSettings {
   model?: string;
   /** Stands in for the configured system prompt. */
   persona?: string;
+  /** Suggested to people who begin to talk to the bot; absent: the usual ones. */
+  prompts?: readonly string[];
   options?: AnswerOptions;
   /** Servers of tools that are switched off. */
   serversOff?: readonly string[];
@@ -25,9 +28,10 @@ export interface ChannelSettings {
   isKnown: boolean;
 }
 
-/** A persona that a person wrote for a channel. */
+/** The persona and the prompts that a person wrote for a channel. */
 export interface OwnPersona extends Pick<Channel, "workspaceId" | "channelId"> {
-  persona: string;
+  persona?: string;
+  prompts?: readonly string[];
 }
 
 /** A channel, and what is set for it. */
@@ -46,6 +50,9 @@ export interface Settings {
   setModel(channel: Channel, model: string | undefined): Promise<boolean>;
   /** Like `setModel`. A persona goes when the person who wrote it is forgotten. */
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
+  /** Like `setPersona`. */
+  setPrompts(channel: Channel, prompts: readonly string[] | undefined, authorId: string): Promise<boolean>;
+  readPrompts: ReadPrompts;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
   /** Switches a server of tools off, or on again; undefined switches all on. Resolves as `setModel`. */
@@ -83,29 +90,34 @@ export function createSettings(options: SettingsOptions): Settings {
   async function keepAlive(channel: Channel): Promise<void> {
     try {
       await inTurn(channel, async () => {
-        const { model, persona, options, serversOff } = await keys.read(channel);
+        const { model, persona, prompts, options, serversOff } = await keys.read(channel);
         if (serversOff !== undefined) await keys.writeServersOff(channel, serversOff);
         if (model !== undefined) await keys.writeModel(channel, model);
         if (options !== undefined) await keys.writeOptions(channel, options);
         if (persona !== undefined) await keys.writePersona(channel, persona);
+        if (prompts !== undefined) await keys.writePrompts(channel, prompts);
       });
     } catch (err) {
       log.warn({ err, ...toFields(channel) }, "the settings of a channel could not be kept for longer");
     }
   }
 
+  async function read(channel: Channel): Promise<ChannelSettings> {
+    try {
+      const { model, persona, prompts, options, serversOff, isAging } = await keys.read(channel);
+      if (isAging) await keepAlive(channel);
+      const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
+      const more = { ...(prompts && { prompts: prompts.prompts }), ...(options && { options }) };
+      return { ...own, ...more, ...(serversOff && { serversOff }), isKnown: true };
+    } catch (err) {
+      log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
+      return { isKnown: false };
+    }
+  }
+
   return {
-    async read(channel) {
-      try {
-        const { model, persona, options, serversOff, isAging } = await keys.read(channel);
-        if (isAging) await keepAlive(channel);
-        const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
-        return { ...own, ...(options && { options }), ...(serversOff && { serversOff }), isKnown: true };
-      } catch (err) {
-        log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
-        return { isKnown: false };
-      }
-    },
+    read,
+    readPrompts: async (channel) => (await read(channel)).prompts ?? [],
     setModel: (channel, model) =>
       change(channel, () => (model === undefined ? keys.erase(toModelKeys(channel)) : keys.writeModel(channel, model))),
     setPersona: (channel, persona, authorId) =>
@@ -113,6 +125,12 @@ export function createSettings(options: SettingsOptions): Settings {
         persona === undefined
           ? keys.erase(toPersonaKeys(channel))
           : keys.writePersona(channel, { text: persona, authorId }),
+      ),
+    setPrompts: (channel, prompts, authorId) =>
+      change(channel, () =>
+        prompts === undefined
+          ? keys.erase([toPromptsKey(channel)])
+          : keys.writePrompts(channel, { prompts: [...prompts], authorId }),
       ),
     setOptions: (channel, changes) =>
       change(channel, async () => {
@@ -144,10 +162,11 @@ export function createSettings(options: SettingsOptions): Settings {
     async list() {
       const found: ChannelInForce[] = [];
       for (const channel of await keys.channels()) {
-        const { model, persona, options } = await keys.read(channel);
+        const { model, persona, prompts, options } = await keys.read(channel);
         const { listens } = await keys.readListening(channel);
         const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
-        found.push({ ...channel, ...own, ...(options && { options }), listens });
+        const more = { ...(prompts && { prompts: prompts.prompts }), ...(options && { options }) };
+        found.push({ ...channel, ...own, ...more, listens });
       }
       return found.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
     },
@@ -156,18 +175,24 @@ export function createSettings(options: SettingsOptions): Settings {
       for await (const { channel } of keys.walkOwned(platform, authorId)) {
         if (channel === undefined) continue;
         const { platform: _, ...place } = channel;
-        const { persona } = await keys.read(channel);
-        if (persona?.authorId === authorId) personas.push({ ...place, persona: persona.text });
+        const { persona, prompts } = await keys.read(channel);
+        const own = {
+          ...(persona?.authorId === authorId && { persona: persona.text }),
+          ...(prompts?.authorId === authorId && { prompts: prompts.prompts }),
+        };
+        if (Object.keys(own).length > 0) personas.push({ ...place, ...own });
       }
       return personas;
     },
     async forgetAuthor(platform, authorId) {
       for await (const { key, channel = { platform, channelId: "" } } of keys.walkOwned(platform, authorId)) {
         await inTurn(channel, async () => {
-          const { persona } = await keys.read(channel);
-          // An unreadable persona goes too: nobody knows that it is somebody else's.
-          const isTheirs = persona === undefined || persona.authorId === authorId;
-          await keys.erase(isTheirs ? [key, toPersonaKeys(channel)[0]] : [key]);
+          const { persona, prompts } = await keys.read(channel);
+          // What cannot be read goes too: nobody knows that it is somebody else's.
+          const isTheirs = (own?: { authorId: string }) => own === undefined || own.authorId === authorId;
+          const ofPersona = isTheirs(persona) ? [toPersonaKeys(channel)[0]] : [];
+          const ofPrompts = isTheirs(prompts) ? [toPromptsKey(channel)] : [];
+          await keys.erase([key, ...ofPersona, ...ofPrompts]);
         });
       }
     },

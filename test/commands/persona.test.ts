@@ -39,6 +39,35 @@ describe("/persona", () => {
     );
   });
 
+  test("/persona prompts are what the channel suggests, noted, exported and forgotten with whoever set them", async () => {
+    const { say, settings, audit } = start();
+    const general = { platform: "test", channelId: "general" };
+    expect(await say(command("persona", "prompts"))).toContain("I suggest the usual things here.");
+    expect(await say(command("persona", "prompts: Who is on call? | Sum up\u202e today\n|"))).toMatch(
+      /\n- Who is on call\?\n- Sum up today$/,
+    );
+    const set = ["Who is on call?", "Sum up today"];
+    expect(await settings.readPrompts(general)).toEqual(set);
+    expect(await say(command("persona", "Prompts"))).toMatch(/\n- Who is on call\?\n- Sum up today$/);
+    expect(await say(command("persona", "prompts: a|b|c|d|e"))).toMatch(/^At most 4 prompts/);
+    expect(await settings.exportAuthor("test", ada.id)).toEqual([{ channelId: "general", prompts: set }]);
+    expect((await audit.read(1))[0]).toMatchObject({ what: "prompts", after: set.join(" | ") });
+    await settings.forgetAuthor("test", ada.id);
+    await audit.forgetAuthor("test", ada.id);
+    expect(await settings.readPrompts(general)).toEqual([]);
+    expect(JSON.stringify(await audit.read(9))).not.toContain("on call");
+    await say(command("persona", "prompts: Who is on call?"));
+    expect(await say(command("persona", "prompts: reset"))).toContain("the usual things here");
+    expect(await settings.readPrompts(general)).toEqual([]);
+  });
+
+  test("/persona prompts are set by those who may change the channel", async () => {
+    const { say, settings } = start();
+    const member = { author: { ...ada, mayConfigure: false } };
+    expect(await say(command("persona", "prompts: mine", member))).not.toContain("From now on");
+    expect(await settings.readPrompts({ platform: "test", channelId: "general" })).toEqual([]);
+  });
+
   test.each([
     ["set a pirate", "a pirate"],
     ["SET\na pirate", "a pirate"],

@@ -1,13 +1,14 @@
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
 import { codeOf, isNoAgent } from "../api/error.ts";
-import type { Body } from "../api/wire.ts";
+import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { toMessageId } from "../ids.ts";
+import { PLATFORM, toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;
+const MAX_TITLE_CHARS = 60;
 interface Suggestion {
   title: string;
   message: string;
@@ -31,21 +32,40 @@ const stopped = z.object({
   streaming_message_ts: z.array(z.string()).default([]),
 });
 
+/** A conversation with the bot alone, and the channel beside it. */
+export interface Place {
+  channelId: string;
+  threadTs?: string | undefined;
+  lookingAt?: string | undefined;
+}
+
 /** The pane in which people talk to the bot alone. */
 export interface Assistant {
-  /** Suggests what one might ask. Best effort: never rejects. */
-  suggest(workspace: Workspace, channelId: string, threadTs: string | undefined): Promise<void>;
+  /**
+   * Suggests what one might ask: what is set for the channel that the person looks at, or for the conversation itself,
+   * and else the usual things. Best effort: never rejects.
+   */
+  suggest(workspace: Workspace, where: Place): Promise<void>;
   /** Slack's own Stop. What it names is stopped as by a button of ours; Slack has ended those streams already. */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 
 export function createAssistant(deps: HandlerDeps): Assistant {
   const placeless = new Set<string>();
-  const prompts = deps.imagine === undefined ? SUGGESTIONS : [...SUGGESTIONS, PICTURE_SUGGESTION];
+  const usual = deps.imagine === undefined ? SUGGESTIONS : [...SUGGESTIONS, PICTURE_SUGGESTION];
+
+  async function findPrompts(workspaceId: string, channelIds: readonly string[]): Promise<readonly Suggestion[]> {
+    for (const channelId of channelIds) {
+      const own = (await deps.readPrompts?.({ platform: PLATFORM, workspaceId, channelId })) ?? [];
+      if (own.length > 0) return own.map((message) => ({ title: toTitle(message), message }));
+    }
+    return usual;
+  }
 
   return {
-    async suggest(workspace, channelId, threadTs) {
+    async suggest(workspace, { channelId, threadTs, lookingAt }) {
       if (placeless.has(workspace.teamId)) return;
+      const prompts = await findPrompts(workspace.teamId, [...(lookingAt === undefined ? [] : [lookingAt]), channelId]);
       const place = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
       try {
         const signal = AbortSignal.timeout(SUGGEST_MS);
@@ -82,4 +102,28 @@ export function createAssistant(deps: HandlerDeps): Assistant {
       return { events: await Promise.all([...turnIds].map(toEvent)) };
     },
   };
+}
+
+/** The words on a suggestion's button. */
+function toTitle(message: string): string {
+  if (message.length <= MAX_TITLE_CHARS) return message;
+  const cut = message.slice(0, MAX_TITLE_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "");
+  return `${cut.trimEnd()}…`;
+}
+
+const contextShape = z.object({
+  /** Of the older assistant. */
+  channel_id: z.string().optional(),
+  /** https://docs.slack.dev/reference/events/app_context_changed, by relevance. */
+  entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),
+});
+
+/** The channel that somebody looks at beside their conversation with the bot, as Slack tells of it. */
+export function readLookedAt(context: unknown): string | undefined {
+  const { channel_id: channelId, entities = [] } = contextShape.safeParse(context).data ?? {};
+  const found = entities.map(({ type, value }) => {
+    if (type === "slack#/types/channel_id") return value;
+    return type === "slack#/types/message_context" ? toBody(value)["channel_id"] : undefined;
+  });
+  return [channelId, ...found].map(readText).find((id) => id !== undefined);
 }

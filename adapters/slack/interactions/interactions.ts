@@ -6,7 +6,7 @@ import type { Body } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { HandlerResult, Interactions } from "../listen/intake.ts";
 import { readButtonValue } from "../write/blocks.ts";
-import { createAssistant } from "./assistant.ts";
+import { createAssistant, readLookedAt } from "./assistant.ts";
 import { createCommands } from "./commands.ts";
 import { createHome } from "./home.ts";
 import { createImagineForms, type ImagineForms } from "./imagine.ts";
@@ -93,18 +93,22 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     }
   }
 
-  function onOpened({ user, channel, tab }: Body, workspace: Workspace): HandlerResult {
+  function onOpened({ user, channel, tab, context }: Body, workspace: Workspace): HandlerResult {
     if (typeof user !== "string" || typeof channel !== "string") return NOTHING;
     if (tab === "messages") {
-      return { events: [], afterwards: () => assistant.suggest(workspace, channel, undefined) };
+      return {
+        events: [],
+        afterwards: () => assistant.suggest(workspace, { channelId: channel, lookingAt: readLookedAt(context) }),
+      };
     }
     return { events: [], afterwards: () => home.show(workspace, user, channel) };
   }
 
   function onThreadStarted(event: Body, workspace: Workspace): HandlerResult {
-    const { channel_id, thread_ts } = (event["assistant_thread"] ?? {}) as Record<string, unknown>;
+    const { channel_id, thread_ts, context } = (event["assistant_thread"] ?? {}) as Record<string, unknown>;
     if (typeof channel_id !== "string" || typeof thread_ts !== "string") return NOTHING;
-    return { events: [], afterwards: () => assistant.suggest(workspace, channel_id, thread_ts) };
+    const place = { channelId: channel_id, threadTs: thread_ts, lookingAt: readLookedAt(context) };
+    return { events: [], afterwards: () => assistant.suggest(workspace, place) };
   }
 
   async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {

@@ -1,5 +1,12 @@
 import type { Logger } from "pino";
-import type { Actor, CommandHelp, FindTurn, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type {
+  Actor,
+  CommandHelp,
+  FindTurn,
+  ImagineMenu,
+  ListModels,
+  ReadPrompts,
+} from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
@@ -124,6 +131,7 @@ export interface HandlerDeps {
   /** Absent: pictures are off. */
   imagine?: ImagineMenu | undefined;
   findTurn: FindTurn;
+  readPrompts?: ReadPrompts | undefined;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;

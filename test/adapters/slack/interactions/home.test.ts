@@ -139,6 +139,29 @@ describe("the messages tab", () => {
     expect(slack.home(ada)).toBeUndefined();
   });
 
+  test("suggests what is set for the channel beside it, then for the conversation itself", async () => {
+    const set = new Map<string, string[]>();
+    const readPrompts = async ({ channelId }: { channelId: string }) => set.get(channelId) ?? [];
+    const { slack, ada, general, interactions, workspace } = await startInteractions({ readPrompts });
+    const shown = async (context: object) => {
+      const event = { type: "app_home_opened", tab: "messages", user: ada.id, channel: ada.direct().id, context };
+      const { afterwards } = await interactions.onEvent(event, { event }, workspace);
+      await afterwards?.();
+      return slack.assistant.prompts(ada.direct());
+    };
+    set.set(general.id, ["Who is on call?", "y".repeat(70)]);
+    const entities = [
+      { type: "slack#/types/canvas_id", value: "F1" },
+      { type: "slack#/types/channel_id", value: general.id, team_id: workspace.teamId },
+    ];
+    expect(await shown({ entities })).toEqual(["Who is on call?", `${"y".repeat(59)}…`]);
+    const message = { type: "slack#/types/message_context", value: { channel_id: general.id, message_ts: "1.2" } };
+    expect(await shown({ entities: [message] })).toHaveLength(2);
+    expect(await shown({})).toContain("Draw a picture");
+    set.set(ada.direct().id, ["Mine"]);
+    expect(await shown({})).toEqual(["Mine"]);
+  });
+
   test("is left alone where the app is no agent", async () => {
     const { slack, ada, interactions, workspace } = await startInteractions();
     slack.failNext("assistant.threads.setSuggestedPrompts", { error: "not_agent_app" });
