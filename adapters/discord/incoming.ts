@@ -16,6 +16,7 @@ import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
 import type { DirectChannels } from "./listen/direct-channels.ts";
+import { createFindMember } from "./listen/find-author.ts";
 import { createHolding } from "./listen/holding.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
@@ -67,6 +68,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     activity,
     place,
     tellNotAllowed: createTellNotAllowed(api, rooms, now),
+    findMember: createFindMember(api, parts.closing),
     now,
     isListening: options.isListening,
     botId,

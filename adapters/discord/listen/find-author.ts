@@ -25,3 +25,17 @@ export function createFindAuthor(
     }
   };
 }
+
+/** Resolves to the roles and the name that somebody has on a server; undefined where Discord does not tell. Never rejects. */
+export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
+
+export function createFindMember(api: Api, closing: AbortSignal): FindMember {
+  return async (guildId, userId) => {
+    try {
+      const { data } = await api.call({ method: "GET", route: Routes.guildMember(guildId, userId) }, closing);
+      return data as APIGuildMember;
+    } catch {
+      return undefined;
+    }
+  };
+}

@@ -6,6 +6,7 @@ import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
+import type { FindMember } from "./find-author.ts";
 import {
   type InboundDeps,
   isByPerson,
@@ -41,6 +42,7 @@ export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
   activity: Activity;
   place: PlaceQuestion;
   tellNotAllowed: TellNotAllowed;
+  findMember: FindMember;
   isListening?: IsListening | undefined;
   now(): number;
 }
@@ -120,7 +122,11 @@ async function readMessage(
   const deps = { ...state, botId };
   const channel = { platform: PLATFORM, ...toWorkspace(message), channelId: message.channel_id };
   const isListening = mayBeOurs(message, kind, deps) && (await state.isListening?.(channel)) === true;
-  return toMessageEvent(message, kind, deps, isListening);
+  const event = toMessageEvent(message, kind, deps, isListening);
+  if (event === undefined || message.guild_id === undefined || message.member !== undefined) return event;
+  // It was asked for by a call, after a pause: what its author may do depends on roles that it does not tell.
+  const member = await state.findMember(message.guild_id, message.author.id);
+  return member === undefined ? event : toMessageEvent({ ...message, member }, kind, deps, isListening);
 }
 
 function toWorkspace({ guild_id }: Message): { workspaceId?: string } {

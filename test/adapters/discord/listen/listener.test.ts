@@ -28,6 +28,7 @@ function start(accept?: (event: InboundEvent) => Promise<void>) {
     ...deps,
     place: async (event) => event,
     tellNotAllowed: async () => {},
+    findMember: async () => undefined,
     botId: () => BOT,
   });
   return { listener, events, delivery, drained: () => delivery.enqueue("c", async () => []) };
