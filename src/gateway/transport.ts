@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { Agent } from "undici";
 import { dispatchRequest, type GatewayResponse, type ResponseBody, toPlainBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
@@ -16,6 +17,8 @@ export interface GatewayCall {
   streaming?: boolean;
   /** Named in errors. */
   model?: string;
+  /** See `CallOptions`. */
+  onAsk?: (() => Promise<void>) | undefined;
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;
 }
@@ -58,7 +61,10 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
       // A compressed stream arrives in blocks, not in words.
       "accept-encoding": "identity",
     };
-    if (json !== undefined) headers["content-type"] = "application/json";
+    if (json !== undefined) {
+      headers["content-type"] = "application/json";
+      headers["content-length"] = String(Buffer.byteLength(json));
+    }
     if (keyHeader === undefined) headers.authorization = `Bearer ${apiKey}`;
     else headers[keyHeader] = apiKey;
     return headers;
@@ -76,19 +82,21 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
 
   return {
     async send(call, watch) {
+      const refusable = call.onAsk && call.json !== undefined ? toRefusable(call.json, call.onAsk) : undefined;
       const { origin, pathname } = new URL(`${baseUrl}${call.path}`);
       const options = {
         origin,
         path: pathname,
         method: call.method,
         headers: toHeaders(call),
-        body: call.json ?? null,
+        body: refusable?.body ?? call.json ?? null,
       };
       let answer: GatewayResponse;
       try {
         answer = await dispatchRequest(agent, options, watch.signal);
       } catch (error) {
         watch.signal.throwIfAborted();
+        refusable?.throwIfRefused();
         throw toConnectionError("unreachable", error);
       }
       const body = toPlainBody(answer);
@@ -96,6 +104,24 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
       return body;
     },
     close: () => agent.destroy(),
+  };
+}
+
+/** A body that asks before its first byte, which the head of the request waits for too. */
+function toRefusable(json: string, onAsk: () => Promise<void>) {
+  let refusal: { error: unknown } | undefined;
+  async function* toBytes() {
+    await onAsk().catch((error: unknown) => {
+      refusal = { error };
+      throw error;
+    });
+    yield Buffer.from(json);
+  }
+  return {
+    body: Readable.from(toBytes(), { objectMode: false }),
+    throwIfRefused(): void {
+      if (refusal !== undefined) throw refusal.error;
+    },
   };
 }
 
