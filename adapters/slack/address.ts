@@ -10,19 +10,22 @@ export interface SlackExtra {
   recipientTeam?: string;
   /** Takes answers to a command or a button, five within half an hour. */
   responseUrl?: string;
+  /** The channel that the person looks at beside their conversation with the bot. */
+  lookingAt?: string;
   /** It was asked on the person's home, which is drawn again once it is answered. */
   isFromHome?: "true";
 }
 
 /** The extra fields of an address, read back. Throws when it is none of Slack's. */
 export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
-  const { team, user, recipientTeam, responseUrl, isFromHome } = extra;
+  const { team, user, recipientTeam, responseUrl, lookingAt, isFromHome } = extra;
   if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
   return {
     team,
     ...(user !== undefined && { user }),
     ...(recipientTeam !== undefined && { recipientTeam }),
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(lookingAt !== undefined && { lookingAt }),
     ...(isFromHome === "true" && { isFromHome }),
   };
 }

@@ -36,8 +36,9 @@ export interface Adapter {
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
    * Reads the last messages of a channel before the first of these messages that stands in the channel itself, oldest
-   * first, as far as a bot may; empty where none does, and in a direct conversation. Absent on platforms without
-   * channels. Best effort, as above.
+   * first, as far as a bot may; empty where none does. In a direct conversation the last messages of the channel that
+   * the person has open beside it, named in the first of them, as far as `mayShow` allows; empty where the platform
+   * tells of none. Absent on platforms without channels. Best effort, as above.
    */
   readChannel?(
     reply: ReplyAddress,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
 import { codeOf, isNoAgent } from "../api/error.ts";
-import { type Body, readText, toBody } from "../api/wire.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
@@ -109,21 +109,4 @@ function toTitle(message: string): string {
   if (message.length <= MAX_TITLE_CHARS) return message;
   const cut = message.slice(0, MAX_TITLE_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "");
   return `${cut.trimEnd()}…`;
-}
-
-const contextShape = z.object({
-  /** Of the older assistant. */
-  channel_id: z.string().optional(),
-  /** https://docs.slack.dev/reference/events/app_context_changed, by relevance. */
-  entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),
-});
-
-/** The channel that somebody looks at beside their conversation with the bot, as Slack tells of it. */
-export function readLookedAt(context: unknown): string | undefined {
-  const { channel_id: channelId, entities = [] } = contextShape.safeParse(context).data ?? {};
-  const found = entities.map(({ type, value }) => {
-    if (type === "slack#/types/channel_id") return value;
-    return type === "slack#/types/message_context" ? toBody(value)["channel_id"] : undefined;
-  });
-  return [channelId, ...found].map(readText).find((id) => id !== undefined);
 }

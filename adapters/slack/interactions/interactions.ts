@@ -2,11 +2,12 @@ import type { z } from "zod";
 import type { ReadAbout } from "../../../src/port/catalogue.ts";
 import type { ActionEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
-import type { Body } from "../api/wire.ts";
+import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { HandlerResult, Interactions } from "../listen/intake.ts";
+import { readLookedAt } from "../people/looking.ts";
 import { readButtonValue } from "../write/blocks.ts";
-import { createAssistant, readLookedAt } from "./assistant.ts";
+import { createAssistant } from "./assistant.ts";
 import { createCommands } from "./commands.ts";
 import { createHome } from "./home.ts";
 import { createImagineForms, type ImagineForms } from "./imagine.ts";
@@ -23,6 +24,8 @@ import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts
 import { createShortcuts } from "./shortcuts.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
+/** Events that tell what somebody looks at beside their conversation with the bot. */
+const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
 const NOTHING: HandlerResult = { events: [] };
 const WORN_OUT = "This button does not do anything any more.";
 const FIND_MS = 2_000;
@@ -111,6 +114,17 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     return { events: [], afterwards: () => assistant.suggest(workspace, place) };
   }
 
+  /** The older assistant names the thread, the agent view the conversation. */
+  function onLooked({ type, assistant_thread, ...event }: Body, { teamId }: Workspace): void {
+    const { channel_id, thread_ts, context } = toBody(assistant_thread);
+    const isThread = type !== "app_context_changed";
+    const channelId = readText(isThread ? channel_id : event["channel"]);
+    const threadTs = isThread ? readText(thread_ts) : undefined;
+    if (channelId !== undefined) {
+      deps.looking?.note({ teamId, channelId, threadTs }, isThread ? context : event["context"]);
+    }
+  }
+
   async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {
     const { team_id, event_time } = body;
     const atMs = Number(event_time) * 1_000 || deps.now();
@@ -134,6 +148,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked") : NOTHING;
       if (workspace === undefined) return NOTHING;
       if (type === "app_home_opened") return onOpened(event, workspace);
+      if (typeof type === "string" && LOOKED.has(type)) onLooked(event, workspace);
       if (type === "assistant_thread_started") return onThreadStarted(event, workspace);
       if (type === "agent_session_stopped") return assistant.onStopped(event, workspace);
       return NOTHING;

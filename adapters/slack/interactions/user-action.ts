@@ -13,6 +13,7 @@ import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
+import type { Looking } from "../people/looking.ts";
 import { type People, toIdentity } from "../people/people.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
 import type { Person } from "./payloads.ts";
@@ -132,6 +133,7 @@ export interface HandlerDeps {
   imagine?: ImagineMenu | undefined;
   findTurn: FindTurn;
   readPrompts?: ReadPrompts | undefined;
+  looking?: Pick<Looking, "note"> | undefined;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;

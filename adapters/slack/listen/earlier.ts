@@ -1,8 +1,8 @@
 import type { Adapter } from "../../../src/port/adapter.ts";
-import type { EarlierMessage } from "../../../src/port/events.ts";
+import type { EarlierMessage, ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { SlackApiError } from "../api/error.ts";
+import { codeOf, SlackApiError } from "../api/error.ts";
 import { createThrottle } from "../api/throttle.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
@@ -21,6 +21,8 @@ const PAGES_MS = 3_000;
 /** Below what Slack allows in each workspace. Reads of what was said since the last question leave room for whole threads. */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
+/** Our clock and that of Slack may be so far apart. */
+const CLOCKS_MS = 60_000;
 
 export interface EarlierDeps extends InboundDeps {
   api: Pick<SlackApi, "call">;
@@ -30,6 +32,13 @@ export interface EarlierDeps extends InboundDeps {
 
 /** Rejects at once while Slack wants no such calls. */
 export type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
+
+interface LastMessages {
+  workspace: Workspace;
+  channelId: string;
+  latest: string;
+  maxMessages: number;
+}
 
 interface Thread {
   team: string;
@@ -84,6 +93,49 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
 
   const mayShow = createMayShow(deps);
 
+  async function readLast({ workspace, channelId, latest, maxMessages }: LastMessages, signal: AbortSignal) {
+    const range = { channel: channelId, latest, limit: maxMessages };
+    const answer = await api.call(workspace.teamId, "conversations.history", range, signal).catch((error: unknown) => {
+      if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return {};
+      throw error;
+    });
+    const found = toBodies(toBody(answer)["messages"]);
+    // Slack lists the newest first.
+    const before = found.filter(({ ts }) => Number(ts) < Number(latest)).slice(0, maxMessages);
+    return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace)))).flat().toReversed();
+  }
+
+  /** The channel that somebody looks at while they talk to the bot alone: what the bot and they may both read of it. */
+  async function readLooked(reply: ReplyAddress, maxMessages: number, signal: AbortSignal): Promise<EarlierMessage[]> {
+    const { team, user, recipientTeam, lookingAt } = readExtra(reply);
+    if (lookingAt === undefined || user === undefined || lookingAt === reply.channelId) return [];
+    const workspace = await workspaces.find(team, signal);
+    if (workspace === undefined) return [];
+    const author = { ...toIdentity(workspace, user, recipientTeam), name: user };
+    const place = `${PLATFORM}:${team}:${lookingAt}`;
+    if (!(await mayShow(place, { author, reply }, signal)) || !mayRead(team, "channels")) return [];
+    const latest = ((now() + CLOCKS_MS) / 1_000).toFixed(6);
+    const last = { workspace, channelId: lookingAt, latest, maxMessages };
+    const said = await readLast(last, signal).catch((error: unknown) => {
+      // People may look at an open channel that the bot is not in.
+      if (codeOf(error) === "not_in_channel") return [];
+      throw error;
+    });
+    const [first] = said;
+    if (first === undefined) return [];
+    const name = await deps.people.channelName(workspace, lookingAt);
+    const text = `They look at the channel #${name ?? lookingAt} while they ask. The last messages there:`;
+    const told: EarlierMessage = {
+      messageId: `${place}:looked`,
+      author: { id: `${PLATFORM}:${team}`, name: "Slack" },
+      text,
+      attachments: [],
+      at: first.at,
+      by: "app",
+    };
+    return [told, ...said];
+  }
+
   return {
     mayShow,
     async readLinked(link, maxMessages, to, signal) {
@@ -127,22 +179,15 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
 
     async readChannel(reply, messageIds, maxMessages, signal) {
       const { threadId, channelId } = reply;
+      if (channelId.startsWith("D")) return readLooked(reply, maxMessages, signal);
       const isTop = messageIds.some(
         (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
       );
-      if (threadId === undefined || !isTop || channelId.startsWith("D")) return [];
+      if (threadId === undefined || !isTop) return [];
       const { team } = readExtra(reply);
       const workspace = await workspaces.find(team, signal);
       if (workspace === undefined || !mayRead(team, "channels")) return [];
-      const range = { channel: channelId, latest: threadId, limit: maxMessages };
-      const answer = await api.call(team, "conversations.history", range, signal).catch((error: unknown) => {
-        if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return {};
-        throw error;
-      });
-      const found = toBodies(toBody(answer)["messages"]);
-      // Slack lists the newest first.
-      const before = found.filter(({ ts }) => Number(ts) < Number(threadId)).slice(0, maxMessages);
-      return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace)))).flat().toReversed();
+      return readLast({ workspace, channelId, latest: threadId, maxMessages }, signal);
     },
   };
 }

@@ -4,6 +4,7 @@ import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { readForwards, readShown } from "../people/content.ts";
+import type { Looking } from "../people/looking.ts";
 import type { People } from "../people/people.ts";
 import { firstMention, mentions, readWords } from "../people/wording.ts";
 
@@ -45,6 +46,7 @@ export interface Place {
 export interface InboundDeps {
   people: People;
   toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
+  looking?: Pick<Looking, "at">;
 }
 
 /** Undefined for what nobody wrote, and for what this bot wrote itself. */
@@ -138,14 +140,14 @@ export async function toMessageEvent(
 /** The fields that all events of a message have. */
 export async function toBase(
   message: SlackMessage,
-  { people }: Pick<InboundDeps, "people">,
+  { people, looking }: Pick<InboundDeps, "people" | "looking">,
 ): Promise<Pick<MessageEvent, "conversationId" | "author" | "reply" | "at">> {
   const { workspace, channelId, userId, userName, userTeam, isDirect, isGroup, ts } = message;
   const given = { name: userName, channelId, isDirect: isDirect || isGroup, team: userTeam };
   return {
     conversationId: toConversationId(message),
     author: { ...(await people.toAuthor(workspace, userId, given)), ...(message.isBot && { kind: "bot" }) },
-    reply: toReply(message),
+    reply: toReply(message, looking),
     at: Math.floor(timeOf(ts)),
   };
 }
@@ -155,9 +157,16 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-function toReply(message: SlackMessage): ReplyAddress {
-  const { workspace, channelId, threadTs, ts, userId, userTeam } = message;
-  const extra: SlackExtra = { team: workspace.teamId, user: userId, recipientTeam: userTeam };
+function toReply(message: SlackMessage, looking: InboundDeps["looking"]): ReplyAddress {
+  const { workspace, channelId, threadTs, ts, userId, userTeam, isDirect, raw } = message;
+  const { teamId } = workspace;
+  const lookingAt = isDirect ? looking?.at({ teamId, channelId, threadTs }, raw["app_context"]) : undefined;
+  const extra: SlackExtra = {
+    team: teamId,
+    user: userId,
+    recipientTeam: userTeam,
+    ...(lookingAt !== undefined && { lookingAt }),
+  };
   return {
     platform: PLATFORM,
     channelId,

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import type { ChatRequest } from "../../../src/gateway/chunks.ts";
+import { saidIn } from "../../support/discussion.ts";
 import { startBot } from "./bot-stage.ts";
 
 test("a channel that the bot listens to on Slack has everything answered that people write to nobody", async () => {
@@ -26,6 +28,20 @@ test("a channel that the bot listens to on Slack has everything answered that pe
     "Bob: Soup or salad?",
     "Bob: Tea or coffee?",
   ]);
+});
+
+test("a question from Slack's side pane brings along the channel that the person looks at", async () => {
+  const { slack, general, ada, bob, requests, finished } = await startBot({ scripts: [["The disk is full."]] });
+  bob.say(general, "Who is on call?");
+  slack.user({ name: "Alarm", isBot: true }).say(general, "Disk full on db-1");
+  ada.lookAt(general);
+  await finished(ada.direct(), ada.dm("What is wrong?"));
+  const said = saidIn(requests[0] as ChatRequest);
+  const places = ["channel #general", "Who is on call?", "Disk full on db-1", "What is wrong?"].map((part) =>
+    said.indexOf(part),
+  );
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(places).not.toContain(-1);
 });
 
 test("a thread with the bot alone on Slack is named after the question that begins it, where the app is an agent", async () => {

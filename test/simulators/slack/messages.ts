@@ -92,7 +92,8 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
         if (threadTs === undefined) watchdog.triggered(channel, TOP_LEVEL);
       } else assistant.posted(channel, threadOf(message));
       look(message, linksNames);
-      tell(message, messageToEvent(message, core.origin()));
+      const isBeside = channel.kind === "im" && author.looksAt !== undefined;
+      tell(message, { ...messageToEvent(message, core.origin()), ...(isBeside && { app_context: author.looksAt }) });
       if (!isMentionHidden) tellMention(message);
       return message;
     },

@@ -66,6 +66,8 @@ export interface Person {
   /** Presses a button inside a view; `action` is the element with its `block_id`. */
   pressInView(view: View, action: Json): Promise<Interaction>;
   openHome(tab?: "home" | "messages"): void;
+  /** Opens a channel while their conversation with the app is in sight. */
+  lookAt(channel: Channel): void;
 }
 
 export interface PersonDeps {
@@ -158,6 +160,12 @@ export function createPerson(user: User, { core, messages, interactions, home }:
     submitView: (view, values) => interactions.submit(user, view, values),
     closeView: (view) => interactions.cancel(user, view),
     pressInView: (view, action) => interactions.pressInView(user, view, action),
+    lookAt(channel) {
+      const entities = [{ type: "slack#/types/channel_id", value: channel.id, team_id: workspace.id }];
+      user.looksAt = { entities };
+      const about = { user: user.id, channel: direct().id, event_ts: core.newTs() };
+      core.emit(workspace, { type: "app_context_changed", ...about, context: user.looksAt });
+    },
     openHome(tab = "home") {
       const channel = direct();
       const view = tab === "home" ? home(user.id) : undefined;

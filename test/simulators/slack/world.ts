@@ -30,6 +30,8 @@ export interface User {
   name: string;
   workspace: Workspace;
   isAdmin: boolean;
+  /** What they have open beside a conversation with an app, as an app with an agent view is told. */
+  looksAt?: Json;
   /** Set for bots, the app's own included. */
   botId: string | undefined;
 }

@@ -79,6 +79,26 @@ describe("Slack's own Stop", () => {
   });
 });
 
+test("what people look at is remembered with the thread of the older assistant, and with the conversation", async () => {
+  const noted: unknown[] = [];
+  const looking = { note: (...given: unknown[]) => void noted.push(given) };
+  const { interactions, workspace } = await startInteractions({ looking });
+  const { teamId } = workspace;
+  const context = { channel_id: "C1", team_id: teamId, enterprise_id: null };
+  const assistant_thread = { user_id: "U1", context, channel_id: "D1", thread_ts: "1.0" };
+  const older = { type: "assistant_thread_context_changed", assistant_thread, event_ts: "2.0" };
+  const entities = [{ type: "slack#/types/channel_id", value: "C2", team_id: teamId }];
+  const newer = { type: "app_context_changed", user: "U1", channel: "D1", context: { entities }, event_ts: "3.0" };
+  const bare = { type: "app_context_changed", context: { entities } };
+  for (const event of [older, newer, bare]) {
+    expect((await interactions.onEvent(event, { event }, workspace)).events).toEqual([]);
+  }
+  expect(noted).toEqual([
+    [{ teamId, channelId: "D1", threadTs: "1.0" }, context],
+    [{ teamId, channelId: "D1", threadTs: undefined }, { entities }],
+  ]);
+});
+
 test("a thread of the older assistant gets its suggestions too", async () => {
   const { slack, ada, interactions, workspace } = await startInteractions();
   const root = ada.dm("hello");

@@ -165,6 +165,40 @@ describe("the channel around a question", () => {
     await expect(readChannel(stage, event)).rejects.toThrow(/not_in_channel/);
   });
 
+  /** Asks in the direct conversation. */
+  async function askAlone({ ada, events, event }: Stage): Promise<MessageEvent> {
+    const count = events.length;
+    ada.dm("what now?");
+    return (await event(count)) as MessageEvent;
+  }
+
+  test("is of a question to the bot alone the channel that the person looks at, by its name", async () => {
+    const stage = await startStage();
+    const { slack, ada, bob, general } = stage;
+    bob.say(general, "one");
+    slack.user({ name: "Alarm", isBot: true }).say(general, "beep");
+    expect(await readChannel(stage, await askAlone(stage))).toEqual([]);
+    ada.lookAt(general);
+    const event = await askAlone(stage);
+    const [told, ...said] = await readChannel(stage, event);
+    expect(told).toMatchObject({ author: { name: "Slack" }, by: "app", text: expect.stringContaining("#general") });
+    expect(texts(said)).toEqual(["one", "beep"]);
+    expect(texts((await readChannel(stage, event, [], 1)).slice(1))).toEqual(["beep"]);
+  });
+
+  test("is nothing where the bot or the person may not read what they look at, nor its name", async () => {
+    const stage = await startStage();
+    const { slack, ada, bob } = stage;
+    const secret = slack.channel({ name: "secret", members: [bob], kind: "private" });
+    const closed = slack.channel({ name: "closed", members: [ada, bob], kind: "private", hasApp: false });
+    const open = slack.channel({ name: "open", members: [ada, bob], hasApp: false });
+    for (const channel of [secret, closed, open]) {
+      bob.say(channel, "psst");
+      ada.lookAt(channel);
+      expect(await readChannel(stage, await askAlone(stage))).toEqual([]);
+    }
+  });
+
   async function asked({ ada, general, events, event }: Stage): Promise<MessageEvent> {
     const count = events.length;
     ada.mention(general, "what now?");
