@@ -44,11 +44,11 @@ function readCount(name: string, text: string): number {
 }
 
 function describe({ platform, seed }: FaultLoopOptions, result: LoopResult, seconds: number): string {
-  const { rounds, turns, asked, kills, counts, failed } = result;
+  const { rounds, turns, asked, kills, acts, counts, failed } = result;
   const { lost, doubled, stuck, wrong } = counts;
   return [
-    `turns on ${platform}: ${turns} with faults, ${asked} in all, in ${rounds} rounds from seed ${seed}, ${kills} kills; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
-    `lost ${lost}, doubled ${doubled}, stuck ${stuck}, otherwise wrong ${wrong}, text taken back ${counts["taken back"]}.`,
+    `turns on ${platform}: ${turns} with faults, ${asked} in all, in ${rounds} rounds from seed ${seed}, ${kills} kills, ${acts} calls of tools that act; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
+    `lost ${lost}, doubled ${doubled}, stuck ${stuck}, otherwise wrong ${wrong}, text taken back ${counts["taken back"]}, acted twice ${counts["acted twice"]}.`,
     ...failed.flatMap((finding) => [
       `npm run bench -- turns --platform ${platform} --turns 1 --seed ${finding.seed}`,
       ...finding.complaints.map(({ fault, sentence }) => `  ${fault}: ${sentence}`),

@@ -1,7 +1,7 @@
 import type { TurnRecord } from "../src/turn/record.ts";
 import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
 import { REPEATED, RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
-import { AMNESIA, judge as judgeEndings, NOTICE } from "../test/support/fault-loop/verdict.ts";
+import { AMNESIA, judge as judgeEndings, NOTICE, UNKNOWN_CALL } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
@@ -18,6 +18,7 @@ export const COLUMNS = [
   "retry-after",
   "fenced",
   "overspent",
+  "acted twice",
   "secrets",
   "other",
 ] as const;
@@ -27,8 +28,8 @@ export const COLUMNS = [
  * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
  * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
  * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no
- * room was reserved. `secrets`: secrets, or what people said, where they may not stand. `other`: what else the platforms
- * forbid, and processes that ended by themselves.
+ * room was reserved. `acted twice`: a second call of a tool that acts, for one question. `secrets`: secrets, or what
+ * people said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
  */
 export type Column = (typeof COLUMNS)[number];
 
@@ -95,7 +96,7 @@ const READ_MS = 15_000;
 
 /** As every round of `npm run bench -- turns` is judged. */
 function judgeAnswers({ record, shown, find, excuse }: Court): void {
-  const { removed, begunAnew, turns, asked, told } = record;
+  const { removed, begunAnew, turns, asked, acts, told } = record;
   const isHeard = (question: SaidQuestion) => !told(question).isGivenUp;
   const heard = record.questions.filter(isHeard);
   for (const _ of record.questions.slice(heard.length))
@@ -113,12 +114,14 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     wasKilled: true,
     hadSlowCalls: true,
     breaks: [],
+    acts,
   });
   for (const { fault, sentence } of complaints) {
     find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
   }
   for (const turn of turns) judgeAsked(record, turn, find);
   for (const { id, text, statesAtMs } of shown.values()) {
+    if (UNKNOWN_CALL.test(text)) excuse("an answer says that nobody knows whether its tool acted");
     if (!AMNESIA.test(text)) continue;
     const [firstAtMs = 0, lastAtMs = firstAtMs] = [statesAtMs[0], statesAtMs.at(-1)];
     const isAway = ({ kind }: Disturbance) => kind.startsWith("redis-") || kind === "stop";

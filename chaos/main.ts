@@ -83,7 +83,7 @@ function describe(record: Record, { findings, excused }: Verdict, seconds: numbe
   const counts = COLUMNS.map((column) => `${column} ${findings.filter((one) => one.column === column).length}`);
   const deaths = record.lives.filter(({ endedAtMs }) => endedAtMs !== undefined).length;
   return [
-    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} pictures, ${faults.length} faults, ${describeRoles(roles)}, ended ${deaths} times; ${record.calls.length} calls; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
+    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} pictures, ${faults.length} faults, ${describeRoles(roles)}, ended ${deaths} times; ${record.calls.length} calls, ${record.acts.length} of tools that act; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
     `${counts.join(", ")}.`,
     describeGaps(findGaps(record)),
     ...[...excused].map(([why, count]) => `excused ${count} times: ${why}`),

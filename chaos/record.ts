@@ -53,6 +53,8 @@ export interface Record {
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   /** Requests to the upstream: those that were counted, and those for which room is still reserved. */
   spent: { counted: number; held: number };
+  /** Names of questions for whose answer a tool acted, once for each time that it did. */
+  acts: readonly string[];
   /** Events that were not done when nothing changed any more. */
   open: number;
   secrets: readonly string[];

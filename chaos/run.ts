@@ -9,6 +9,7 @@ import { startSandbox } from "../src/sandbox/server.ts";
 import { createStores, type Stores } from "../src/store/keyv.ts";
 import { createUsage } from "../src/usage/usage.ts";
 import { readTurns } from "../test/support/fault-loop/service.ts";
+import { openShop } from "../test/support/fault-loop/shop.ts";
 import { openUpstream } from "../test/support/fault-loop/upstream.ts";
 import { ANY_TURN, lookFor, type Question, type Shown } from "../test/support/fault-loop/world.ts";
 import { silent } from "../test/support/log.ts";
@@ -61,6 +62,8 @@ export async function runPlan(
   resources.defer(stage.close);
   const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, tokensPerSecond: Infinity });
   resources.defer(sandbox.close);
+  const shop = await openShop();
+  resources.defer(shop.close);
   const upstream = await openUpstream({ elsewhere: { url: sandbox.url, key: "sk-sandbox-all" } });
   resources.defer(upstream.close);
   const redis = await startRedis({ isKept: true, password: REDIS_SECRET });
@@ -69,6 +72,8 @@ export async function runPlan(
   resources.defer(folder.remove);
   const policyPath = join(folder.path, "policy.json");
   await writeFile(policyPath, JSON.stringify(POLICY));
+  const mcpPath = join(folder.path, "mcp.json");
+  await writeFile(mcpPath, JSON.stringify({ mcpServers: { [shop.name]: { url: shop.url, approve: "never" } } }));
   const cluster = await startCluster({
     roles: plan.roles,
     aheadMs: plan.aheadMs,
@@ -81,6 +86,7 @@ export async function runPlan(
       CHAT_MODEL: "scripted",
       IMAGE_MODEL: "sandbox-image",
       POLICY_FILE: policyPath,
+      MCP_CONFIG: mcpPath,
       // Wide enough that nothing is left out.
       HISTORY_MAX_MESSAGES: "1000",
       HISTORY_MAX_TOKENS: "1000000",
@@ -140,6 +146,7 @@ export async function runPlan(
     turns,
     histories,
     spent,
+    acts: shop.marks,
     open,
     secrets: [REDIS_SECRET, GATEWAY_SECRET, ...stage.secrets],
   };

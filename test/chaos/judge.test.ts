@@ -85,6 +85,7 @@ function toRecord(given: Partial<Record>): Record {
       ],
     ]),
     spent: { counted: 2, held: 0 },
+    acts: [],
     open: 0,
     secrets: [],
     ...given,
@@ -156,6 +157,15 @@ describe("the judge of what was recorded", () => {
   test("finds requests that were made without a reservation", () => {
     expect(columnsOf({ spent: { counted: 0, held: 0 } })).toEqual(["overspent"]);
     expect(columnsOf({ spent: { counted: 0, held: 1 } })).toEqual([]);
+  });
+
+  test("finds what acted twice for one question, and lets an answer say that nobody knows", () => {
+    expect(columnsOf({ acts: [NAME, "q1n2"] })).toEqual([]);
+    expect(columnsOf({ acts: [NAME, NAME] })).toEqual(["acted twice"]);
+    const unknown = "_It is not known whether `shop__buy` was done: no result came._";
+    const record = toRecord({ shown: [shownAt([[0, `${ANSWER}\n\n${unknown}`]])] });
+    expect(judge(record).findings).toEqual([]);
+    expect([...judge(record).excused.keys()]).toEqual(["an answer says that nobody knows whether its tool acted"]);
   });
 
   test("lets a question be acknowledged late while something is broken", () => {

@@ -1,8 +1,9 @@
 import { openDiscordWorld } from "./fault-loop/discord-world.ts";
 import { planRound, type Round } from "./fault-loop/plan.ts";
-import { type Finding, runRound } from "./fault-loop/round.ts";
+import { type Finding, type Outside, runRound } from "./fault-loop/round.ts";
+import { openShop } from "./fault-loop/shop.ts";
 import { openSlackWorld } from "./fault-loop/slack-world.ts";
-import { openUpstream, type Upstream } from "./fault-loop/upstream.ts";
+import { openUpstream } from "./fault-loop/upstream.ts";
 import type { Fault } from "./fault-loop/verdict.ts";
 
 export type LoopPlatform = "discord" | "slack";
@@ -24,6 +25,8 @@ export interface LoopResult {
   /** Questions in all, with those that only begin and end a round. */
   asked: number;
   kills: number;
+  /** Calls of a tool that acts. */
+  acts: number;
   counts: Record<Fault, number>;
   /** Rounds with something to complain of, by seed. */
   failed: Finding[];
@@ -35,13 +38,14 @@ export interface LoopResult {
  */
 export async function runFaultLoop(options: FaultLoopOptions): Promise<LoopResult> {
   const { platform, turns, seed, sideBySide, onRound } = options;
-  const upstream = await openUpstream();
+  const [upstream, shop] = await Promise.all([openUpstream(), openShop()]);
   const result: LoopResult = {
     rounds: 0,
     turns: 0,
     asked: 0,
     kills: 0,
-    counts: { lost: 0, doubled: 0, stuck: 0, wrong: 0, "taken back": 0 },
+    acts: 0,
+    counts: { lost: 0, doubled: 0, stuck: 0, wrong: 0, "taken back": 0, "acted twice": 0 },
     failed: [],
   };
   let next = seed;
@@ -51,7 +55,7 @@ export async function runFaultLoop(options: FaultLoopOptions): Promise<LoopResul
     while (planned < turns) {
       const round = planRound(next++);
       planned += round.questions.length;
-      const finding = await runOne(platform, round, upstream);
+      const finding = await runOne(platform, round, { upstream, shop });
       onRound?.(finding);
       add(result, finding);
     }
@@ -59,14 +63,15 @@ export async function runFaultLoop(options: FaultLoopOptions): Promise<LoopResul
   try {
     await Promise.all(Array.from({ length: sideBySide }, work));
   } finally {
-    await upstream.close();
+    await Promise.all([upstream.close(), shop.close()]);
   }
+  result.acts = shop.marks.length;
   result.failed.sort((a, b) => a.seed - b.seed);
   return result;
 }
 
-async function runOne(platform: LoopPlatform, round: Round, upstream: Upstream): Promise<Finding> {
-  return runRound(round, await (platform === "slack" ? openSlackWorld : openDiscordWorld)(round), upstream);
+async function runOne(platform: LoopPlatform, round: Round, outside: Outside): Promise<Finding> {
+  return runRound(round, await (platform === "slack" ? openSlackWorld : openDiscordWorld)(round), outside);
 }
 
 function add(result: LoopResult, finding: Finding): void {

@@ -5,6 +5,7 @@ import { createRandom, type Random } from "../pacing/random.ts";
 import { toName } from "./answers.ts";
 import type { PlannedQuestion, Round } from "./plan.ts";
 import { type Service, startService } from "./service.ts";
+import { type Shop, visitShop } from "./shop.ts";
 import type { Upstream } from "./upstream.ts";
 import { type Complaint, judge } from "./verdict.ts";
 import { ANY_TURN, lookFor, type Question, type Shown, type World } from "./world.ts";
@@ -26,10 +27,15 @@ export interface Finding {
   complaints: Complaint[];
 }
 
+/** What all rounds share. */
+export interface Outside {
+  upstream: Upstream;
+  shop: Shop;
+}
+
 interface Stage {
   round: Round;
   world: World;
-  upstream: Upstream;
   random: Random;
   service: Service;
   questions: Question[];
@@ -42,13 +48,14 @@ interface Stage {
 }
 
 /** Lets a round happen, waits until it rests, and judges what it left. Never rejects for what the bot does. */
-export async function runRound(round: Round, world: World, upstream: Upstream): Promise<Finding> {
+export async function runRound(round: Round, world: World, { upstream, shop }: Outside): Promise<Finding> {
   const random = createRandom(round.seed + 1);
   const accepted: InboundEvent[] = [];
-  const start = (disk: Uint8Array | undefined) =>
+  const start = async (disk: Uint8Array | undefined) =>
     startService({
       world,
       upstream,
+      visit: await visitShop(shop),
       disk,
       onAccepted: (event) => void accepted.push(event),
       isDoubled: () => random.next() < round.doubled,
@@ -56,7 +63,6 @@ export async function runRound(round: Round, world: World, upstream: Upstream): 
   const stage: Stage = {
     round,
     world,
-    upstream,
     random,
     service: await start(undefined),
     questions: [],
@@ -89,6 +95,7 @@ export async function runRound(round: Round, world: World, upstream: Upstream): 
       hadSlowCalls: stage.hadSlowCalls,
       wasKilled: round.killsAtMs.length > 0,
       breaks: world.breaks(),
+      acts: shop.marks,
       asked: upstream.asked,
     });
     return {

@@ -6,12 +6,12 @@ import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import { openDatabase } from "../../../src/store/database.ts";
 import { createStores, type Stores } from "../../../src/store/keyv.ts";
-import { createCurrentTime } from "../../../src/tools/current-time.ts";
 import type { TurnRecord } from "../../../src/turn/record.ts";
 import { LIMITS } from "../engine.ts";
 import { silent } from "../log.ts";
 import { noLinks } from "../picture-job.ts";
 import { openLine } from "./line.ts";
+import type { Visit } from "./shop.ts";
 import type { Upstream } from "./upstream.ts";
 import type { World } from "./world.ts";
 
@@ -29,6 +29,8 @@ const END_MS = 5_000;
 export interface ServiceOptions {
   world: Pick<World, "origin" | "startAdapter">;
   upstream: Pick<Upstream, "url">;
+  /** Where its tools act. The service that has it ends it. */
+  visit?: Visit;
   /** The disk of an earlier life. */
   disk: Uint8Array | undefined;
   /** Told of every event that was taken over; each is handed over twice when this says so. */
@@ -55,7 +57,7 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { world, upstream, disk, onAccepted, isDoubled } = options;
+  const { world, upstream, visit, disk, onAccepted, isDoubled } = options;
   const database = openDatabase(":memory:");
   if (disk !== undefined) database.deserialize(disk);
   const stores = createStores({ redisUrl: undefined, database, log: silent });
@@ -71,7 +73,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     database,
     stores,
     gateway,
-    toTools: () => [createCurrentTime(Date.now)],
+    toTools: () => [],
+    ...(visit && { outside: { toolsOf: visit.toolsOf } }),
     references: { ...noLinks, prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
     scheduler,
     adapterOf: () => adapter,
@@ -99,7 +102,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     scheduler.close();
     await adapter.close();
     await gateway.close();
-    await line.close();
+    await Promise.all([line.close(), visit?.close()]);
   }
 
   return {
@@ -114,6 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       isDead = true;
       const left = database.serialize();
       line.cut();
+      visit?.cut();
       void gateway.close();
       void end(0).catch(() => {});
       return left;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { toPurchase } from "./shop.ts";
 
 /** How an answer goes. Those that are `COMPLETE` end as they should, in whatever form. */
 export type UpstreamWay =
@@ -43,6 +44,8 @@ export interface Speech {
   text: string;
   /** Between two pieces. */
   paceMs: number;
+  /** Names the question for whose answer a tool is called. */
+  name: string;
   /** True once the tool that this answer calls has been called. */
   hasResult: boolean;
 }
@@ -78,15 +81,16 @@ export async function speak(speech: Speech): Promise<string> {
 }
 
 async function stream(speech: Speech): Promise<string> {
-  const { response, way, text, hasResult } = speech;
+  const { response, way, text, name, hasResult } = speech;
   const eol = way === "odd-framing" ? "\r\n" : "\n";
   const send = (data: unknown) => response.write(`data: ${JSON.stringify(data)}${eol}${eol}`);
   response.writeHead(200, { "content-type": "text/event-stream" });
   send(chunk({ role: "assistant", content: "" }));
   if (way === "tool" && !hasResult) {
-    const call = { index: 0, id: "call_1", type: "function", function: { name: "current_time", arguments: "" } };
+    const tool = toPurchase(name);
+    const call = { index: 0, id: "call_1", type: "function", function: { name: tool.name, arguments: "" } };
     send(chunk({ tool_calls: [call] }));
-    send(chunk({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] }));
+    send(chunk({ tool_calls: [{ index: 0, function: { arguments: JSON.stringify(tool.arguments) } }] }));
     send(chunk({}, "tool_calls"));
     response.end("data: [DONE]\n\n");
     return "";

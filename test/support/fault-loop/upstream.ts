@@ -79,7 +79,7 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
     const whole = answerTo(names);
     const from = cut !== undefined && whole.startsWith(cut.said) ? cut.said.length - cut.lastWords.length : 0;
     const rest = whole.slice(from);
-    one.said = whole.slice(0, from) + (await speak({ response, way, text: rest, paceMs, hasResult }));
+    one.said = whole.slice(0, from) + (await speak({ response, way, name: key, text: rest, paceMs, hasResult }));
     one.isComplete = COMPLETE.has(way) && one.said === whole;
   }
 

@@ -5,7 +5,7 @@ import type { Asked } from "./upstream.ts";
 import { COMPLETE, RETRY_AFTER_MS } from "./upstream-faults.ts";
 import type { Break, Question, Shown } from "./world.ts";
 
-export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "taken back";
+export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "taken back" | "acted twice";
 
 export interface Complaint {
   fault: Fault;
@@ -31,6 +31,8 @@ export interface Remains {
   /** Calls were slow, so that one of a process that was killed may be carried out after those of the next. */
   hadSlowCalls: boolean;
   breaks: readonly Break[];
+  /** Names of questions for whose answer a tool acted, once for each time that it did. */
+  acts: readonly string[];
   asked(name: string): readonly Asked[];
 }
 
@@ -44,9 +46,16 @@ export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
 const UNREAD = /\s*_I could (?:not read|read only a part of) what was said here before\._/;
 /** Stands under an answer that was there when its question was deleted. */
 const QUESTION_GONE = /\s*_The question was deleted\.( This answer is not whole\.)?_/;
+/** Stands under an answer whose tool may have acted: nobody saw the end of its call. */
+export const UNKNOWN_CALL = /\s*_It is not known whether [^\n]*_/;
+
 /** What a message says of its answer, without the sentences under it. */
 export function withoutNotes(text: string): string {
-  return text.replace(AMNESIA, "").replace(UNREAD, "").replace(QUESTION_GONE, "").replace(NOTE, "");
+  return withoutWarnings(text).replace(NOTE, "");
+}
+
+function withoutWarnings(text: string): string {
+  return [AMNESIA, UNREAD, QUESTION_GONE, UNKNOWN_CALL].reduce((rest, warning) => rest.replace(warning, ""), text);
 }
 
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
@@ -67,6 +76,7 @@ export function judge(remains: Remains): Complaint[] {
     ...judgeGrowth(remains),
     ...judgeBreaks(remains),
     ...judgeWaits(remains),
+    ...judgeActs(remains),
   ];
 }
 
@@ -117,7 +127,7 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
 function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked }: Remains): Complaint[] {
   const who = own.join(" ");
   const shown = messages.map((message) => message.text).join("\n");
-  const text = shown.replace(AMNESIA, "").replace(UNREAD, "").replace(QUESTION_GONE, "");
+  const text = withoutWarnings(shown);
   const [note] = NOTE.exec(text) ?? [];
   const said = text.slice(0, text.length - (note?.length ?? 0));
   const names = namesIn(said.slice(0, said.indexOf(".") + 1));
@@ -198,6 +208,14 @@ function judgeWaits({ questions, asked, wasKilled }: Remains): Complaint[] {
       if (way !== "rate-limited" || next === undefined || next.atMs - atMs >= RETRY_AFTER_MS) return [];
       return [complain("wrong", `${name}: asked again ${next.atMs - atMs} ms after it was told to wait.`)];
     });
+  });
+}
+
+/** What may have been done is not done again by itself: its answer says that nobody knows. */
+function judgeActs({ questions, acts }: Remains): Complaint[] {
+  return questions.flatMap(({ name }) => {
+    const count = acts.filter((act) => act === name).length;
+    return count > 1 ? [complain("acted twice", `${name}: a tool acted ${count} times.`)] : [];
   });
 }
 
