@@ -5,7 +5,9 @@ import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-
 import {
   type Channel,
   createSettingKeys,
+  type SettingKeys,
   type SettingKeysOptions,
+  type Stored,
   toListeningKey,
   toModelKeys,
   toOptionsKey,
@@ -104,11 +106,10 @@ export function createSettings(options: SettingsOptions): Settings {
 
   async function read(channel: Channel): Promise<ChannelSettings> {
     try {
-      const { model, persona, prompts, options, serversOff, isAging } = await keys.read(channel);
-      if (isAging) await keepAlive(channel);
-      const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
-      const more = { ...(prompts && { prompts: prompts.prompts }), ...(options && { options }) };
-      return { ...own, ...more, ...(serversOff && { serversOff }), isKnown: true };
+      const stored = await keys.read(channel);
+      if (stored.isAging) await keepAlive(channel);
+      const { serversOff } = stored;
+      return { ...toOwn(stored), ...(serversOff && { serversOff }), isKnown: true };
     } catch (err) {
       log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
       return { isKnown: false };
@@ -162,14 +163,20 @@ export function createSettings(options: SettingsOptions): Settings {
     async list() {
       const found: ChannelInForce[] = [];
       for (const channel of await keys.channels()) {
-        const { model, persona, prompts, options } = await keys.read(channel);
         const { listens } = await keys.readListening(channel);
-        const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
-        const more = { ...(prompts && { prompts: prompts.prompts }), ...(options && { options }) };
-        found.push({ ...channel, ...own, ...more, listens });
+        found.push({ ...channel, ...toOwn(await keys.read(channel)), listens });
       }
       return found.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
     },
+    ...createOwned(keys, inTurn),
+  };
+}
+
+type InTurn = <T>(channel: Channel, task: () => Promise<T>) => Promise<T>;
+
+/** What people wrote themselves. */
+function createOwned(keys: SettingKeys, inTurn: InTurn): Pick<Settings, "exportAuthor" | "forgetAuthor"> {
+  return {
     async exportAuthor(platform, authorId) {
       const personas: OwnPersona[] = [];
       for await (const { channel } of keys.walkOwned(platform, authorId)) {
@@ -196,6 +203,15 @@ export function createSettings(options: SettingsOptions): Settings {
         });
       }
     },
+  };
+}
+
+function toOwn({ model, persona, prompts, options }: Stored): Omit<ChannelSettings, "isKnown" | "serversOff"> {
+  return {
+    ...(model !== undefined && { model }),
+    ...(persona && { persona: persona.text }),
+    ...(prompts && { prompts: prompts.prompts }),
+    ...(options && { options }),
   };
 }
 

@@ -198,25 +198,15 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       inTurn(id, async () => {
         const record = await load(id);
         if (record === undefined) return NOT_RATED;
-        const isNew = record.feedback?.[authorId] !== feedback;
-        const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
-        if (!isNew && !hasNewReason) return NOT_RATED;
-        // A reason is one for the judgement it was given with.
-        const others = isNew ? withoutFeedback(record, authorId) : record;
-        const rated = {
-          ...others,
-          feedback: { ...others.feedback, [authorId]: feedback },
-          ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
-        };
-        const isKept = await store(rated, toPointers(rated, ttlMs, toRater(record.reply.platform, authorId)));
-        return isKept ? { isNew, hasNewReason } : NOT_RATED;
+        const { rated, ...news } = toRated(record, authorId, feedback, reason);
+        if (!news.isNew && !news.hasNewReason) return NOT_RATED;
+        const pointers = toPointers(rated, ttlMs, toRater(record.reply.platform, authorId));
+        return (await store(rated, pointers)) ? news : NOT_RATED;
       }),
     async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];
       for await (const turnId of idsOf(toRater(platform, authorId), within)) {
-        const record = await load(turnId);
-        const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
-        if (feedback !== undefined) judgements.push({ turnId, feedback, ...(reason !== undefined && { reason }) });
+        judgements.push(...toJudgements(await load(turnId), authorId));
       }
       return judgements;
     },
@@ -246,6 +236,25 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
+}
+
+function toJudgements(record: TurnRecord | undefined, authorId: string): Judgement[] {
+  const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
+  if (record === undefined || feedback === undefined) return [];
+  return [{ turnId: record.id, feedback, ...(reason !== undefined && { reason }) }];
+}
+
+function toRated(record: TurnRecord, authorId: string, feedback: Feedback, reason: string | undefined) {
+  const isNew = record.feedback?.[authorId] !== feedback;
+  const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
+  // A reason is one for the judgement it was given with.
+  const others = isNew ? withoutFeedback(record, authorId) : record;
+  const rated: TurnRecord = {
+    ...others,
+    feedback: { ...others.feedback, [authorId]: feedback },
+    ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
+  };
+  return { rated, isNew, hasNewReason };
 }
 
 function withoutFeedback({ feedback, reasons, ...record }: TurnRecord, authorId: string): TurnRecord {

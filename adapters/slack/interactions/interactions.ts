@@ -114,17 +114,6 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     return { events: [], afterwards: () => assistant.suggest(workspace, place) };
   }
 
-  /** The older assistant names the thread, the agent view the conversation. */
-  function onLooked({ type, assistant_thread, ...event }: Body, { teamId }: Workspace): void {
-    const { channel_id, thread_ts, context } = toBody(assistant_thread);
-    const isThread = type !== "app_context_changed";
-    const channelId = readText(isThread ? channel_id : event["channel"]);
-    const threadTs = isThread ? readText(thread_ts) : undefined;
-    if (channelId !== undefined) {
-      deps.looking?.note({ teamId, channelId, threadTs }, isThread ? context : event["context"]);
-    }
-  }
-
   async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {
     const { team_id, event_time } = body;
     const atMs = Number(event_time) * 1_000 || deps.now();
@@ -148,12 +137,27 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked") : NOTHING;
       if (workspace === undefined) return NOTHING;
       if (type === "app_home_opened") return onOpened(event, workspace);
-      if (typeof type === "string" && LOOKED.has(type)) onLooked(event, workspace);
+      if (typeof type === "string" && LOOKED.has(type)) noteLooked(deps.looking, event, workspace);
       if (type === "assistant_thread_started") return onThreadStarted(event, workspace);
       if (type === "agent_session_stopped") return assistant.onStopped(event, workspace);
       return NOTHING;
     },
   };
+}
+
+/** The older assistant names the thread, the agent view the conversation. */
+function noteLooked(
+  looking: HandlerDeps["looking"],
+  { type, assistant_thread, ...event }: Body,
+  { teamId }: Workspace,
+): void {
+  const { channel_id, thread_ts, context } = toBody(assistant_thread);
+  const isThread = type !== "app_context_changed";
+  const channelId = readText(isThread ? channel_id : event["channel"]);
+  const threadTs = isThread ? readText(thread_ts) : undefined;
+  if (channelId !== undefined) {
+    looking?.note({ teamId, channelId, threadTs }, isThread ? context : event["context"]);
+  }
 }
 
 /** Slack writes what is not there as null here and leaves it out there. */

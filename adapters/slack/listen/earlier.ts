@@ -82,16 +82,75 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     return { found, isPartial: true };
   }
 
-  async function toEarlier(raw: Body, channelId: string, workspace: Workspace): Promise<EarlierMessage[]> {
-    const message = readAnyMessage(raw, { channelId, channelType: undefined }, workspace);
-    if (message === undefined) return [];
-    const [content, author] = await Promise.all([toContent(message, deps, false), authorOf(message, deps)]);
-    const by = message.isOwn ? "bot" : message.isBot ? "app" : undefined;
-    const at = Math.floor(timeOf(message.ts));
-    return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
-  }
-
   const mayShow = createMayShow(deps);
+
+  const { readLast, readLooked } = createReadLast({ ...deps, mayShow, mayRead });
+
+  return {
+    mayShow,
+    async readLinked(link, maxMessages, to, signal) {
+      const { team } = readExtra(to.reply);
+      const [, channelId, seconds, micros, query] = LINK.exec(link) ?? [];
+      if (channelId === undefined || !(await mayShow(`${PLATFORM}:${team}:${channelId}`, to, signal))) return undefined;
+      const workspace = await workspaces.find(team, signal);
+      if (workspace === undefined || !mayRead(team, "threads")) return undefined;
+      const ts = new URLSearchParams(query).get("thread_ts") ?? `${seconds}.${micros}`;
+      const { found } = await readThread({ team, channel: channelId, ts }, signal);
+      const [root, ...replies] = found;
+      const shown = root === undefined ? [] : [root, ...replies.slice(1 - maxMessages)];
+      return (await Promise.all(shown.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat();
+    },
+    async readEarlier({ messageId, reply }, { since, maxMessages }, signal) {
+      const { threadId, channelId } = reply;
+      const ts = readMessageId(messageId)?.ts;
+      if (threadId === undefined || ts === undefined || ts === threadId) return { messages: [] };
+      const { team } = readExtra(reply);
+      const workspace = await workspaces.find(team, signal);
+      const isWhole = since === undefined;
+      if (workspace === undefined) return { messages: [] };
+      if (!(isWhole || mayRead(team, "gaps")) || !mayRead(team, "threads")) return { messages: [], isPartial: true };
+      const oldest = isWhole ? {} : { oldest: (since / 1_000).toFixed(6) };
+      const range = { team, channel: channelId, ts: threadId, latest: ts, ...oldest };
+      const { found, isPartial } = await readThread(range, signal);
+      const before = found.filter((raw) => Number(raw["ts"]) < Number(ts));
+      const [root, replies] = [
+        before.filter((raw) => raw["ts"] === threadId),
+        before.filter((raw) => raw["ts"] !== threadId),
+      ];
+      const newest = isWhole ? [...root, ...replies.slice(-maxMessages)] : replies.slice(-maxMessages);
+      const messages = (await Promise.all(newest.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat();
+      return {
+        messages: messages
+          .filter(({ by, at }) => isWhole || (by !== "bot" && at >= since))
+          .map((one) => (one.messageId.endsWith(`:${threadId}`) ? { ...one, isRoot: true as const } : one)),
+        ...((isPartial || replies.length > maxMessages) && { isPartial: true as const }),
+      };
+    },
+
+    async readChannel(reply, messageIds, maxMessages, signal) {
+      const { threadId, channelId } = reply;
+      if (channelId.startsWith("D")) return readLooked(reply, maxMessages, signal);
+      const isTop = messageIds.some(
+        (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
+      );
+      if (threadId === undefined || !isTop) return [];
+      const { team } = readExtra(reply);
+      const workspace = await workspaces.find(team, signal);
+      if (workspace === undefined || !mayRead(team, "channels")) return [];
+      return readLast({ workspace, channelId, latest: threadId, maxMessages }, signal);
+    },
+  };
+}
+
+interface ReadLastDeps extends EarlierDeps {
+  mayShow: ReadsEarlier["mayShow"];
+  /** Counts a read, and is false where there were too many. */
+  mayRead(team: string, what: keyof typeof MAX_A_MINUTE): boolean;
+}
+
+/** Reads the last messages of a channel. */
+function createReadLast(deps: ReadLastDeps) {
+  const { api, workspaces, now, mayShow, mayRead } = deps;
 
   async function readLast({ workspace, channelId, latest, maxMessages }: LastMessages, signal: AbortSignal) {
     const range = { channel: channelId, latest, limit: maxMessages };
@@ -102,7 +161,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     const found = toBodies(toBody(answer)["messages"]);
     // Slack lists the newest first.
     const before = found.filter(({ ts }) => Number(ts) < Number(latest)).slice(0, maxMessages);
-    return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace)))).flat().toReversed();
+    return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat().toReversed();
   }
 
   /** The channel that somebody looks at while they talk to the bot alone: what the bot and they may both read of it. */
@@ -136,60 +195,21 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     return [told, ...said];
   }
 
-  return {
-    mayShow,
-    async readLinked(link, maxMessages, to, signal) {
-      const { team } = readExtra(to.reply);
-      const [, channelId, seconds, micros, query] = LINK.exec(link) ?? [];
-      if (channelId === undefined || !(await mayShow(`${PLATFORM}:${team}:${channelId}`, to, signal))) return undefined;
-      const workspace = await workspaces.find(team, signal);
-      if (workspace === undefined || !mayRead(team, "threads")) return undefined;
-      const ts = new URLSearchParams(query).get("thread_ts") ?? `${seconds}.${micros}`;
-      const { found } = await readThread({ team, channel: channelId, ts }, signal);
-      const [root, ...replies] = found;
-      const shown = root === undefined ? [] : [root, ...replies.slice(1 - maxMessages)];
-      return (await Promise.all(shown.map((raw) => toEarlier(raw, channelId, workspace)))).flat();
-    },
-    async readEarlier({ messageId, reply }, { since, maxMessages }, signal) {
-      const { threadId, channelId } = reply;
-      const ts = readMessageId(messageId)?.ts;
-      if (threadId === undefined || ts === undefined || ts === threadId) return { messages: [] };
-      const { team } = readExtra(reply);
-      const workspace = await workspaces.find(team, signal);
-      const isWhole = since === undefined;
-      if (workspace === undefined) return { messages: [] };
-      if (!(isWhole || mayRead(team, "gaps")) || !mayRead(team, "threads")) return { messages: [], isPartial: true };
-      const oldest = isWhole ? {} : { oldest: (since / 1_000).toFixed(6) };
-      const range = { team, channel: channelId, ts: threadId, latest: ts, ...oldest };
-      const { found, isPartial } = await readThread(range, signal);
-      const before = found.filter((raw) => Number(raw["ts"]) < Number(ts));
-      const [root, replies] = [
-        before.filter((raw) => raw["ts"] === threadId),
-        before.filter((raw) => raw["ts"] !== threadId),
-      ];
-      const newest = isWhole ? [...root, ...replies.slice(-maxMessages)] : replies.slice(-maxMessages);
-      const messages = (await Promise.all(newest.map((raw) => toEarlier(raw, channelId, workspace)))).flat();
-      return {
-        messages: messages
-          .filter(({ by, at }) => isWhole || (by !== "bot" && at >= since))
-          .map((one) => (one.messageId.endsWith(`:${threadId}`) ? { ...one, isRoot: true as const } : one)),
-        ...((isPartial || replies.length > maxMessages) && { isPartial: true as const }),
-      };
-    },
+  return { readLast, readLooked };
+}
 
-    async readChannel(reply, messageIds, maxMessages, signal) {
-      const { threadId, channelId } = reply;
-      if (channelId.startsWith("D")) return readLooked(reply, maxMessages, signal);
-      const isTop = messageIds.some(
-        (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
-      );
-      if (threadId === undefined || !isTop) return [];
-      const { team } = readExtra(reply);
-      const workspace = await workspaces.find(team, signal);
-      if (workspace === undefined || !mayRead(team, "channels")) return [];
-      return readLast({ workspace, channelId, latest: threadId, maxMessages }, signal);
-    },
-  };
+async function toEarlier(
+  raw: Body,
+  channelId: string,
+  workspace: Workspace,
+  deps: InboundDeps,
+): Promise<EarlierMessage[]> {
+  const message = readAnyMessage(raw, { channelId, channelType: undefined }, workspace);
+  if (message === undefined) return [];
+  const [content, author] = await Promise.all([toContent(message, deps, false), authorOf(message, deps)]);
+  const by = message.isOwn ? "bot" : message.isBot ? "app" : undefined;
+  const at = Math.floor(timeOf(message.ts));
+  return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
 }
 
 /** Of an app Slack tells no more than the message does. */
