@@ -71,7 +71,7 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     {
       file: "src/turn/spending.ts",
       from: "await quota.reserve(need, signal);",
-      to: "{ maxTokens, settle: async () => {} };",
+      to: "{ maxTokens, ask: async () => {}, settle: async () => {} };",
     },
   ],
   "no fence": [
