@@ -1,4 +1,4 @@
-import { parseDocument } from "yaml";
+import { createRequire } from "node:module";
 import { z } from "zod";
 import { editDistance } from "../../text/edit-distance.ts";
 import type { ReadText } from "../mcp-servers.ts";
@@ -42,6 +42,8 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
 
 /** Reads the text of a policy file. */
 function readPolicy(text: string): PolicySettings {
+  // Loaded where there is such a file: its seventy modules would slow down every start.
+  const { parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const document = parseDocument(text, { prettyErrors: true });
   if (document.errors.length > 0) {
     const lines = document.errors.map(
