@@ -16,10 +16,7 @@ export interface RetryNotice {
 }
 
 export interface CallOptions {
-  /**
-   * Waited for right before each call is sent, once there is a connection. Where it rejects, none is sent, and that is
-   * what the caller is told.
-   */
+  /** Waited for right before each call is made. Where it rejects, none is made, and that is what the caller is told. */
   onAsk?: () => Promise<void>;
   /** Told before each wait, so that it can be shown. */
   onRetry?: (notice: RetryNotice) => void;
@@ -152,9 +149,15 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
 }
 
 /** Runs `work` until it succeeds or there is no further attempt to make. */
-async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function runAttempts<T>(
+  attempts: Attempts,
+  work: () => Promise<T>,
+  { onAsk }: CallOptions,
+  signal: AbortSignal,
+): Promise<T> {
   for (;;) {
     await attempts.begin(signal);
+    await onAsk?.();
     try {
       const result = await work();
       attempts.succeed();
@@ -215,10 +218,10 @@ export function ask<T>(
   async function attempt(): Promise<T> {
     const watch = createWatch(signal, attempts.remainingMs());
     try {
-      return await read(await readBody(await send({ ...call, onAsk: options.onAsk }, watch), maxBytes, watch));
+      return await read(await readBody(await send(call, watch), maxBytes, watch));
     } finally {
       watch.end();
     }
   }
-  return runAttempts(attempts, attempt, signal);
+  return runAttempts(attempts, attempt, options, signal);
 }

@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import { Agent } from "undici";
 import { dispatchRequest, type GatewayResponse, type ResponseBody, toPlainBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
@@ -17,8 +16,6 @@ export interface GatewayCall {
   streaming?: boolean;
   /** Named in errors. */
   model?: string;
-  /** See `CallOptions`. */
-  onAsk?: (() => Promise<void>) | undefined;
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;
 }
@@ -61,10 +58,7 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
       // A compressed stream arrives in blocks, not in words.
       "accept-encoding": "identity",
     };
-    if (json !== undefined) {
-      headers["content-type"] = "application/json";
-      headers["content-length"] = String(Buffer.byteLength(json));
-    }
+    if (json !== undefined) headers["content-type"] = "application/json";
     if (keyHeader === undefined) headers.authorization = `Bearer ${apiKey}`;
     else headers[keyHeader] = apiKey;
     return headers;
@@ -82,21 +76,19 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
 
   return {
     async send(call, watch) {
-      const refusable = call.onAsk && call.json !== undefined ? toRefusable(call.json, call.onAsk) : undefined;
       const { origin, pathname } = new URL(`${baseUrl}${call.path}`);
       const options = {
         origin,
         path: pathname,
         method: call.method,
         headers: toHeaders(call),
-        body: refusable?.body ?? call.json ?? null,
+        body: call.json ?? null,
       };
       let answer: GatewayResponse;
       try {
         answer = await dispatchRequest(agent, options, watch.signal);
       } catch (error) {
         watch.signal.throwIfAborted();
-        refusable?.throwIfRefused();
         throw toConnectionError("unreachable", error);
       }
       const body = toPlainBody(answer);
@@ -104,24 +96,6 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
       return body;
     },
     close: () => agent.destroy(),
-  };
-}
-
-/** A body that asks before its first byte, which the head of the request waits for too. */
-function toRefusable(json: string, onAsk: () => Promise<void>) {
-  let refusal: { error: unknown } | undefined;
-  async function* toBytes() {
-    await onAsk().catch((error: unknown) => {
-      refusal = { error };
-      throw error;
-    });
-    yield Buffer.from(json);
-  }
-  return {
-    body: Readable.from(toBytes(), { objectMode: false }),
-    throwIfRefused(): void {
-      if (refusal !== undefined) throw refusal.error;
-    },
   };
 }
 

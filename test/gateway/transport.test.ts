@@ -18,25 +18,6 @@ describe("the gateway", () => {
     });
   });
 
-  test("is sent nothing before the caller has been asked, nor where that is refused", async () => {
-    const { url, received } = await startFaultServer(events(stream("Hello")));
-    const gateway = connect(url, once);
-    const refusal = new Error("no room");
-    const refused = gateway.streamChat(request, open, { ...ignoring, onAsk: () => Promise.reject(refusal) });
-    await expect(refused).rejects.toBe(refusal);
-    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const onAsk = () => {
-      asked.resolve();
-      return answered.promise;
-    };
-    const answer = readAnswer(gateway, request, open, { onAsk });
-    await asked.promise;
-    expect(received.length).toBe(0);
-    answered.resolve();
-    expect(await answer).toMatchObject({ text: "Hello", error: undefined });
-    expect(received.map(({ headers }) => headers["content-length"])).toEqual([expect.stringMatching(/^[1-9]\d*$/)]);
-  });
-
   test("that does not speak TLS is unreachable over https", async () => {
     const { url } = await startFaultServer(json(200, {}));
     const failure = await failureOf(connect(url.replace("http:", "https:"), once).streamChat(request, open, ignoring));

@@ -39,11 +39,8 @@ export interface Reading {
   error: unknown;
 }
 
-/** Lets every call be made, as turns do while there is room for it. */
-const onAsk = async () => {};
-
 /** Takes chunks and does nothing with them. */
-export const ignoring: StreamOptions = { onAsk, onChunk() {} };
+export const ignoring: StreamOptions = { onChunk() {} };
 
 /** Reads an answer to its end, whatever that is. */
 export async function readAnswer(
@@ -54,7 +51,7 @@ export async function readAnswer(
 ): Promise<Reading> {
   const chunks: ChatCompletionChunk[] = [];
   const error: unknown = await gateway
-    .streamChat(asked, signal, { onAsk, ...options, onChunk: (chunk) => chunks.push(chunk) })
+    .streamChat(asked, signal, { ...options, onChunk: (chunk) => chunks.push(chunk) })
     .catch((thrown: unknown) => thrown);
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
   return { chunks, text, error };
