@@ -210,7 +210,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await desk.tab.click("dialog .danger");
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "command", name: "forget", text: "conversation" });
     await desk.tab.waitForSelector(".welcome");
-    expect(await desk.tab.locator(".sidebar a").allInnerTexts()).not.toContain("Plans for May");
+    await desk.tab.waitForSelector(".sidebar a >> text=Plans for May", { state: "detached" });
     await desk.tab.reload();
     await desk.tab.waitForSelector(".welcome");
     expect(await desk.tab.locator(".sidebar >> text=Plans for May").count()).toBe(0);
