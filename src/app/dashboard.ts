@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
+import packageFile from "../../package.json" with { type: "json" };
 import type { Admin, AdminOptions } from "../admin/admin.ts";
 import type { SettingsPart } from "../admin/page/wire.ts";
 import type { Config } from "../config/config.ts";
@@ -80,7 +80,6 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
   if (config.admin === undefined) return undefined;
   const processName = `${hostname()}:${process.pid}`;
   const startedAt = Date.now();
-  const version = readVersion();
   const loop = monitorEventLoopDelay({ resolution: LAG_SAMPLE_MS });
   loop.enable();
   const forgetting = setInterval(() => loop.reset(), LAG_KEPT_MS).unref();
@@ -92,7 +91,7 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
       v: 1,
       name: processName,
       role: config.role,
-      version,
+      version: packageFile.version,
       startedAt,
       at: Date.now(),
       memoryBytes: process.memoryUsage.rss(),
@@ -122,13 +121,6 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
 function describeBreakers(paused: number): string {
   if (paused === 0) return "closed";
   return paused === 1 ? "one model is left alone" : `${paused} models are left alone`;
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return version;
 }
 
 export interface AdminDeps
@@ -180,7 +172,9 @@ async function openAdmin(
       log.info({ by, turnId, conversationId }, `an administrator ${act}`);
       const author = { id: "admin", name: by };
       const after = `${act}: turn ${turnId} of ${conversationId}`;
-      await audit.note({ event: { key: `admin:${randomUUID()}`, author, reply }, what: "dashboard", after });
+      const event = { key: `admin:${randomUUID()}`, author, reply };
+      const isNoted = await audit.note({ event, what: "dashboard", after });
+      if (!isNoted) throw new Error("The store did not keep what an administrator was about to do.");
     },
   });
 }

@@ -22,7 +22,10 @@ export interface Refusal {
   text: string;
 }
 
-/** Lets nobody do with the bot what the policy denies them, or for what its limits have no room. Every event passes here before anything is done for it. */
+/**
+ * Refuses what the policy denies to somebody, and what their limits have no room for. Every event passes here before
+ * anything is done for it.
+ */
 export interface Gate {
   /** Resolves to undefined: it may be done; undefined at once: nobody is denied that. Never rejects. */
   refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;

@@ -51,8 +51,11 @@ export interface Change {
 }
 
 export interface Audit {
-  /** Notes a change, once for each event and kind; one that changed nothing is none. Never rejects. */
-  note(change: Change): Promise<void>;
+  /**
+   * Notes a change, once for each event and kind; one that changed nothing is none. Resolves to false where the store
+   * does not keep it, also after several tries. Never rejects.
+   */
+  note(change: Change): Promise<boolean>;
   /** Resolves to the newest entries, newest first. Rejects when the store does not answer. */
   read(maxEntries: number): Promise<AuditEntry[]>;
   /** Resolves to what a person changed, newest first. Rejects as `read` does. */
@@ -129,9 +132,9 @@ export function createAudit({ open, pseudonym, log, now, ...options }: AuditOpti
 
   return {
     async note(change) {
-      if (change.before === change.after) return;
+      if (change.before === change.after) return true;
       const onFailure = (err: unknown) => log.error({ err, what: change.what }, "a change of settings was not noted");
-      await persist(() => inTurn(() => append(change)), onFailure);
+      return persist(() => inTurn(() => append(change)), onFailure);
     },
     read: (maxEntries) => collect(maxEntries, () => true),
     exportAuthor: (platform, authorId) =>

@@ -15,7 +15,7 @@ const shop: ToolServer = { name: "shop", problem: undefined, tools: [{ name: "sh
 
 function start(servers: ToolServer[], policy: Policy = {}) {
   const changes: Change[] = [];
-  const audit = { note: async (change: Change) => void changes.push(change) };
+  const audit = { note: async (change: Change) => changes.push(change) > 0 };
   const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const settings = createSettings({ open, ttlMs: 60_000, log: silent });

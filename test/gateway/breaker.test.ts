@@ -4,11 +4,10 @@ import { createBreaker } from "../../src/gateway/breaker.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { withFallbacks } from "../../src/gateway/fallback.ts";
 import { DEFAULT_LIMITS } from "../../src/gateway/limits.ts";
-import { events, rateLimit, refusal, startFaultServer, stream } from "../support/fault-server.ts";
+import { good, rateLimit, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
-const good = events(stream("Hello"));
 const busy = refusal(503, "busy");
 const down = new GatewayError("overloaded", "busy");
 

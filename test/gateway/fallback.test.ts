@@ -7,21 +7,20 @@ import {
   body,
   cut,
   DONE,
+  drop,
   event,
   events,
+  good,
   hanging,
   ROLE,
   rateLimit,
   refusal,
   startFaultServer,
-  stream,
   words,
 } from "../support/fault-server.ts";
 import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
-const good = events(stream("Hello"));
-const drop: Answer = (response) => response.socket?.destroy();
 const LIMITS = { firstTokenMs: 300, idleMs: 300 };
 
 /** Two gateways, of which the first answers as told; and what was asked of each. */

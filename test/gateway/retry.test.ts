@@ -7,21 +7,19 @@ import {
   type Answer,
   cut,
   DONE,
+  drop,
   event,
   events,
   FINISH,
+  good,
   hanging,
   ROLE,
   rateLimit,
   refusal,
   startFaultServer,
-  stream,
   words,
 } from "../support/fault-server.ts";
 import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
-
-const drop: Answer = (response) => response.socket?.destroy();
-const good = events(stream("Hello"));
 
 describe("a failure before the first token", () => {
   const passing: Array<[string, Answer]> = [

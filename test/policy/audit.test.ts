@@ -31,6 +31,15 @@ describe("the log of changed settings", () => {
     expect(await audit.read(10)).toHaveLength(1);
   });
 
+  test("says when the store does not keep a change, so that nothing is done that cannot be noted", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { open } = createStores({ redisUrl: undefined, database, log: silent });
+    const audit = createAudit({ open, pseudonym: () => "somebody", now: () => 1_000, log: silent });
+    expect(await audit.note({ event: command("access"), what: "access", after: "a rule" })).toBe(true);
+    database.exec("PRAGMA query_only = ON");
+    expect(await audit.note({ event: command("access"), what: "access", after: "another" })).toBe(false);
+  });
+
   test("gives people their own, and forgets who they were and what they wrote", async () => {
     const audit = start();
     await audit.note({ event: command("persona"), what: "persona", after: "Ada's pirate" });

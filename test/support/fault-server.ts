@@ -139,6 +139,12 @@ export function refusal(status: number, message: string, headers: Record<string,
   return json(status, { error }, headers);
 }
 
+/** A whole answer. */
+export const good = events(stream("Hello"));
+
+/** Closes the connection without a word. */
+export const drop: Answer = (response) => response.socket?.destroy();
+
 export const rateLimit = (headers: Record<string, string> = {}): Answer =>
   json(
     429,

@@ -8,19 +8,16 @@ import { fakePlatform } from "../support/fake-platform.ts";
 import {
   type Answer,
   cut,
-  events,
+  drop,
+  good,
   ROLE,
   rateLimit,
   refusal,
   startFaultServer,
-  stream,
   words,
 } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
-
-const good = events(stream("Hello"));
-const drop: Answer = (response) => response.socket?.destroy();
 
 /** The bot between a first gateway that answers as told and the strict sandbox as its second. */
 async function start(first: Answer[], fallbackModel?: string) {

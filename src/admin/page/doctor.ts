@@ -1,6 +1,6 @@
 import { html, nothing, render } from "lit-html";
 import { describeMoment } from "./format.ts";
-import { ask } from "./requests.ts";
+import { ask, describeFailure } from "./requests.ts";
 import { announce, empty, problem, type View } from "./view.ts";
 import type { Finding, Section } from "./wire.ts";
 
@@ -21,7 +21,7 @@ export const openDoctor: View = (root) => {
       found = await ask<Findings>(`doctor${mayChat ? "?chat=1" : ""}`, init);
       words = "";
     } catch (error) {
-      words = error instanceof Error ? error.message : "That did not work.";
+      words = describeFailure(error);
     }
   }
 

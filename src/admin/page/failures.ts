@@ -1,11 +1,9 @@
 import { html, render } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
-import { ask } from "./requests.ts";
+import { ask, follow } from "./requests.ts";
 import { toStory, type Unfolded } from "./stories.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { Story } from "./wire.ts";
-
-const AGAIN_MS = 5_000;
 
 /** The stories of what did not end well. */
 export const openFailures: View = (root) =>
@@ -56,20 +54,17 @@ export function openStories(root: HTMLElement, options: StoriesOptions): () => v
     render(page, root);
   }
 
-  async function look(): Promise<void> {
-    try {
-      stories = await ask<Story[]>(options.path);
-      words = "";
-    } catch (error) {
-      words = error instanceof Error ? error.message : "That did not work.";
-    }
-    show();
-  }
-
   show();
-  void look();
-  const timer = setInterval(() => void look(), AGAIN_MS);
-  return () => clearInterval(timer);
+  const { end } = follow(
+    () => options.path,
+    ask<Story[]>,
+    (found, problem) => {
+      stories = found ?? stories;
+      words = problem;
+      show();
+    },
+  );
+  return end;
 }
 
 function isMeant({ author, reply, model, outcome, turnId, conversationId, note }: Story, wanted: string): boolean {

@@ -3,7 +3,7 @@ import { openConversations } from "./conversations.ts";
 import { openDoctor } from "./doctor.ts";
 import { openFailures } from "./failures.ts";
 import { openNow } from "./now.ts";
-import { enter, leave, RequestError, readMe, whenLeft } from "./requests.ts";
+import { describeFailure, enter, leave, readMe, whenLeft } from "./requests.ts";
 import { openSettings } from "./settings.ts";
 import { openTrends } from "./trends.ts";
 import type { View } from "./view.ts";
@@ -83,10 +83,7 @@ function showEntry({ hasPassword }: Me, problem = ""): void {
     try {
       start(await enter(field.value));
     } catch (error) {
-      showEntry(
-        { name: null, csrfToken: "", canLeave: false, hasPassword },
-        error instanceof RequestError ? error.message : "That did not work.",
-      );
+      showEntry({ name: null, csrfToken: "", canLeave: false, hasPassword }, describeFailure(error));
       root.querySelector<HTMLInputElement>("input")?.select();
     }
   };

@@ -1,6 +1,6 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { describeBytes, describeMs, describePlace, sum } from "./format.ts";
-import { ask, RequestError } from "./requests.ts";
+import { ask, describeFailure } from "./requests.ts";
 import { announce, type Column, empty, problem, table, type View } from "./view.ts";
 import type { Now, ProcessReport, Story } from "./wire.ts";
 
@@ -9,7 +9,7 @@ const RETRY_MS = 2_000;
 /** What all processes do at this moment. */
 export const openNow: View = (root) => {
   let source: EventSource | undefined;
-  let timer = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let now: Now | undefined;
   let isConnected = false;
   /** Turns whose end was asked for. */
@@ -25,7 +25,7 @@ export const openNow: View = (root) => {
       announce("The answer is being stopped.");
     } catch (error) {
       stopping.delete(turnId);
-      refusal = error instanceof RequestError ? error.message : "That did not work.";
+      refusal = describeFailure(error);
       show();
     }
   }

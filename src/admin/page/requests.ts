@@ -1,7 +1,7 @@
 import type { Me } from "./wire.ts";
 
 /** The server refused; the message is a sentence for the person. */
-export class RequestError extends Error {
+class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: number;
 
@@ -42,6 +42,37 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   if (response.ok) return body;
   if (response.status === 401 && path !== "session") onLeft();
   throw new RequestError(response.status, body.error ?? `The server answered with ${response.status}.`);
+}
+
+/** A sentence for the person of whatever a request rejected with. */
+export function describeFailure(error: unknown): string {
+  return error instanceof RequestError ? error.message : "That did not work.";
+}
+
+/** How often a page that is open reads what it shows. */
+const AGAIN_MS = 5_000;
+
+/**
+ * Reads from a path now, again and again, and whenever `look` is called, until `end`. Hands over what was found, or why
+ * nothing was; what came of a path that is not the one any more is left out.
+ */
+export function follow<T>(
+  path: () => string,
+  read: (path: string) => Promise<T>,
+  take: (found: T | undefined, words: string) => void,
+) {
+  async function look(): Promise<void> {
+    const asked = path();
+    const [found, words] = await read(asked).then(
+      (found) => [found, ""] as const,
+      (error: unknown) => [undefined, describeFailure(error)] as const,
+    );
+    if (asked === path()) take(found, words);
+  }
+
+  void look();
+  const timer = setInterval(() => void look(), AGAIN_MS);
+  return { look: () => void look(), end: () => clearInterval(timer) };
 }
 
 function keepToken(me: Me): Me {

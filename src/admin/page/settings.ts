@@ -1,5 +1,5 @@
 import { html, nothing, render } from "lit-html";
-import { ask } from "./requests.ts";
+import { ask, describeFailure } from "./requests.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { SettingsPart } from "./wire.ts";
 
@@ -17,7 +17,7 @@ export const openSettings: View = (root) => {
   show(empty("Looking …"));
   ask<SettingsPart[]>("settings").then(
     (parts) => show(parts.map(toPart)),
-    (error: unknown) => show(problem(error instanceof Error ? error.message : "That did not work.")),
+    (error: unknown) => show(problem(describeFailure(error))),
   );
   return () => {};
 };

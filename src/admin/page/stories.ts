@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { describeCount, describeMoment, describeMs, describePlace, describeTime } from "./format.ts";
-import { ask, RequestError } from "./requests.ts";
+import { ask, describeFailure } from "./requests.ts";
 import type { OpenedMessage, Sight, Story } from "./wire.ts";
 
 /** What was asked for of a turn, beside its story. */
@@ -148,17 +148,13 @@ function toMessages(messages: Opened["messages"], open: () => void): TemplateRes
 }
 
 async function fetchSight(turnId: string, { opened, changed }: Unfolded): Promise<void> {
-  const sight = await ask<Sight>(`turns/${turnId}/sight`).catch(toWords);
+  const sight = await ask<Sight>(`turns/${turnId}/sight`).catch(describeFailure);
   opened.set(turnId, { ...opened.get(turnId), sight });
   changed();
 }
 
 async function fetchMessages(turnId: string, { opened, changed }: Unfolded): Promise<void> {
-  const messages = await ask<OpenedMessage[]>(`turns/${turnId}/messages`, { method: "POST" }).catch(toWords);
+  const messages = await ask<OpenedMessage[]>(`turns/${turnId}/messages`, { method: "POST" }).catch(describeFailure);
   opened.set(turnId, { ...opened.get(turnId), messages });
   changed();
-}
-
-function toWords(error: unknown): string {
-  return error instanceof RequestError ? error.message : "That did not work.";
 }

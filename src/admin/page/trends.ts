@@ -2,11 +2,10 @@ import { html, nothing, render, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { describeCost, describeCount, describeMs, describeShort, sum } from "./format.ts";
 import { drawPlot, type Line, type PlotOptions } from "./plot.ts";
-import { ask } from "./requests.ts";
+import { ask, follow } from "./requests.ts";
 import { empty, problem, table, type View } from "./view.ts";
 import { type Percentiles, RANGE_NAMES, type RangeName, type Subject, type Trends } from "./wire.ts";
 
-const AGAIN_MS = 10_000;
 const RANGE_WORDS: Readonly<Record<RangeName, string>> = {
   hour: "1 hour",
   day: "24 hours",
@@ -51,29 +50,23 @@ export const openTrends: View = (root) => {
   function choose(name: RangeName): void {
     range = name;
     show();
-    void look();
-  }
-
-  async function look(): Promise<void> {
-    const asked = range;
-    try {
-      const found = await ask<Trends>(`trends/${asked}`);
-      if (asked !== range) return;
-      trends = found;
-      words = "";
-    } catch (error) {
-      words = error instanceof Error ? error.message : "That did not work.";
-    }
-    show();
+    following.look();
   }
 
   show();
-  void look();
-  const timer = setInterval(() => void look(), AGAIN_MS);
+  const following = follow(
+    () => `trends/${range}`,
+    ask<Trends>,
+    (found, problem) => {
+      trends = found ?? trends;
+      words = problem;
+      show();
+    },
+  );
   const colors = matchMedia("(prefers-color-scheme: dark)");
   colors.addEventListener("change", show);
   return () => {
-    clearInterval(timer);
+    following.end();
     colors.removeEventListener("change", show);
     endPlots();
   };

@@ -1,5 +1,11 @@
 /** What the dashboard's page and its server say to each other. */
 
+import type { ProcessReport } from "../../insight/processes.ts";
+import type { Percentiles } from "../../insight/trends.ts";
+
+export type { Story } from "../../insight/story.ts";
+export type { Percentiles, ProcessReport };
+
 export interface Me {
   /** Null: nobody is in. */
   name: string | null;
@@ -9,59 +15,6 @@ export interface Me {
   canLeave: boolean;
   /** A password lets in. */
   hasPassword: boolean;
-}
-
-export interface StoryStep {
-  at: number;
-  what: string;
-  isBad?: true;
-}
-
-/** What happened to a question; see `src/insight/story.ts`. */
-export interface Story {
-  id: string;
-  turnId: string;
-  conversationId: string;
-  reply: { platform: string; channelId: string };
-  author: { id: string; name: string };
-  process: string;
-  model: string;
-  acceptedAt: number;
-  beganAt: number;
-  firstTokenAt?: number;
-  firstVisibleAt?: number;
-  endedAt?: number;
-  state: string;
-  lagMs: number;
-  longestLagMs: number;
-  written: number;
-  shown: number;
-  messages: number;
-  retries: number;
-  tokens: { prompt: number; completion: number; estimated: number };
-  tools: Array<{ name: string; tookMs?: number; state: string }>;
-  outcome?: string;
-  note?: string;
-  steps: StoryStep[];
-}
-
-export interface ProcessReport {
-  name: string;
-  role: string;
-  version: string;
-  startedAt: number;
-  at: number;
-  memoryBytes: number;
-  loopLagMs: number;
-  places: number;
-  active: number;
-  waiting: number;
-  isStoreReachable: boolean;
-  gateway: string;
-  platforms: Record<string, boolean>;
-  budgets: Array<{ key: string; replies: number; nextInMs: number | null }>;
-  breakers: Array<{ name: string; state: string }>;
-  running: Story[];
 }
 
 /** What all processes do at this moment. */
@@ -75,14 +28,6 @@ export interface Now {
 
 export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
-
-export interface Percentiles {
-  count: number;
-  p50: Array<number | null>;
-  p95: Array<number | null>;
-  p99: Array<number | null>;
-  all: { p50: number; p95: number; p99: number };
-}
 
 export interface Subject {
   /** As people know it, as far as that is known. */
