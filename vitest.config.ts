@@ -23,8 +23,9 @@ export default defineConfig({
     setupFiles: ["test/support/node-first.ts", "test/support/queue-mode.ts"],
     // To load the sources anew for each file costs as much as all the tests.
     isolate: false,
-    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy.
-    maxWorkers: 6,
+    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy. With six the
+    // processes of the longest files had so little of two cores that platforms' bounds of three seconds ran out.
+    maxWorkers: 4,
     // What a test waits for is bounded by progress (test/support/patience.ts); these bounds are for what hangs otherwise.
     testTimeout: 600_000,
     hookTimeout: 180_000,
