@@ -163,6 +163,20 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     expect(await desk.lastEvent(3)).toMatchObject({ ...judged, reason: "the wrong year" });
   });
 
+  test("a reason is asked for also when the judgement is shown before the server has answered", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const buttons = [{ action: "bad" as const, turnId: "t", label: "Bad answer" }];
+    await sink.post({ markdown: "hi", buttons, streaming: false }, "n", signal);
+    await desk.tab.route("**/action", async (route) => {
+      const response = await route.fetch();
+      await desk.tab.waitForSelector('[aria-label="Bad answer"][aria-pressed=true]');
+      await route.fulfill({ response });
+    });
+    await desk.tab.click('[aria-label="Bad answer"]');
+    await desk.tab.waitForSelector('[aria-label="What was wrong?"]');
+  });
+
   test("forgetting asks what is meant before anything is sent", async () => {
     await desk.write("/forget");
     await desk.tab.waitForSelector("dialog[open]");

@@ -44,7 +44,8 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
   ];
   const names = namesOf(state);
   const seen = message.files.filter(({ id }) => state.uncovered.has(id)).length;
-  const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length, seen];
+  const isAskedWhy = state.judgedId === message.id;
+  const about = [isEditing, isAskedWhy, state.speakerId, nameOf(state, message.authorId), names.length, seen];
   return html`${guard([...depends, ...about], () => {
     if (message.isDeleted) return deletedView(message, replies, actions);
     return html`<article
