@@ -328,10 +328,13 @@ function editView(message: MessageRow, actions: Actions): TemplateResult {
   </div>`;
 }
 
-/** The message may be out of sight, or out of the keyboard's reach. */
+/**
+ * The message may be out of sight, or out of the keyboard's reach. This runs as soon as it is drawn: a frame later it
+ * would move the cursor of somebody who has begun to type.
+ */
 function begin(element: Element | undefined): void {
   if (!(element instanceof HTMLTextAreaElement)) return;
-  requestAnimationFrame(() => {
+  queueMicrotask(() => {
     element.focus();
     element.setSelectionRange(element.value.length, element.value.length);
     element.scrollIntoView({ block: "nearest" });
