@@ -75,10 +75,10 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     return history.read(conversationId, most);
   }
 
-  /** What could not be stored is asked all the same. */
+  /** What could not be stored is asked all the same: what is here only as something said to others is no question yet. */
   function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
-    const known = new Set(entries.map(({ id }) => id));
-    if (messages.every(({ messageId }) => known.has(messageId))) return [...entries];
+    const asked = new Set(entries.flatMap(({ id, isEarlier }) => (isEarlier === true ? [] : id)));
+    if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
     const own = new Set(messages.map(({ messageId }) => messageId));
     return [...entries.filter(({ id }) => !own.has(id)), ...messages.map(toEntry)];
   }

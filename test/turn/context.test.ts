@@ -9,7 +9,7 @@ import { createFiles } from "../../src/media/files.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { createReadContext, isQuestionGone, storeQuestions, storeQuestionsLate } from "../../src/turn/context.ts";
-import { toEntry } from "../../src/turn/entries.ts";
+import { toEarlierEntries, toEntry } from "../../src/turn/entries.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
 import { answered } from "../support/history-contract.ts";
@@ -62,6 +62,16 @@ describe("the context of a turn", () => {
       const { messages: asked } = await readContext(newRecord(messages, messages), messages, told, signal);
       expect(asked.map(({ content }) => content)).toEqual(["before\n\none\n\ntwo\n\nthree"]);
     }
+  });
+
+  test("has the question as one also when it could not be stored as such, and was taken up before as what others said", async () => {
+    const { history, readContext } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const question = message("question");
+    await history.bring("test:a", toEarlierEntries([question], question.reply), question.at);
+    await history.append("test:a", toEntry(message("asked after it")));
+    const { messages } = await readContext(newRecord([question], [question]), [question], told, signal);
+    expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
   });
 
   test("has the question also when only the answer to it is stored", async () => {
