@@ -10,6 +10,7 @@ import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
 import { createRooms } from "./api/rooms.ts";
 import { applicationIdOf } from "./ids.ts";
+import type { Acknowledge } from "./interactions/acknowledge.ts";
 import { registerCommands, toDefinitions } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";
@@ -39,7 +40,8 @@ export interface IncomingParts {
   api: Api;
   files: Files;
   directChannels: DirectChannels;
-  fresh: Map<string, true>;
+  acknowledge: Acknowledge;
+  fresh: Map<string, Promise<unknown>>;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
   /** Undefined while nothing is taken. */

@@ -10,6 +10,7 @@ import type { Rooms } from "./api/rooms.ts";
 import { createSpareCalls } from "./api/spare-calls.ts";
 import { applicationIdOf, PLATFORM, shardOf } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
+import { createAcknowledge, toDeferral } from "./interactions/acknowledge.ts";
 import type { Shard } from "./listen/client.ts";
 import { TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
@@ -19,6 +20,7 @@ import { createFindAuthor } from "./listen/find-author.ts";
 import { createSessions } from "./listen/sessions.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
+import type { InteractionTokenDeps } from "./write/interaction-token.ts";
 import { createDiscordPace } from "./write/pace.ts";
 import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
@@ -43,7 +45,14 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const fatal = once(options.onFatal);
   const api = createApi({ token, apiUrl, now, processes, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
-  const fresh = new BoundedMap<string, true>(MAX_FRESH);
+  const fresh = new BoundedMap<string, Promise<unknown>>(MAX_FRESH);
+  const acknowledge = createAcknowledge(api, log);
+  const tokenDeps: InteractionTokenDeps = {
+    api,
+    fresh,
+    acknowledge: async (to) => (await acknowledge(to, toDeferral(to))) !== "late",
+    now,
+  };
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
@@ -61,6 +70,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     api,
     files,
     directChannels,
+    acknowledge,
     fresh,
     seenMessages,
     finalMessages,
@@ -87,18 +97,17 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     },
     sink: (address) =>
       createSink(address, {
-        api,
+        ...tokenDeps,
+        isAlone: options.shares === undefined,
         files,
-        fresh,
         seenMessages,
         finalMessages,
         pace,
         typingIn,
         rooms: { mayReadHistory, mayReact },
         reactions,
-        now,
       }),
-    whisper: createWhisper({ api, finalMessages, fresh, now }),
+    whisper: createWhisper({ ...tokenDeps, finalMessages }),
     findAuthor: createFindAuthor(api, (guildId) => knownOf(guildId)?.rooms),
     openAttachment: files.open,
     publicUrl: files.publicUrl,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type APIApplicationCommandAutocompleteInteraction,
   type APIInteraction,
-  type InteractionResponseType,
+  InteractionResponseType,
   MessageFlags,
   Routes,
 } from "discord.js";
@@ -27,15 +27,21 @@ export type Acknowledged = "done" | "taken" | "late";
 
 type Interaction = Pick<APIInteraction, "id" | "token" | "application_id">;
 
+/** The first answer to an interaction. */
+export interface FirstAnswer {
+  type: InteractionResponseType;
+  data?: object;
+}
+
 /** Gives Discord the first answer to an interaction. Never rejects. */
 export interface Acknowledge {
-  (interaction: Interaction, body: { type: InteractionResponseType; data?: object }): Promise<Acknowledged>;
+  (interaction: Pick<Interaction, "id" | "token">, body: FirstAnswer): Promise<Acknowledged>;
   /** Says in place of the promised answer that there will be none. */
   apologise(interaction: Interaction): Promise<void>;
 }
 
 export function createAcknowledge(api: Api, log: Logger): Acknowledge {
-  async function acknowledge({ id, token }: Interaction, body: object): Promise<Acknowledged> {
+  async function acknowledge({ id, token }: Pick<Interaction, "id" | "token">, body: object): Promise<Acknowledged> {
     const call = { method: "POST" as const, route: Routes.interactionCallback(id, token), body, isBot: false };
     const signal = AbortSignal.timeout(ACKNOWLEDGE_MS);
     for (let isDoubtful = false; ; ) {
@@ -69,6 +75,13 @@ async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean
   const pauseMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
   if (pauseMs === undefined || pauseMs > ACKNOWLEDGE_MS) return false;
   return sleep(pauseMs, true, { signal }).catch(() => false);
+}
+
+/** The first answer that keeps the place of another one; a pressed button leaves its message as it is. */
+export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate: boolean }): FirstAnswer {
+  if (isPress) return { type: InteractionResponseType.DeferredMessageUpdate };
+  const flags = isPrivate ? MessageFlags.Ephemeral : 0;
+  return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
 }
 
 /** Asks for something that Discord does not wait long for; what is not there in time, or fails, is `otherwise`. */

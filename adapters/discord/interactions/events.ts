@@ -45,8 +45,8 @@ export interface Asked {
     | APIMessageComponentInteraction
     | APIModalSubmitInteraction;
   isPrivate: boolean;
-  /** Without it the answer goes into the channel like any other. */
-  isAcknowledged: boolean;
+  /** Its answer is written with its token; else it goes into the channel like any other. */
+  hasToken?: boolean;
   /** It belongs to a button, whose message stays as it is: true for a button itself. */
   isPress?: true;
 }
@@ -200,7 +200,7 @@ function toBase(
 }
 
 function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): ReplyAddress {
-  const { interaction, isPrivate, isAcknowledged } = asked;
+  const { interaction, isPrivate, hasToken } = asked;
   const isPress = asked.isPress === true || interaction.type === InteractionType.MessageComponent;
   const kind = kindOf(interaction, deps);
   return {
@@ -208,7 +208,7 @@ function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): Repl
     ...(isPrivate && { visibleTo: author.id }),
     extra: {
       ...(kind === "channel" && { root: interaction.id }),
-      ...(isAcknowledged && toExtra({ ...interaction, isPrivate, isPress })),
+      ...(hasToken === true && toExtra({ ...interaction, isPrivate, isPress })),
     },
   };
 }

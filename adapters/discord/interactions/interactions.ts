@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type APIChatInputApplicationCommandInteraction,
   type APIInteraction,
@@ -9,16 +10,14 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord.js";
-import type { Logger } from "pino";
 import type { ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
 import type { Action, InboundEvent } from "../../../src/port/events.ts";
-import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
 import type { FinalMessages } from "../write/final-message.ts";
 import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
 import { readCustomId } from "../write/message-body.ts";
-import { type Acknowledge, completeModels, createAcknowledge } from "./acknowledge.ts";
+import { type Acknowledge, completeModels, type FirstAnswer, toDeferral } from "./acknowledge.ts";
 import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import {
   type Asked,
@@ -40,16 +39,18 @@ import { readReasonForm, toReasonForm } from "./reason-form.ts";
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
 
 export interface InteractionsDeps extends InteractionEventDeps {
-  api: Api;
+  acknowledge: Acknowledge;
   files: Files;
   delivery: Pick<Delivery, "enqueue">;
   listModels: ListModels;
   imagine?: ImagineMenu;
-  /** Tokens that are acknowledged and wait for their answer. */
-  fresh: Map<string, true>;
+  /** When the interactions of these tokens, which wait for their answer, are acknowledged. */
+  fresh: Map<string, Promise<unknown>>;
   finalMessages: Pick<FinalMessages, "promise" | "settle">;
-  log: Logger;
 }
+
+/** Longest that Discord, which waits for three seconds, is let wait for what it tells to be stored. */
+const STORE_MS = 1_500;
 
 type TakenAs = "answer" | "press";
 /** `shown`: the first answer, where that is a form. */
@@ -60,18 +61,18 @@ type Take = (
   shown?: object,
 ) => Promise<void>;
 
-/** Answers to commands, buttons and menus: acknowledged before anything else, because Discord waits three seconds. */
+/** Answers to commands, buttons and menus: acknowledged once they are stored, or Discord waits no longer. */
 export function createInteractions(deps: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {
-  const acknowledge = createAcknowledge(deps.api, deps.log);
-  const take = createTake(deps, acknowledge);
-  const forms = deps.imagine && createPictureForms({ ...deps, menu: deps.imagine, acknowledge });
+  const { acknowledge } = deps;
+  const take = createTake(deps);
+  const forms = deps.imagine && createPictureForms({ ...deps, menu: deps.imagine });
 
   function onCommand(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
     const { name } = interaction.data;
     const isImagine = name === IMAGINE && deps.imagine !== undefined;
     // The answer to a command is ephemeral; the answer to a question is for all, unless it was asked in private.
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
-    const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
+    const asked: Asked = { interaction, isPrivate };
     return take(asked, "answer", () => {
       if (isImagine) return toImagineEvent(asked, toImagineRequest(interaction, deps), deps);
       return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
@@ -84,7 +85,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       if (isOpen !== true) await acknowledge(interaction, say("There is no picture in this message."));
       return;
     }
-    const asked: Asked = { interaction, isPrivate: false, isAcknowledged: false };
+    const asked: Asked = { interaction, isPrivate: false };
     await take(asked, "answer", () => toAskAboutEvent(asked, interaction, deps));
   }
 
@@ -97,7 +98,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       return;
     }
     const isPrivate = !PUBLIC_ACTIONS.has(action) || isBesideSecret(interaction);
-    const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
+    const asked: Asked = { interaction, isPrivate };
     const form = action === "bad" ? toReasonForm(press) : undefined;
     await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps), form);
   }
@@ -107,7 +108,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     const sent = readReasonForm(interaction);
     if (sent === undefined) return undefined;
     const { press, reason } = sent;
-    const asked: Asked = { interaction, isPrivate: true, isAcknowledged: false, isPress: true };
+    const asked: Asked = { interaction, isPrivate: true, isPress: true };
     const judged = { ...press, action: "bad" as const };
     return take(asked, "press", () => ({
       ...toActionEvent(asked, interaction, judged, deps),
@@ -123,7 +124,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       await acknowledge(interaction, say("This form does not do anything any more."));
       return;
     }
-    const asked: Asked = { interaction, isPrivate: isBesideSecret(interaction), isAcknowledged: false };
+    const asked: Asked = { interaction, isPrivate: isBesideSecret(interaction) };
     await take(asked, "answer", () => toEvent(asked));
   }
 
@@ -146,25 +147,31 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
   };
 }
 
-/** Acknowledges an interaction and hands over what it asks for. */
-function createTake({ delivery, fresh, finalMessages }: InteractionsDeps, acknowledge: Acknowledge): Take {
+/**
+ * Hands over what an interaction asks for, and acknowledges it once that is stored: whoever ends in between leaves
+ * nothing behind that waits for ever. Where storing takes too long it is acknowledged all the same, and offered on.
+ */
+function createTake({ acknowledge, delivery, fresh, finalMessages }: InteractionsDeps): Take {
   return async (asked, as, toEvent, shown) => {
-    const { isPrivate } = asked;
-    const promise = shown === undefined ? defer(as, isPrivate) : { type: InteractionResponseType.Modal, data: shown };
-    const outcome = await acknowledge(asked.interaction, promise);
-    // Another process has it.
-    if (outcome === "taken") return;
-    // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
-    if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
+    const { interaction, isPrivate } = asked;
+    const first =
+      shown === undefined
+        ? toDeferral({ isPress: as === "press", isPrivate })
+        : { type: InteractionResponseType.Modal, data: shown };
     // A form leaves nothing behind that an answer could take the place of.
-    asked.isAcknowledged = outcome === "done" && shown === undefined;
-    if (asked.isAcknowledged) fresh.set(asked.interaction.token, true);
-    const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
+    asked.hasToken = shown === undefined;
+    const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
+    const acknowledging = Promise.race([taking, sleep(STORE_MS, undefined, { ref: false })]).then(() =>
+      acknowledge(interaction, first),
+    );
+    if (asked.hasToken) fresh.set(interaction.token, acknowledging);
+    // What Discord was silent about may have been promised.
+    const isPromised = (await acknowledging) !== "taken" && as === "answer";
+    const promised = isPromised && isPrivate ? toPromised(asked) : undefined;
     if (promised !== undefined) finalMessages.promise(promised);
-    const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
-    if (isTaken || !asked.isAcknowledged || as !== "answer") return;
+    if ((await taking) || !isPromised) return;
     if (promised !== undefined) finalMessages.settle(promised, ORIGINAL);
-    await acknowledge.apologise(asked.interaction);
+    await acknowledge.apologise(interaction);
   };
 }
 
@@ -173,15 +180,7 @@ function toPromised({ interaction }: Asked): Parameters<FinalMessages["promise"]
   return { token, applicationId, expiresAt: expiryOf(id) };
 }
 
-type Promised = Parameters<Acknowledge>[1];
-
-function defer(as: TakenAs, isPrivate: boolean): Promised {
-  if (as === "press") return { type: InteractionResponseType.DeferredMessageUpdate };
-  const flags = isPrivate ? MessageFlags.Ephemeral : 0;
-  return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
-}
-
-function say(content: string): Promised {
+function say(content: string): FirstAnswer {
   const data = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
   return { type: InteractionResponseType.ChannelMessageWithSource, data };
 }

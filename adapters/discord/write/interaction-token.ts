@@ -67,8 +67,10 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
 /** The token is not used for what would arrive at its very end. */
 export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
+/** Also of an interaction that has no first answer yet. */
+const UNKNOWN_WEBHOOK = 10015;
 /** Unknown message, unknown webhook, invalid token: nothing can be written this way (any more). */
-const PASSED = new Set([UNKNOWN_MESSAGE, 10015, 50027]);
+const PASSED = new Set([UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, 50027]);
 
 /** Calls with an interaction's token, for the fifteen minutes that it lives. */
 export interface InteractionToken {
@@ -84,11 +86,21 @@ export interface InteractionToken {
 /** The message that an acknowledgement promised. */
 export const ORIGINAL = "@original";
 
-export function createInteractionToken(
-  { applicationId, token, expiresAt }: InteractionAddress,
-  { api, now }: { api: Api; now(): number },
-): InteractionToken {
+export interface InteractionTokenDeps {
+  api: Api;
+  /** When the interactions of these tokens are acknowledged by this process, which heard of them. Never rejects. */
+  fresh: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
+  /** Gives an interaction its first answer; resolves to whether it has one then. Never rejects. */
+  acknowledge(to: InteractionAddress): Promise<boolean>;
+  now(): number;
+}
+
+/** Whoever heard of the interaction may have ended before it acknowledged it: then that is done with the first call. */
+export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
+  const { applicationId, token, expiresAt } = to;
+  const { api, fresh, now } = deps;
   let isExpired = false;
+  let isKnown = false;
 
   function routeOf(messageId: string | undefined): RouteLike {
     if (messageId === undefined) return Routes.webhook(applicationId, token);
@@ -96,13 +108,19 @@ export function createInteractionToken(
   }
 
   const call: InteractionToken["call"] = async ({ messageId, ...rest }, signal) => {
-    if (isExpired || now() > expiresAt - MARGIN_MS) return undefined;
-    try {
-      return await api.call({ ...rest, route: routeOf(messageId), isBot: false }, signal);
-    } catch (error) {
-      if (!PASSED.has(codeOf(error))) throw error;
-      if (codeOf(error) !== UNKNOWN_MESSAGE) isExpired = true;
-      return undefined;
+    await fresh.get(token);
+    for (;;) {
+      if (isExpired || now() > expiresAt - MARGIN_MS) return undefined;
+      try {
+        return await api.call({ ...rest, route: routeOf(messageId), isBot: false }, signal);
+      } catch (error) {
+        if (!PASSED.has(codeOf(error))) throw error;
+        const isNew = !isKnown && codeOf(error) === UNKNOWN_WEBHOOK;
+        isKnown = true;
+        if (isNew && (await deps.acknowledge(to))) continue;
+        if (codeOf(error) !== UNKNOWN_MESSAGE) isExpired = true;
+        return undefined;
+      }
     }
   };
 

@@ -7,7 +7,12 @@ import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
 import type { FinalMessages } from "./final-message.ts";
-import { createInteractionToken, type InteractionAddress, ORIGINAL } from "./interaction-token.ts";
+import {
+  createInteractionToken,
+  type InteractionAddress,
+  type InteractionTokenDeps,
+  ORIGINAL,
+} from "./interaction-token.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import { attach } from "./uploads.ts";
@@ -34,16 +39,14 @@ export interface InteractionWriter {
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-export interface InteractionWriterDeps {
-  api: Api;
+export interface InteractionWriterDeps extends InteractionTokenDeps {
   channel: ChannelWriter;
   channelId: string;
   files: Pick<Files, "toPostedRefs">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
-  /** Tokens of interactions that this process acknowledged and has not answered yet. */
-  fresh: Pick<Map<string, true>, "delete">;
-  now(): number;
+  /** No other process writes answers: what is new here was written nowhere else. */
+  isAlone: boolean;
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
@@ -59,7 +62,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
-    const isFresh = fresh.delete(to.token);
+    const isFresh = fresh.delete(to.token) && deps.isAlone;
     // A pressed button promises nothing.
     const filled = isPress ? undefined : await fill(post, isFresh, signal);
     isBegun = true;

@@ -2,7 +2,6 @@ import { Routes } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
-import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
@@ -11,7 +10,7 @@ import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../id
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { toSinkError } from "./failures.ts";
 import type { FinalMessages } from "./final-message.ts";
-import { readInteractionAddress } from "./interaction-token.ts";
+import { type InteractionTokenDeps, readInteractionAddress } from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./message-body.ts";
@@ -35,11 +34,10 @@ const WAITING = "⏳";
 /** The hour's ration of edits to old messages is used up. */
 const OLD_EDITS = 30046;
 
-export interface SinkDeps {
-  api: Api;
+export interface SinkDeps extends InteractionTokenDeps {
+  /** No other process writes answers. */
+  isAlone: boolean;
   files: Pick<Files, "toPostedRefs">;
-  /** Tokens of interactions that this process acknowledged and has not answered yet. */
-  fresh: Pick<Map<string, true>, "delete">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
   pace: DiscordPace;
@@ -47,7 +45,6 @@ export interface SinkDeps {
   rooms: Pick<Rooms, "mayReadHistory" | "mayReact">;
   /** By the channel. Discord takes few: one in a quarter of a second. */
   reactions: SpareCalls;
-  now(): number;
 }
 
 /** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */

@@ -4,7 +4,12 @@ import { neutralize } from "../../../src/text/neutralize.ts";
 import type { Api } from "../api/client.ts";
 import { PLATFORM, toNonce } from "../ids.ts";
 import type { FinalMessages } from "./final-message.ts";
-import { createInteractionToken, ORIGINAL, readInteractionAddress } from "./interaction-token.ts";
+import {
+  createInteractionToken,
+  type InteractionTokenDeps,
+  ORIGINAL,
+  readInteractionAddress,
+} from "./interaction-token.ts";
 import { toMessageBody } from "./message-body.ts";
 
 /** Writes to somebody directly. The same nonce makes one message. */
@@ -21,24 +26,21 @@ export async function writeDirectly(
   await api.call({ method: "POST", route: Routes.channelMessages(id), body }, signal);
 }
 
-export interface WhisperDeps {
-  api: Api;
+export interface WhisperDeps extends InteractionTokenDeps {
   finalMessages: Pick<FinalMessages, "settle">;
-  /** Tokens of interactions that this process acknowledged and has not answered yet. */
-  fresh: Pick<Map<string, true>, "delete">;
-  now(): number;
 }
 
 /** In the place of what an interaction promised to everybody, seen by that person alone; else directly. */
-export function createWhisper({ api, finalMessages, fresh, now }: WhisperDeps): NonNullable<Adapter["whisper"]> {
+export function createWhisper(deps: WhisperDeps): NonNullable<Adapter["whisper"]> {
+  const { api, finalMessages, fresh } = deps;
   return async (reply, authorId, text, nonce, signal) => {
     const markdown = neutralize(text);
     const interaction = readInteractionAddress(reply);
     if (interaction !== undefined) {
-      const token = createInteractionToken(interaction, { api, now });
-      fresh.delete(interaction.token);
+      const token = createInteractionToken(interaction, deps);
       // As long as the promise stands, whatever comes next is seen by whoever sees that.
       const isGone = await token.call({ method: "DELETE", messageId: ORIGINAL }, signal);
+      fresh.delete(interaction.token);
       finalMessages.settle(interaction, ORIGINAL);
       const body = toMessageBody({ markdown, buttons: [], streaming: false }, {});
       const flags = body.flags | MessageFlags.Ephemeral;

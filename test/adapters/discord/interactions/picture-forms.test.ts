@@ -97,7 +97,7 @@ describe("/imagine", () => {
       spoiler: true,
     });
     const event = await command(0);
-    expect(asked.acknowledgedAs).toBe(5);
+    await discord.until(() => asked.acknowledgedAs === 5);
     expect(event).toMatchObject({
       name: "imagine",
       text: "a cat",
@@ -159,7 +159,7 @@ describe("the buttons of a picture", () => {
     const { discord, adapter, channel, bob, picture, asked, event } = await startPicture();
     const pressed = discord.people.press(picture, bob, action);
     const press = await event(1);
-    expect(pressed.acknowledgedAs).toBe(6);
+    await discord.until(() => pressed.acknowledgedAs === 6);
     expect(press).toMatchObject({ kind: "action", action, turnId: BUTTONS[0]?.turnId, author: { name: "bob" } });
     expect(press.conversationId).toBe(asked.conversationId);
     await adapter.sink(press.reply).post(draft("here"), "n:1", signal);
@@ -202,7 +202,7 @@ describe("the buttons of a picture", () => {
     const { discord, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
     const form = await shownForm({ discord }, pressed);
-    expect(pressed.acknowledgedAs).toBe(9);
+    await discord.until(() => pressed.acknowledgedAs === 9);
     const fields = fieldsOf(form);
     expect(fields["prompt"]?.["value"]).toBe("a cat");
     expect(["ratio", "size", "model"].map((name) => chosenIn(fields[name]))).toEqual(["16:9", "2K", "draw-small"]);
@@ -212,7 +212,7 @@ describe("the buttons of a picture", () => {
       images: [png("moon.png")],
     });
     const event = await command(1);
-    expect(sent.acknowledgedAs).toBe(5);
+    await discord.until(() => sent.acknowledgedAs === 5);
     expect(event).toMatchObject({
       name: "imagine",
       text: "a cat at night",

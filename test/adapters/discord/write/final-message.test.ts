@@ -58,8 +58,9 @@ async function startGrowing() {
   const clock = createStillClock();
   const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
   await discord.until(() => discord.commands().length > 0);
-  discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
+  const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
   const sink = adapter.sink((await message(0)).reply);
+  await discord.until(() => asked.acknowledgedAs === 5);
   clock.advance(15 * MINUTE_MS - MARGIN_MS - 100);
   return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
 }
