@@ -1,11 +1,18 @@
 import type { TurnRecord } from "../src/turn/record.ts";
 import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
 import { REPEATED, RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
-import { AMNESIA, judge as judgeEndings, NOTICE, UNKNOWN_CALL } from "../test/support/fault-loop/verdict.ts";
+import {
+  AMNESIA,
+  findShrinks,
+  isBegunAnew,
+  judge as judgeEndings,
+  NOTICE,
+  UNKNOWN_CALL,
+} from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
-import { excuseShrink, findShrinks, isBegunAnew } from "./shrinks.ts";
+import { excuseShrink } from "./shrinks.ts";
 import type { Call } from "./stage.ts";
 
 export const COLUMNS = [

@@ -1,18 +1,12 @@
 import type { TurnRecord } from "../src/turn/record.ts";
-import { namesIn, unedited } from "../test/support/fault-loop/answers.ts";
-import { withoutNotes } from "../test/support/fault-loop/verdict.ts";
+import { isBegunAnew, withoutNotes } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
-import { findTakenBack, toSaidLetters } from "../test/support/taken-back.ts";
+import { toSaidLetters } from "../test/support/taken-back.ts";
 import type { Life } from "./cluster.ts";
 import type { Record } from "./record.ts";
 
 /** Around a time when Redis was away or slow: until a process is connected again, and notes pass as usual. */
 const REDIS_MARGIN_MS = 1_000;
-
-/** What people could read of a message and then no longer, in words; empty where it only grew. */
-export function findShrinks({ states }: Shown): string[] {
-  return findTakenBack(states.map(withoutNotes));
-}
 
 /** Why a message of an answer could not but show less than it had shown; undefined where it should not have. */
 export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {
@@ -24,17 +18,6 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
   if (movesOn(message, own.slice(at + 1))) return "the end of a full message moved to the next one";
   if (!hasGrownUnnoted(record, message)) return undefined;
   return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended or stood still before it did";
-}
-
-/** Whether people had an answer begin anew: by an edit or Retry, or by taking back a question that it also answered. */
-export function isBegunAnew(
-  { begunAnew, questions, removed, shown }: Record,
-  { messageIds, posted }: TurnRecord,
-): boolean {
-  if (messageIds.some((id) => begunAnew.has(id) || removed.has(id))) return true;
-  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
-  const names = new Set(states.flatMap(namesIn).map(unedited));
-  return questions.some(({ id, name }) => removed.has(id) && names.has(name));
 }
 
 /** Whether all that a message ever showed stands at the end in it and in those behind it. */

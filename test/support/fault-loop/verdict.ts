@@ -49,9 +49,27 @@ const QUESTION_GONE = /\s*_The question was deleted\.( This answer is not whole\
 /** Stands under an answer whose tool may have acted: nobody saw the end of its call. */
 export const UNKNOWN_CALL = /\s*_It is not known whether [^\n]*_/;
 
-/** What a message says of its answer, without the sentences under it. */
+/** The answer's part of a message, without the sentences under it: those change with what becomes of the answer. */
 export function withoutNotes(text: string): string {
   return withoutWarnings(text).replace(NOTE, "");
+}
+
+/** What people could read of an answer in a message and then no longer, in words; empty where it only grew. */
+export function findShrinks({ states }: Shown): string[] {
+  return findTakenBack(states.map(withoutNotes));
+}
+
+/** True for an answer that people had begin anew: by an edit or Retry, or by taking back one of several questions. */
+export function isBegunAnew(
+  { begunAnew, questions, removed, shown }: Pick<Remains, "begunAnew" | "questions" | "removed" | "shown">,
+  { messageIds, posted }: TurnRecord,
+): boolean {
+  if (messageIds.some((id) => begunAnew.has(id))) return true;
+  if (messageIds.length > 1 && messageIds.some((id) => removed.has(id))) return true;
+  // A question may have left its turn when it was taken back; the text of before names it.
+  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
+  const names = new Set(states.flatMap(namesIn).map(unedited));
+  return questions.some(({ id, name }) => removed.has(id) && !messageIds.includes(id) && names.has(name));
 }
 
 function withoutWarnings(text: string): string {
@@ -166,20 +184,19 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
 }
 
 /** A growing answer takes nothing back that people could read. */
-function judgeGrowth({ questions, shown, turns, begunAnew, wasKilled, hadSlowCalls, asked }: Remains): Complaint[] {
+function judgeGrowth(remains: Remains): Complaint[] {
+  const { questions, shown, turns, wasKilled, hadSlowCalls, asked } = remains;
   if (wasKilled && hadSlowCalls) return [];
-  return turns.flatMap(({ id, posted, messageIds }) => {
-    // People who edit a question, or ask again, want another text.
-    if (messageIds.some((message) => begunAnew.has(message))) return [];
-    const requests = questions
-      .filter((question) => messageIds.includes(question.id))
-      .flatMap(({ name }) => asked(name));
+  return turns.flatMap((turn) => {
+    // People who edit or take back a question, or ask again, want another text.
+    if (isBegunAnew(remains, turn)) return [];
+    const requests = questions.filter(({ id }) => turn.messageIds.includes(id)).flatMap(({ name }) => asked(name));
     // A process that is killed behind an answer that broke off asks again, and what broke off goes on.
     if (wasKilled && requests.slice(0, -1).some(({ way }) => !COMPLETE.has(way))) return [];
     return shown
-      .filter((message) => posted.includes(message.id))
-      .flatMap(({ states }) => findTakenBack(states))
-      .map((what) => complain("taken back", `turn ${id}: ${what}`));
+      .filter(({ id }) => turn.posted.includes(id))
+      .flatMap(findShrinks)
+      .map((what) => complain("taken back", `turn ${turn.id}: ${what}`));
   });
 }
 
