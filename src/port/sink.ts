@@ -14,7 +14,7 @@ export interface Draft {
    * While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it.
    */
   source?: string;
-  /** The steps of the turn so far, in the order they began; none where the platform shows none. */
+  /** The steps of the turn so far, in the order they began; where the platform shows none, with the last draft alone. */
   steps?: readonly Step[];
   buttons: Button[];
   /** More text is coming: the platform may show that in its own way. */
@@ -30,6 +30,8 @@ export interface Step {
   /** When it began and when it ended, in milliseconds of one clock that never goes back. */
   begunAt?: number;
   endedAt?: number;
+  /** While it runs: how long it has, as people were told last. */
+  runningMs?: number;
 }
 
 export interface OutboundFile {

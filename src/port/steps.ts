@@ -1,9 +1,15 @@
 import type { Step } from "./sink.ts";
 
-/** What a step took that has ended, for people: "4.2 s"; "" below a second, and while it goes on. */
-export function describeTime({ begunAt, endedAt }: Step): string {
-  const tookMs = begunAt === undefined || endedAt === undefined ? 0 : endedAt - begunAt;
+/** What a step took that has ended, for people: "4.2 s", and "4 s" of one that goes on; "" below a second. */
+export function describeTime({ begunAt, endedAt, runningMs = 0 }: Step): string {
+  if (endedAt === undefined) return runningMs < 1_000 ? "" : `${Math.floor(runningMs / 1_000)} s`;
+  const tookMs = begunAt === undefined ? 0 : endedAt - begunAt;
   return tookMs < 1_000 ? "" : toSeconds(tookMs);
+}
+
+/** A step as people are told of it: "looking up the time in Tokyo, 4 s". */
+export function describeStep(step: Step): string {
+  return [step.title, describeTime(step)].filter(Boolean).join(", ");
 }
 
 /** Folds the steps of an answer that has ended into one line: "Used 3 tools, 4.2 s". */

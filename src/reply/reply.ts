@@ -4,7 +4,7 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
-import { rendersSteps } from "./steps.ts";
+import { describeRunning, rendersSteps } from "./steps.ts";
 import { createReplyView, type ReplyViewOptions } from "./view.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
@@ -13,6 +13,9 @@ const FINAL_DEADLINE_MS = 120_000;
 const PROGRESS_TIMEOUT_MS = 5_000;
 /** A step that begins or ends weighs as much as so many characters of text: about a line. */
 const STEP_UNITS = 40;
+/** People see so often how long a step has run; beside text that waits to be shown it weighs nothing. */
+const TICK_MS = 5_000;
+const TICK_UNITS = 1;
 /** Nobody sees an answer coming for longer than this without a button that stops it. */
 const STOP_MS = 1_000;
 /** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
@@ -34,6 +37,8 @@ export interface ReplyOptions extends ReplyViewOptions {
   onWait(words: string): void;
   /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
   waitMs?: number;
+  /** Time between two words on how long a step has run; in tests shorter than usual. */
+  tickMs?: number;
   /** The same for the first word in the reply itself, which brings Stop. */
   stopMs?: number;
   /** Told when the first text of this run stands on the platform. */
@@ -84,6 +89,11 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     options.onWait(words);
     if (isTold) show(`Still ${words}`);
   }, options.waitMs ?? WAIT_MS);
+  const ticking = setInterval(() => {
+    if (steps?.tick() !== true) return;
+    if (rendersSteps(sink) && view.text !== "") pace.text(TICK_UNITS);
+    else options.onWait(describeRunning(steps.all));
+  }, options.tickMs ?? TICK_MS);
   const stopTelling = () => {
     clearTimeout(stopping);
     clearInterval(waiting);
@@ -103,6 +113,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     }
   } finally {
     stopTelling();
+    clearInterval(ticking);
     pace.leave();
     // No call of ours may overtake whoever writes to these messages next.
     await view.settled();

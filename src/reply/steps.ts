@@ -1,4 +1,5 @@
 import type { ReplySink, Step } from "../port/sink.ts";
+import { describeStep } from "../port/steps.ts";
 
 /** The steps of one reply, each as far as it has come. */
 export interface Steps {
@@ -6,6 +7,8 @@ export interface Steps {
   readonly all: readonly Step[];
   /** Takes note of a step that begins, or of what has become of one. */
   note(step: Step): void;
+  /** Takes note of how long those have run that run. Returns false when none does. */
+  tick(): boolean;
   /** Nothing goes on any more: what had not ended has failed. */
   end(): void;
   /** Tells of each change from here on, in place of whoever was told before. */
@@ -21,9 +24,15 @@ export function createSteps(now = () => performance.now()): Steps {
   function note(step: Step): void {
     // A step that was given up may still report.
     if (isOver) return;
-    const begunAt = steps.get(step.id)?.begunAt ?? now();
-    steps.set(step.id, { ...step, begunAt, ...(step.state !== "running" && { endedAt: now() }) });
+    const { begunAt = now(), runningMs = 0 } = steps.get(step.id) ?? {};
+    steps.set(step.id, { ...step, begunAt, ...(step.state === "running" ? { runningMs } : { endedAt: now() }) });
     tell();
+  }
+
+  function tick(): boolean {
+    const running = [...steps.values()].filter(({ state }) => state === "running");
+    for (const step of running) steps.set(step.id, { ...step, runningMs: now() - (step.begunAt ?? now()) });
+    return running.length > 0;
   }
 
   return {
@@ -31,6 +40,7 @@ export function createSteps(now = () => performance.now()): Steps {
       return [...steps.values()];
     },
     note,
+    tick,
     end() {
       for (const step of steps.values()) if (step.state === "running") note({ ...step, state: "failed" });
       isOver = true;
@@ -44,10 +54,11 @@ export function rendersSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSte
   return showsSteps === true && fallback?.isActive !== true;
 }
 
-/** Names the steps that run, in words; "" when none does. */
+/** Names the steps that run, in words; "" when none does. Of several of one name the first has run longest. */
 export function describeRunning(steps: readonly Step[]): string {
   const running = steps.filter(({ state }) => state === "running");
-  return [...new Set(running.map(({ title }) => title))].join(", ");
+  const first = running.filter(({ title }, index) => running.findIndex((step) => step.title === title) === index);
+  return first.map(describeStep).join(", ");
 }
 
 /** The steps of a reply by the message that shows them. */

@@ -43,7 +43,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     turnId: record.id,
     limits: sink.limits,
     refusal,
-    steps: () => (rendersSteps(sink) ? steps?.all : undefined),
+    // Folded into one line at the end, they stand where they could not be shown one by one.
+    steps: () => (rendersSteps(sink) || drafts.isOver ? steps?.all : undefined),
     sealed: record.sealed,
   });
   const messages = createReplyMessages(options);

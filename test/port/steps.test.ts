@@ -19,5 +19,7 @@ describe("the steps of an answer that has ended", () => {
 
   test("tell how long each took, from a second on", () => {
     expect([step(0, 4_240), step(0, 900), step(0)].map(describeTime)).toEqual(["4.2 s", "", ""]);
+    const running = (runningMs: number) => ({ ...step(0), runningMs });
+    expect([running(12_900), running(900)].map(describeTime)).toEqual(["12 s", ""]);
   });
 });

@@ -38,6 +38,19 @@ describe("the steps of a reply", () => {
     expect(describeRunning([step("a", "failed")])).toBe("");
   });
 
+  test("of one name are named once, with the time of the one that began first", () => {
+    let time = 0;
+    const steps = createSteps(() => time);
+    steps.note({ ...step("a"), title: "drawing" });
+    time = 3_000;
+    steps.note({ ...step("b"), title: "drawing" });
+    time = 12_000;
+    expect(steps.tick()).toBe(true);
+    expect(describeRunning(steps.all)).toBe("drawing, 12 s");
+    steps.end();
+    expect(steps.tick()).toBe(false);
+  });
+
   test("are shown by a reply that says so and is not written by the fallback", () => {
     const fallback = (isActive: boolean) => ({ isActive, activate: () => {} });
     expect([{}, { showsSteps: true }].map((sink) => rendersSteps(sink))).toEqual([false, true]);

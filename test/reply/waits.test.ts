@@ -1,6 +1,7 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
+import { describeTime } from "../../src/port/steps.ts";
 import { createProgress, type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -135,12 +136,12 @@ describe("a wait that lasts", () => {
 describe("the steps of a reply that is being written", () => {
   const running: Step = { id: "1.0", title: "looking", state: "running" };
 
-  function setUpSteps(showsSteps: boolean) {
+  function setUpSteps(showsSteps: boolean, now?: () => number) {
     const { options, ...rest } = setUp();
-    const steps = createSteps();
+    const steps = createSteps(now);
     const shown: string[] = [];
     const note = ({ markdown, steps = [] }: Draft) =>
-      shown.push([markdown, ...steps.map(({ state }) => state)].join(" "));
+      shown.push([markdown, ...steps.map(({ state }) => state), ...steps.map(describeTime).filter(Boolean)].join(" "));
     const { sink, scheduler } = options;
     let writes = 0;
     const counting: ReplyOptions["scheduler"] = {
@@ -178,6 +179,41 @@ describe("the steps of a reply that is being written", () => {
     expect(shown.at(-1)).toBe("Text grows done failed");
   });
 
+  test("say how long they have run, again and again, and then what they took", async () => {
+    let time = 0;
+    const { options, steps, shown, until } = setUpSteps(true, () => time);
+    const over = Promise.withResolvers<void>();
+    const writing = writeReply(events("Text", over.promise), { ...options, tickMs: 1 });
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    time = 5_400;
+    await until(() => shown.includes("Text running 5 s"));
+    time = 12_000;
+    await until(() => shown.includes("Text running 12 s"));
+    time = 12_300;
+    steps.note({ ...running, state: "done" });
+    over.resolve();
+    await writing;
+    expect(shown.at(-1)).toBe("Text done 12.3 s");
+  });
+
+  test("say so in words where the reply shows none of them", async () => {
+    let time = 0;
+    const { options, steps, shown, until } = setUpSteps(false, () => time);
+    const over = Promise.withResolvers<void>();
+    const told = Promise.withResolvers<void>();
+    const onWait = (words: string) => words === "looking, 12 s" && told.resolve();
+    const writing = writeReply(events("Text", over.promise), { ...options, tickMs: 1, onWait });
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    time = 12_000;
+    await told.promise;
+    steps.note({ ...running, state: "done" });
+    over.resolve();
+    await writing;
+    expect(shown).toEqual(["Text", "Text done 12.0 s"]);
+  });
+
   test("begin no message, which would be one without words", async () => {
     const { options, steps, writes, texts } = setUpSteps(true);
     const gate = Promise.withResolvers<void>();
@@ -190,7 +226,7 @@ describe("the steps of a reply that is being written", () => {
     expect(texts()).toEqual(["Text"]);
   });
 
-  test("cost no call where they are not shown", async () => {
+  test("cost no call of their own where they are not shown", async () => {
     const { options, steps, shown, writes, until } = setUpSteps(false);
     const gate = Promise.withResolvers<void>();
     const writing = writeReply(events("Text", gate.promise), options);
@@ -200,7 +236,7 @@ describe("the steps of a reply that is being written", () => {
     expect(writes()).toBe(1);
     gate.resolve();
     await writing;
-    expect(shown).toEqual(["Text", "Text"]);
+    expect(shown).toEqual(["Text", "Text failed"]);
   });
 });
 

@@ -64,12 +64,11 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
 
 const STEP_ICONS = { done: ICONS.check, failed: ICONS.close, running: ICONS.more };
 
-/** The steps on the way to an answer: the one that goes on by its name, and later all of them, folded. */
+/** The steps on the way to an answer, folded into one line. */
 function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof nothing {
-  const running = steps.findLast(({ state }) => state === "running");
   if (steps.length === 0) return nothing;
   return html`<details class="steps">
-    <summary>${running === undefined ? stepsLine : html`${running.title}…`}</summary>
+    <summary>${stepsLine}</summary>
     <ul>
       ${steps.map(({ title, state }) => html`<li class=${state}>${STEP_ICONS[state]}<bdi>${title}</bdi>${state === "failed" ? html` <small>failed</small>` : nothing}</li>`)}
     </ul>

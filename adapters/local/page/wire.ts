@@ -83,9 +83,9 @@ export interface MessageRow {
   /** Only this person is shown the message. */
   visibleTo: string | null;
   buttons: Button[];
-  /** Done on the way to an answer, in the order they began. */
+  /** Done on the way to an answer, in the order they began, each with its time in its title. */
   steps: readonly Step[];
-  /** All of them in one line, when none goes on any more: "Used 3 tools, 4.2 s". */
+  /** The one that goes on, "looking up the time, 4 s…"; when none does any more, all of them: "Used 3 tools, 4.2 s". */
   stepsLine: string;
   /** People's feedback on an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;

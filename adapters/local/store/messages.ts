@@ -1,4 +1,4 @@
-import { foldSteps } from "../../../src/port/steps.ts";
+import { describeStep, foldSteps } from "../../../src/port/steps.ts";
 import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Step } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
 import type { Tables } from "./tables.ts";
@@ -218,8 +218,8 @@ function toMessage(row: SqlRow): MessageRow {
     options: JSON.parse(String(row["options"])) as ImagineOptions,
     visibleTo: toText(row["visible_to"]),
     buttons: JSON.parse(String(row["buttons"])) as Button[],
-    steps,
-    stepsLine: steps.length === 0 ? "" : foldSteps(steps),
+    steps: steps.map((step) => ({ ...step, title: describeStep(step) })),
+    stepsLine: toStepsLine(steps),
     judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({
@@ -232,6 +232,12 @@ function toMessage(row: SqlRow): MessageRow {
     movedBehind: toNumber(row["moved_behind"]),
     isDeleted: row["is_deleted"] === 1,
   };
+}
+
+function toStepsLine(steps: readonly Step[]): string {
+  const running = steps.findLast(({ state }) => state === "running");
+  if (running !== undefined) return `${describeStep(running)}…`;
+  return steps.length === 0 ? "" : foldSteps(steps);
 }
 
 function toNumber(value: unknown): number | null {

@@ -1,6 +1,7 @@
 import { SinkError } from "../../../src/port/errors.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
-import type { Button, Draft } from "../../../src/port/sink.ts";
+import type { Button, Draft, Step } from "../../../src/port/sink.ts";
+import { foldSteps } from "../../../src/port/steps.ts";
 import { codeOf } from "../api/error.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
 import {
@@ -29,10 +30,17 @@ export interface MessageBody {
 /** Throws a `SinkError` for a draft that is longer than what was promised to fit. */
 export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBody {
   checkLength(draft);
-  const { buttons } = draft;
+  const { buttons, streaming, steps = [] } = draft;
   const markdown = toShown(draft);
   const blocks = markdown.trim() === "" ? [] : [toTextBlock(markdown)];
-  return { blocks: [...blocks, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
+  const fold = streaming ? [] : toFoldBlocks(steps);
+  return { blocks: [...blocks, ...fold, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
+}
+
+/** What cards would show folded, as small print under the text. */
+export function toFoldBlocks(steps: readonly Step[]): Block[] {
+  if (steps.length === 0) return [];
+  return [{ type: "context", elements: [{ type: "plain_text", text: foldSteps(steps) }] }];
 }
 
 /** A message that is nearly full shows of a growing text what will stay there, as a stream does. */

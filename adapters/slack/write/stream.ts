@@ -4,7 +4,15 @@ import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
-import { checkLength, hasFeedback, isBlockRefusal, type MessageFiles, toButtonBlocks, toMetadata } from "./blocks.ts";
+import {
+  checkLength,
+  hasFeedback,
+  isBlockRefusal,
+  type MessageFiles,
+  toButtonBlocks,
+  toFoldBlocks,
+  toMetadata,
+} from "./blocks.ts";
 import { type Cards, closeCards, doubtCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
@@ -205,7 +213,8 @@ async function stop(
   const changed = toTaskChunks(stream.cards, closeCards(wanted));
   const tasks = !isComplete || wanted.size === 0 ? changed : [...changed, ...toFold(draft.steps ?? [])];
   const hasFeedbackButtons = isComplete && hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
-  const blocks = isComplete ? toButtonBlocks(draft.buttons, { hasFeedbackButtons }) : [];
+  const fold = state.supports("cards", teamId) ? [] : toFoldBlocks(draft.steps ?? []);
+  const blocks = isComplete ? [...fold, ...toButtonBlocks(draft.buttons, { hasFeedbackButtons })] : [];
   const ending = { ...toAddition(rest ?? "", tasks), ...(blocks.length > 0 && { blocks }) };
   const metadata = toMetadata(toMark(stream.nonce));
   try {

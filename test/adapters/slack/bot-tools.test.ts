@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
+import { smallPrint } from "../../simulators/slack/shown-text.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import type { Message } from "../../simulators/slack/world.ts";
 import type { Step } from "../../support/fake-gateway.ts";
@@ -141,6 +142,8 @@ describe("tools of the bot on Slack", () => {
     gate.resolve("rain");
     expect(await bot.finished(bot.general, asked)).toEqual(["Let me look.\n\nIt rains."]);
     expect(slack.status(bot.general, asked)).toBe("");
+    const print = slack.answers(bot.general, asked).map(({ content }) => smallPrint(content));
+    expect(print).toEqual([[expect.stringMatching(/^Used 1 tool, [\d.]+ s$/)]]);
   });
 });
 

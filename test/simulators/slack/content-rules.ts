@@ -90,6 +90,10 @@ function checkBlock(block: Json, index: number): void {
   if (block["type"] === "header" && textLength((block["text"] as Json | undefined)?.["text"]) > MAX_HEADER_CHARS) {
     throw invalidBlocks(`must be less than 151 characters ${place}`);
   }
+  const { length: elements } = listOf(block["elements"]);
+  if (block["type"] === "context" && (elements === 0 || elements > 10)) {
+    throw invalidBlocks(`must have 1 to 10 elements ${place}`);
+  }
   if (block["type"] === "actions") checkActions(block, place, 25);
   if (block["type"] === "context_actions") checkContextActions(block, place);
 }

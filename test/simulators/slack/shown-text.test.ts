@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { shownText } from "./shown-text.ts";
+import { shownText, smallPrint } from "./shown-text.ts";
 import { emptyContent } from "./world.ts";
 
 describe("shown text", () => {
@@ -13,7 +13,8 @@ describe("shown text", () => {
       { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Stop" } }] },
     ];
     expect(shownText(emptyContent({ text: "fallback", markdown: "# md", blocks }))).toBe("# md");
-    expect(shownText(emptyContent({ text: "fallback", blocks }))).toBe("Title\n**bold**\nbody\nfield\nsmall\nrich");
+    expect(shownText(emptyContent({ text: "fallback", blocks }))).toBe("Title\n**bold**\nbody\nfield\nrich");
+    expect(smallPrint(emptyContent({ blocks }))).toEqual(["small"]);
     expect(shownText(emptyContent({ text: "fallback", blocks: blocks.slice(-1) }))).toBe("fallback");
   });
 });

@@ -7,7 +7,12 @@ export function shownText({ markdown, blocks, text }: Content): string {
   return inBlocks === "" ? text : inBlocks;
 }
 
-/** Texts inside a block that people read as the message; buttons and their kind are left out. Pure. */
+/** What stands in small print beside the text. Pure. */
+export function smallPrint({ blocks }: Content): string[] {
+  return blocks.filter(({ type }) => type === "context").flatMap(({ elements }) => listOf(elements).map(innerText));
+}
+
+/** Texts inside a block that people read as the message; buttons and their kind, and small print, are left out. Pure. */
 function textsOf(block: Json): string[] {
   switch (block["type"]) {
     case "markdown":
@@ -16,8 +21,6 @@ function textsOf(block: Json): string[] {
       return [innerText(block["text"]), ...listOf(block["fields"]).map(innerText)].filter((text) => text !== "");
     case "header":
       return [innerText(block["text"])];
-    case "context":
-      return listOf(block["elements"]).map(innerText);
     case "rich_text":
       return [richText(block)];
     default:

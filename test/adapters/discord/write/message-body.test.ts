@@ -23,11 +23,14 @@ describe("the body of a message", () => {
   });
 
   test("shows the newest steps above a text that grows, as plain small print, where there is room", () => {
+    const RUNNING = { state: "running" as const, runningMs: 12_300 };
     const steps = ["one", "two", "three", "**four** <@1>", "five"].map((title, index) => {
-      return { id: String(index), title, state: index === 4 ? ("running" as const) : ("done" as const) };
+      return { id: String(index), title, ...(index === 4 ? RUNNING : { state: "done" as const }) };
     });
     const growing = { ...draft("Let me look."), streaming: true, steps };
-    expect(toMessageBody(growing, {}).content).toBe("-# ✅ two\n-# ✅ three\n-# ✅ four 1\n-# ⏳ five\nLet me look.");
+    expect(toMessageBody(growing, {}).content).toBe(
+      "-# ✅ two\n-# ✅ three\n-# ✅ four 1\n-# ⏳ five, 12 s\nLet me look.",
+    );
     expect(toMessageBody({ ...growing, streaming: false }, {}).content).toBe("-# Used 5 tools, 0.1 s\nLet me look.");
     const full = "x".repeat(1_990);
     expect(toMessageBody({ ...growing, markdown: full }, {}).content).toBe(full);

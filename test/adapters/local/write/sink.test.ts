@@ -36,11 +36,16 @@ describe("the sink of the local page", () => {
   test("keeps the tools that were used with the answer, and says in one line what they took", async () => {
     const sink = page.adapter.sink(address);
     const steps = [{ id: "1", title: "looking", state: "done" as const, begunAt: 0, endedAt: 4_200 }];
-    const { id } = await sink.post({ ...draft("It is"), streaming: true, steps }, randomUUID(), signal);
+    const running = [{ id: "1", title: "looking", state: "running" as const, begunAt: 0, runningMs: 3_000 }];
+    const { id } = await sink.post({ ...draft("It is"), streaming: true, steps: running }, randomUUID(), signal);
+    const shown = async () => (await page.rows()).findLast((row) => row.type === "message" && `local:${row.id}` === id);
+    expect(await shown()).toMatchObject({ steps: [{ title: "looking, 3 s" }], stepsLine: "looking, 3 s…" });
     await sink.edit(id, { ...draft("It is noon."), steps }, signal);
-    const rows = await page.rows();
-    const shown = rows.findLast((row) => row.type === "message" && `local:${row.id}` === id);
-    expect(shown).toMatchObject({ text: "It is noon.", steps, stepsLine: "Used 1 tool, 4.2 s" });
+    expect(await shown()).toMatchObject({
+      text: "It is noon.",
+      steps: [{ title: "looking, 4.2 s", state: "done" }],
+      stepsLine: "Used 1 tool, 4.2 s",
+    });
   });
 
   test("does not write into a person's message", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
+import { smallPrint } from "../../../simulators/slack/shown-text.ts";
 import { finalDraft, growing, LOOKED, LOOKING, settle, startWriting, withSteps } from "../writing.ts";
 
 const signal = new AbortController().signal;
@@ -57,13 +58,16 @@ describe("steps beside a stream on Slack", () => {
   });
 
   test("are gone when the message is written whole, and so is nothing of its text", async () => {
-    const { sink, slack, texts, cards } = await startWriting();
+    const { sink, slack, general, question, texts, cards } = await startWriting();
     const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
     slack.advance(250_000);
     await settle(sink, id, withSteps(growing("One, two"), LOOKING));
     expect([sink.fallback?.isActive, cards()]).toEqual([true, []]);
     await settle(sink, id, withSteps(finalDraft("One, two."), LOOKED));
     expect(texts()).toEqual(["One, two."]);
+    expect(slack.answers(general, question).map(({ content }) => smallPrint(content))).toEqual([
+      ["Used 1 tool, 0.1 s"],
+    ]);
   });
 
   test("of a process that died go with what it had begun", async () => {
@@ -125,12 +129,15 @@ describe("steps beside a stream on Slack that goes wrong", () => {
       },
     ],
   ])("are not tried again where %s is refused for them, and the text streams on", async (_, show) => {
-    const { sink, slack, outbound, address, texts, calls, cards } = await startWriting();
+    const { sink, slack, outbound, address, general, question, texts, calls, cards } = await startWriting();
     slack.setUnknown("chunks");
     const posted = (await show(sink).catch(() => undefined)) ?? (await show(sink));
     await sink.edit(posted.id, withSteps(growing("One, two"), LOOKING), signal);
     await sink.edit(posted.id, withSteps(finalDraft("One, two."), LOOKED), signal);
     expect([texts(), cards(), calls("chat.update")]).toEqual([["One, two."], [], 0]);
+    expect(slack.answers(general, question).map(({ content }) => smallPrint(content))).toEqual([
+      ["Used 1 tool, 0.1 s"],
+    ]);
     expect(outbound.sink(address).showsSteps).toBe(false);
   });
 });
