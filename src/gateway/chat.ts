@@ -23,11 +23,10 @@ type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, 
 
 export function createStreamChat(deps: CallDeps, extraBody: ExtraBody): StreamChat {
   return async (request, signal, onChunk, options) => {
-    const call = toCall(request, fieldsFor(extraBody, request.model));
+    const call = { ...toCall(request, fieldsFor(extraBody, request.model)), onAsk: options.onAsk };
     const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);
-      await options.onAsk?.();
       const failure = await attempt(deps, call, attempts, onChunk, signal);
       if (failure === undefined) return;
       if (failure.answered) throw failure.error;

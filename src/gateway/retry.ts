@@ -16,7 +16,7 @@ export interface RetryNotice {
 }
 
 export interface CallOptions {
-  /** Waited for right before each call is made. Where it rejects, none is made, and that is what the caller is told. */
+  /** Waited for right before each call is sent, with the connection at hand. Where it rejects, none is sent, and that is what the caller is told. */
   onAsk?: () => Promise<void>;
   /** Told before each wait, so that it can be shown. */
   onRetry?: (notice: RetryNotice) => void;
@@ -152,12 +152,10 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
 async function runAttempts<T>(
   attempts: Attempts,
   work: () => Promise<T>,
-  { onAsk }: CallOptions,
   signal: AbortSignal,
 ): Promise<T> {
   for (;;) {
     await attempts.begin(signal);
-    await onAsk?.();
     try {
       const result = await work();
       attempts.succeed();
@@ -218,10 +216,10 @@ export function ask<T>(
   async function attempt(): Promise<T> {
     const watch = createWatch(signal, attempts.remainingMs());
     try {
-      return await read(await readBody(await send(call, watch), maxBytes, watch));
+      return await read(await readBody(await send({ ...call, onAsk: options.onAsk }, watch), maxBytes, watch));
     } finally {
       watch.end();
     }
   }
-  return runAttempts(attempts, attempt, options, signal);
+  return runAttempts(attempts, attempt, signal);
 }

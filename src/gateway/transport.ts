@@ -1,4 +1,4 @@
-import { Agent } from "undici";
+import { Agent, type Dispatcher } from "undici";
 import { dispatchRequest, type GatewayResponse, type ResponseBody, toPlainBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError, toStatusError } from "./failures.ts";
@@ -18,11 +18,13 @@ export interface GatewayCall {
   model?: string;
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;
+  /** See `CallOptions`. */
+  onAsk?: (() => Promise<void>) | undefined;
 }
 
 /**
  * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError
- * for every other answer and when none comes, and with the signal's reason when `watch` ends.
+ * for every other answer and when none comes, with the signal's reason when `watch` ends, and with what `onAsk` rejects with.
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
@@ -58,7 +60,10 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
       // A compressed stream arrives in blocks, not in words.
       "accept-encoding": "identity",
     };
-    if (json !== undefined) headers["content-type"] = "application/json";
+    if (json !== undefined) {
+      headers["content-type"] = "application/json";
+      headers["content-length"] = String(Buffer.byteLength(json));
+    }
     if (keyHeader === undefined) headers.authorization = `Bearer ${apiKey}`;
     else headers[keyHeader] = apiKey;
     return headers;
@@ -77,26 +82,44 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
   return {
     async send(call, watch) {
       const { origin, pathname } = new URL(`${baseUrl}${call.path}`);
+      const { json = null, onAsk } = call;
+      let refused: { reason: unknown } | undefined;
+      const body =
+        json === null || onAsk === undefined
+          ? json
+          : writeBody(json, () =>
+              onAsk().catch((reason: unknown) => {
+                refused = { reason };
+                throw reason;
+              }),
+            );
       const options = {
         origin,
         path: pathname,
         method: call.method,
         headers: toHeaders(call),
-        body: call.json ?? null,
+        body: body as Dispatcher.DispatchOptions["body"],
       };
       let answer: GatewayResponse;
       try {
         answer = await dispatchRequest(agent, options, watch.signal);
       } catch (error) {
         watch.signal.throwIfAborted();
+        if (refused !== undefined) throw refused.reason;
         throw toConnectionError("unreachable", error);
       }
-      const body = toPlainBody(answer);
-      if (answer.status < 200 || answer.status >= 300) throw await readFailure(answer, body, call, watch);
-      return body;
+      const received = toPlainBody(answer);
+      if (answer.status < 200 || answer.status >= 300) throw await readFailure(answer, received, call, watch);
+      return received;
     },
     close: () => agent.destroy(),
   };
+}
+
+/** undici takes it when it is connected, and writes head and body at once: nothing lies between `onAsk` and the request. */
+async function* writeBody(json: string, onAsk: () => Promise<void>): AsyncGenerator<string, void, void> {
+  await onAsk();
+  yield json;
 }
 
 /**

@@ -55,6 +55,43 @@ describe("the gateway", () => {
   });
 });
 
+describe("whoever notes that a request is made", () => {
+  test("is not told where there is no connection to send it on", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    let asks = 0;
+    const onAsk = async () => void (asks += 1);
+    await failureOf(connect(`http://127.0.0.1:${port}`).streamChat(request, open, { ...ignoring, onAsk }));
+    expect(asks).toBe(0);
+  });
+
+  test("is waited for before a byte is sent, and gets the same request through", async () => {
+    const { url, received } = await startFaultServer(events(stream("Hello")));
+    const told = Promise.withResolvers<void>();
+    const noted = Promise.withResolvers<void>();
+    const onAsk = () => {
+      told.resolve();
+      return noted.promise;
+    };
+    const answer = readAnswer(connect(url), request, open, { onAsk });
+    await told.promise;
+    expect(received).toEqual([]);
+    noted.resolve();
+    expect(await answer).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toMatchObject([{ json: request }]);
+  });
+
+  test("keeps it back, and the caller is told why", async () => {
+    const { url, received } = await startFaultServer(events(stream("Hello")));
+    const why = new Error("there is no room");
+    const { error } = await readAnswer(connect(url), request, open, { onAsk: () => Promise.reject(why) });
+    expect(error).toBe(why);
+    expect(received).toEqual([]);
+  });
+});
+
 describe("a redirect", () => {
   test("is not followed, so the key goes nowhere else", async () => {
     const elsewhere = await startFaultServer(events(stream("stolen")));
