@@ -1,9 +1,9 @@
 import {
-  type APIApplicationCommand,
   ApplicationCommandOptionType,
   ApplicationCommandType,
   ApplicationIntegrationType,
   InteractionContextType,
+  type RouteLike,
   Routes,
 } from "discord.js";
 import type { Logger } from "pino";
@@ -186,12 +186,25 @@ async function registerOnce(definitions: readonly Definition[], to: Registration
     guildId === undefined
       ? Routes.applicationCommands(applicationId)
       : Routes.applicationGuildCommands(applicationId, guildId);
-  const { data } = await api.call({ method: "GET", route }, AbortSignal.timeout(CALL_MS));
-  const registered = (data as APIApplicationCommand[]).map((command) => toComparable(command as unknown as Definition));
+  const registered = await readRegistered(api, route);
   const wanted = definitions.map(toComparable);
-  if (wanted.toSorted().join("\n") === registered.toSorted().join("\n")) return;
+  if (wanted.toSorted().join("\n") === registered?.toSorted().join("\n")) return;
   await api.call({ method: "PUT", route, body: definitions }, AbortSignal.timeout(CALL_MS));
   log.info({ commands: definitions.map(({ name }) => name) }, "The commands were registered with Discord.");
+}
+
+/** Statuses with which a server says that it lists no commands. */
+const NO_LIST = new Set([404, 405, 501]);
+
+/** Undefined where they are not listed, which is no reason not to have them. */
+async function readRegistered(api: Api, route: RouteLike): Promise<string[] | undefined> {
+  try {
+    const { data } = await api.call({ method: "GET", route }, AbortSignal.timeout(CALL_MS));
+    return Array.isArray(data) ? data.map((command: Definition) => toComparable(command)) : undefined;
+  } catch (error) {
+    if (error instanceof ApiError && NO_LIST.has(error.status)) return undefined;
+    throw error;
+  }
 }
 
 /** Discord adds fields, and leaves out those that have their default. */

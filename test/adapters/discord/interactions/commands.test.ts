@@ -48,6 +48,13 @@ describe("the commands", () => {
     await discord.until(() => discord.commands().length > 0);
   });
 
+  test("are registered with a server that does not list them", async () => {
+    const discord = await startDiscord();
+    discord.faults.failNext(GET, { status: 404 });
+    await startAdapter(discord, { commands: [HELP] });
+    await discord.until(() => discord.commands().length > 0);
+  });
+
   test("that Discord refuses are not offered again", async () => {
     const discord = await startDiscord();
     const [command] = toDefinitions([]);
