@@ -17,6 +17,7 @@ import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
 import type { DirectChannels } from "./listen/direct-channels.ts";
+import { createFindMessage } from "./listen/earlier.ts";
 import { createFindMember } from "./listen/find-author.ts";
 import { createHolding } from "./listen/holding.ts";
 import { createListener } from "./listen/listener.ts";
@@ -71,6 +72,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     place,
     tellNotAllowed: createTellNotAllowed(api, rooms, now),
     findMember: createFindMember(api, parts.closing),
+    findMessage: createFindMessage(api, parts.closing),
     now,
     isListening: options.isListening,
     botId,

@@ -8,7 +8,7 @@ import type { Files } from "../api/files.ts";
 import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, timeOf, toMessageId } from "../ids.ts";
 import { createMayShow } from "./access.ts";
-import { isByPerson, isWritten, toAuthor, toWhole } from "./inbound.ts";
+import { isByPerson, isReplyHere, isWritten, toAuthor, toWhole } from "./inbound.ts";
 import { type Message, readSeen } from "./wording.ts";
 
 /** Discord's most for one call. */
@@ -221,9 +221,16 @@ async function readChain(
     if (message === undefined || message.author.id === botId) break;
     // A message of somebody else that is replied to stands in the question already, as a quotation.
     if (step > 0 || message.author.id === author.id) found.unshift({ message });
-    place = toParent(message);
+    place = toParent(toWhole(message, botId));
   }
   return found;
+}
+
+/** Resolves to a message; undefined where Discord does not show it. Never rejects. */
+export type FindMessage = (place: MessagePlace) => Promise<APIMessage | undefined>;
+
+export function createFindMessage(api: Api, closing: AbortSignal): FindMessage {
+  return (place) => readMessage(place, api, closing).catch(() => undefined);
 }
 
 /** Undefined for one that was deleted. */
@@ -237,10 +244,9 @@ async function readMessage(place: MessagePlace, api: Api, signal: AbortSignal): 
   }
 }
 
-function toParent({ type, message_reference: reference, channel_id }: APIMessage): MessagePlace | undefined {
-  const messageId = reference?.message_id;
-  const isHere = type === MessageType.Reply && (reference?.channel_id ?? channel_id) === channel_id;
-  return isHere && messageId !== undefined ? { channelId: channel_id, messageId } : undefined;
+function toParent(message: Message): MessagePlace | undefined {
+  const messageId = message.message_reference?.message_id;
+  return isReplyHere(message) && messageId !== undefined ? { channelId: message.channel_id, messageId } : undefined;
 }
 
 function toFound(message: APIMessage): Found {

@@ -1,4 +1,4 @@
-import { type APIUser, MessageFlags, MessageType } from "discord.js";
+import { type APIUser, MessageFlags, MessageReferenceType, MessageType } from "discord.js";
 import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
@@ -80,16 +80,30 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
-/** A message with all that its kind has: what is empty may be left out on the way. */
+/**
+ * A message with all that its kind has. What is empty may be left out on the way, and not everything that speaks
+ * Discord's language reads the mentions in a text or has a type of its own for replies.
+ */
 export function toWhole(
   given: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
   botId: string,
 ): Message {
-  const { content = "", attachments = [], mention_roles = [], message_reference } = given;
-  const named = namesUser(content, botId) ? [{ id: botId, username: "you" } as APIUser] : [];
-  const type = message_reference === undefined ? MessageType.Default : MessageType.Reply;
-  return { type, mentions: named, ...given, content, attachments, mention_roles } as Message;
+  const { type = MessageType.Default, content = "", mentions = [], attachments = [], mention_roles = [] } = given;
+  const isNamed = mentions.length === 0 && namesUser(content.replaceAll(NO_MENTIONS, " "), botId);
+  const { message_id, type: referenceType } = given.message_reference ?? {};
+  const isReply = message_id !== undefined && referenceType !== MessageReferenceType.Forward;
+  return {
+    ...given,
+    type: type === MessageType.Default && isReply ? MessageType.Reply : type,
+    mentions: isNamed ? [{ id: botId, username: "you" } as APIUser] : mentions,
+    content,
+    attachments,
+    mention_roles,
+  } as Message;
 }
+
+/** Code, and a mention with a backslash before it: neither addresses anybody. */
+const NO_MENTIONS = /```[\s\S]*?```|``[\s\S]*?``|`[^`]*`|\\<@/g;
 
 /** In a guild channel a conversation is named by the message that began it, elsewhere the place is the conversation. */
 export function toConversationId(channelId: string, rootId: string, kind: RoomKind): string {
@@ -185,6 +199,6 @@ function isForeignReply(message: Message, botId: string): boolean {
   return isReplyHere(message) && repliedTo !== undefined && repliedTo !== botId && repliedTo !== message.author.id;
 }
 
-function isReplyHere({ type, message_reference, channel_id }: Message): boolean {
+export function isReplyHere({ type, message_reference, channel_id }: Message): boolean {
   return type === MessageType.Reply && (message_reference?.channel_id ?? channel_id) === channel_id;
 }

@@ -6,10 +6,12 @@ import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
+import type { FindMessage } from "./earlier.ts";
 import type { FindMember } from "./find-author.ts";
 import {
   type InboundDeps,
   isByPerson,
+  isReplyHere,
   mayBeOurs,
   toBody,
   toConversationId,
@@ -43,6 +45,7 @@ export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
   place: PlaceQuestion;
   tellNotAllowed: TellNotAllowed;
   findMember: FindMember;
+  findMessage: FindMessage;
   isListening?: IsListening | undefined;
   now(): number;
 }
@@ -68,8 +71,8 @@ export function createListener(deps: ListenerDeps): Listener {
       }
       const delivering = delivery.enqueue(message.channel_id, async () => {
         // A resumed session repeats what was under way.
-        const event =
-          known.get(message.id) === undefined ? await toPlaced(message, botId, state, isAnswered) : undefined;
+        if (known.get(message.id) !== undefined) return [];
+        const event = await toPlaced(await withAnswered(message, state), botId, state, isAnswered);
         return event === undefined ? [] : [event];
       });
       // A message that could not be stored may come once more, when missed messages are read.
@@ -81,13 +84,23 @@ export function createListener(deps: ListenerDeps): Listener {
       const message = toWhole(given, botId);
       if (message.author.id === botId) return activity.see(message);
       if (!isByPerson(message) || message.edited_timestamp === null) return;
-      void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, state));
+      void delivery.enqueue(message.channel_id, async () => {
+        return toEditEvents(await withAnswered(message, state), botId, state);
+      });
     },
     onDelete(deleted) {
       activity.forget(deleted);
       void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, state));
     },
   };
+}
+
+/** A reply with the message that it answers, which Discord may leave out. */
+async function withAnswered(message: Message, { findMessage }: ListenerState): Promise<Message> {
+  const messageId = message.message_reference?.message_id;
+  const isWhole = messageId === undefined || message.referenced_message !== undefined;
+  if (isWhole || !isReplyHere(message) || !isByPerson(message)) return message;
+  return { ...message, referenced_message: (await findMessage({ channelId: message.channel_id, messageId })) ?? null };
 }
 
 /** A message where its answer will stand, remembered. */

@@ -4,8 +4,17 @@ import type { Payload } from "./world.ts";
 const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
   READY: ["shard", "private_channels"],
   GUILD_CREATE: ["threads", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds", "large"],
-  MESSAGE_CREATE: ["member", "channel_type", "flags", "components", "nonce", "pinned", "edited_timestamp"],
-  MESSAGE_UPDATE: ["member", "channel_type", "flags", "components", "nonce", "pinned"],
+  MESSAGE_CREATE: [
+    "member",
+    "channel_type",
+    "flags",
+    "components",
+    "nonce",
+    "pinned",
+    "edited_timestamp",
+    "referenced_message",
+  ],
+  MESSAGE_UPDATE: ["member", "channel_type", "flags", "components", "nonce", "pinned", "referenced_message"],
   INTERACTION_CREATE: ["channel", "app_permissions", "entitlements", "context", "authorizing_integration_owners"],
 };
 const OPTIONAL_IN_CHANNELS = ["last_message_id", "permission_overwrites", "parent_id", "topic", "nsfw", "position"];

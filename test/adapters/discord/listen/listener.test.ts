@@ -16,7 +16,7 @@ const BOT = "100000000000000001";
 const NO_API: Api = { call: () => Promise.reject(new Error("not part of this test")), settled: async () => {} };
 const ROOMS: Rooms = { ...NO_ROOMS, kindOf: (_, guildId) => (guildId === undefined ? "direct" : "channel") };
 
-function start(accept?: (event: InboundEvent) => Promise<void>) {
+function start(accept?: (event: InboundEvent) => Promise<void>, messages: readonly Message[] = []) {
   const events: InboundEvent[] = [];
   const delivery = createDelivery(async (event) => {
     await accept?.(event);
@@ -29,6 +29,7 @@ function start(accept?: (event: InboundEvent) => Promise<void>) {
     place: async (event) => event,
     tellNotAllowed: async () => {},
     findMember: async () => undefined,
+    findMessage: async ({ messageId }) => messages.find(({ id }) => id === messageId),
     botId: () => BOT,
   });
   return { listener, events, delivery, drained: () => delivery.enqueue("c", async () => []) };
@@ -66,6 +67,29 @@ describe("the listener", () => {
     listener.onMessage(packet("hello"));
     await drained();
     expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
+  });
+
+  test("a mention is heard from a server that lists none, except in code or behind a backslash", async () => {
+    const { listener, events, drained } = start();
+    const code = [`\`<@${BOT}>\` pings`, `\`\`\`\n<@${BOT}>\n\`\`\``, `write \\<@${BOT}>`];
+    for (const content of [`<@${BOT}> hello`, ...code]) listener.onMessage(packet(content, { guild_id: "g" }));
+    await drained();
+    expect(texts(events)).toEqual(["hello"]);
+  });
+
+  test("a reply is heard that comes without the message it answers, and without a type of its own", async () => {
+    const bot = { id: BOT, username: "palaver" } as Message["author"];
+    const [answer, stranger] = [packet("an answer", { author: bot }), packet("not for the bot")];
+    const { listener, events, drained } = start(undefined, [answer, stranger]);
+    const toReply = (message_id: string) => ({
+      guild_id: "g",
+      message_reference: { message_id, channel_id: "c", type: 0 },
+    });
+    listener.onMessage(packet("go on", toReply(answer.id)));
+    listener.onMessage(packet("indeed", toReply(stranger.id)));
+    listener.onMessage(packet("gone", { ...toReply("1"), type: 19 }));
+    await drained();
+    expect(events).toMatchObject([{ text: "go on", addressed: "bot", inReplyTo: `discord:c:${answer.id}` }]);
   });
 
   test("the listener hears a message that leaves out every empty list", async () => {
