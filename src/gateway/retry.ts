@@ -149,11 +149,7 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
 }
 
 /** Runs `work` until it succeeds or there is no further attempt to make. */
-async function runAttempts<T>(
-  attempts: Attempts,
-  work: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
+async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
     await attempts.begin(signal);
     try {
