@@ -1,53 +1,52 @@
-import { describe, expect, test } from "vitest";
-import { type Message, shown } from "../simulators/discord/world.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createDiscord, type Discord } from "../simulators/discord/simulator.ts";
+import { type Channel, type Message, shown, type User } from "../simulators/discord/world.ts";
 import { isRedisMissing } from "../support/redis.ts";
-import { readMetric, startCrew } from "./crew.ts";
-import { answersOf, botMessages, startChannel } from "./discord-service.ts";
+import { type OnEnd, readMetric, shareScene, startCrew } from "./crew.ts";
+import { answersOf, botMessages } from "./discord-service.ts";
 
 const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
 
-async function start() {
-  const place = await startChannel();
-  const { discord } = place;
+async function startServer(onEnd: OnEnd = onTestFinished) {
+  const discord = await createDiscord();
+  onEnd(async () => {
+    await discord.close();
+    discord.assertClean();
+  });
+  const guild = discord.addGuild();
+  const ada = discord.addUser("Ada", guild);
   const env = { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, DISCORD_THREADS: "off" };
-  const crew = await startCrew(env);
+  const crew = await startCrew(env, onEnd);
   await discord.until(() => discord.commands().length > 0, "the commands");
+  /** A channel of the test's own. */
+  const enter = () => inChannel(discord, discord.addChannel(guild, `room-${(rooms += 1)}`), ada);
+  let rooms = 0;
+  return { enter, crew };
+}
+
+function inChannel(discord: Discord, channel: Channel, ada: User) {
   const repliesTo = ({ id }: Message) =>
-    botMessages(discord, place.channel).filter(({ reference }) => reference?.messageId === id);
+    botMessages(discord, channel).filter(({ reference }) => reference?.messageId === id);
   /** The answer to a message, of which people have read some. */
   const growing = (asked: Message) =>
     discord.until(() => repliesTo(asked).find(({ states }) => states.length >= 3), "a growing answer");
-  return { ...place, crew, repliesTo, growing };
+  return { discord, channel, ada, repliesTo, growing };
 }
 
 describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs redis-server)", () => {
+  const shared = shareScene(startServer);
+  /** A channel of the test's own in what all of these tests share. */
+  const scene = () => ({ ...shared().enter(), crew: shared().crew });
+
   test("answer what only the ingress hears, which itself writes nothing", async () => {
-    const { discord, channel, ada, crew } = await start();
+    const { discord, channel, ada, crew } = scene();
     discord.people.say(channel, ada, "Say: hello", { mentionBot: true });
     expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual(["hello"]);
     expect(await readMetric(crew.ingress, "turns_total")).toBe(0);
   });
 
-  test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
-    const { discord, channel, ada, crew, growing } = await start();
-    await growing(discord.people.say(channel, ada, `At 40 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
-    await (await crew.atWork())?.busy.end("SIGKILL");
-    expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual([NUMBERS]);
-  });
-
-  test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
-    const { discord, channel, ada, crew, growing } = await start();
-    await growing(discord.people.say(channel, ada, `At 60 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
-    await crew.ingress.end("SIGKILL");
-    const [answer] = await answersOf(discord, channel, 1);
-    await crew.open("ingress");
-    discord.people.say(channel, ada, "Say: onwards", { replyTo: answer, mentionBot: true });
-    const answers = await answersOf(discord, channel, 2);
-    expect(answers.map((one) => shown(one).content)).toEqual([NUMBERS, "onwards"]);
-  });
-
   test("hear a pressed Stop, an edit and a deletion of the question, wherever it is answered", async () => {
-    const { discord, channel, ada, repliesTo, growing } = await start();
+    const { discord, channel, ada, repliesTo, growing } = scene();
     const slowly = `At 20 tokens per second, say: ${NUMBERS}`;
     const stopped = await growing(discord.people.say(channel, ada, slowly, { mentionBot: true }));
     discord.people.press(stopped, ada, "Stop");
@@ -65,27 +64,8 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     await discord.until(() => repliesTo(deleted).length === 0, "the answer to go");
   });
 
-  test("answer once what two ingresses hear, before one of them lets go and after", async () => {
-    const { discord, channel, ada, crew } = await start();
-    await crew.open("ingress");
-    discord.people.say(channel, ada, "Say: one", { mentionBot: true });
-    await answersOf(discord, channel, 1);
-    discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
-    // What was promised has no words yet.
-    await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
-    const ending = crew.ingress.end("SIGTERM");
-    await discord.until(() => discord.gateway.heardBy(0).at(-1) === 2, "both to hear");
-    discord.people.say(channel, ada, "Say: three", { mentionBot: true });
-    expect(await ending).toBe(0);
-    discord.people.say(channel, ada, "Say: four", { mentionBot: true });
-    const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
-    await discord.until(() => said().includes("two") && said().includes("four"), "the answers");
-    expect(said()).toEqual(["one", "two", "three", "four"]);
-    expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
-  });
-
   test("answer commands, in private too, draw, and draw again at the press of a button", async () => {
-    const { discord, channel, ada } = await start();
+    const { discord, channel, ada } = scene();
     const models = await discord.people.autocomplete(channel, ada, "model", "name", { name: "sandbox" });
     expect(models.map(({ name }) => name)).toContain("sandbox-chat");
     discord.people.command(channel, ada, "ask", { prompt: "Say: between us", private: true });
@@ -100,3 +80,48 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     expect(shown(second).content).toContain("1 reference picture");
   });
 });
+
+describe.skipIf(isRedisMissing)(
+  "an ingress and two workers on Discord, one of which is lost or doubled (needs redis-server)",
+  () => {
+    test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
+      const { enter, crew } = await startServer();
+      const { discord, channel, ada, growing } = enter();
+      await growing(discord.people.say(channel, ada, `At 40 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+      await (await crew.atWork())?.busy.end("SIGKILL");
+      expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual([NUMBERS]);
+    });
+
+    test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
+      const { enter, crew } = await startServer();
+      const { discord, channel, ada, growing } = enter();
+      await growing(discord.people.say(channel, ada, `At 60 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+      await crew.ingress.end("SIGKILL");
+      const [answer] = await answersOf(discord, channel, 1);
+      await crew.open("ingress");
+      discord.people.say(channel, ada, "Say: onwards", { replyTo: answer, mentionBot: true });
+      const answers = await answersOf(discord, channel, 2);
+      expect(answers.map((one) => shown(one).content)).toEqual([NUMBERS, "onwards"]);
+    });
+
+    test("answer once what two ingresses hear, before one of them lets go and after", async () => {
+      const { enter, crew } = await startServer();
+      const { discord, channel, ada } = enter();
+      await crew.open("ingress");
+      discord.people.say(channel, ada, "Say: one", { mentionBot: true });
+      await answersOf(discord, channel, 1);
+      discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
+      // What was promised has no words yet.
+      await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
+      const ending = crew.ingress.end("SIGTERM");
+      await discord.until(() => discord.gateway.heardBy(0).at(-1) === 2, "both to hear");
+      discord.people.say(channel, ada, "Say: three", { mentionBot: true });
+      expect(await ending).toBe(0);
+      discord.people.say(channel, ada, "Say: four", { mentionBot: true });
+      const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
+      await discord.until(() => said().includes("two") && said().includes("four"), "the answers");
+      expect(said()).toEqual(["one", "two", "three", "four"]);
+      expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
+    });
+  },
+);
