@@ -20,7 +20,7 @@ import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { OpenGateway } from "./gateway.ts";
-import { type InForceDeps, readInForce } from "./settings-in-force.ts";
+import type { InForceDeps } from "./settings-in-force.ts";
 
 /** Each sample of the event loop wakes the process; the delays that it measures include this time. */
 const LAG_SAMPLE_MS = 100;
@@ -164,6 +164,8 @@ async function openAdmin(
       );
     },
     async readSettings() {
+      // With it comes the printer of YAML, which no start has to wait for.
+      const { readInForce } = await import("./settings-in-force.ts");
       const parts = await readInForce({ ...deps, config, audit });
       const rowsOf = ({ rows }: SettingsPart) => rows.map(({ name, value }) => ({ name, value: redact(value) }));
       return parts.map((part) => ({ ...part, rows: rowsOf(part) }));
