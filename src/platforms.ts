@@ -79,7 +79,7 @@ async function preview(markdown: string): Promise<Preview[]> {
 }
 
 async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {
-  const { config, engine, stores, log, onFatal } = options;
+  const { config, engine, stores, limits, log, onFatal } = options;
   if (config.discord === undefined) return undefined;
   const { createDiscordAdapter } = await import("../adapters/discord/index.ts");
   const { token, threads, apiUrl, guildId, shards } = config.discord;
@@ -95,6 +95,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     imagine: engine.imagineMenu,
     directChannels: toDirectChannelStore(stores),
     ...(stores.shared && { shares: createSharedParts(stores.shared, SHARDS, stores.now) }),
+    ...(limits && { waits: limits.waitsOf("discord") }),
     processes: engine.queue.processes,
     log,
     now: Date.now,
@@ -103,7 +104,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
 }
 
 async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapter; mounts: Hono[] } | undefined> {
-  const { config, engine, markKey, log, onFatal } = options;
+  const { config, engine, limits, markKey, log, onFatal } = options;
   const { slack } = config;
   if (slack === undefined) return undefined;
   const { apiUrl, allowedBots } = slack;
@@ -124,6 +125,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     isListening: engine.isListening,
     readPrompts: engine.readPrompts,
     namedGroups: engine.access.namedGroups,
+    ...(limits && { waits: limits.waitsOf("slack") }),
     log,
     now: Date.now,
     onFatal,

@@ -41,9 +41,9 @@ interface Heard {
 
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
-  const { token, apiUrl, log, now, processes } = options;
+  const { token, apiUrl, log, now, processes, waits } = options;
   const fatal = once(options.onFatal);
-  const api = createApi({ token, apiUrl, now, processes, onUnauthorized: () => fatal(TOKEN_REFUSED) });
+  const api = createApi({ token, apiUrl, now, processes, waits, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const fresh = new BoundedMap<string, Promise<unknown>>(MAX_FRESH);
   const acknowledge = createAcknowledge(api, log);

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { CommandHelp, ImagineMenu, IsListening, ListModels } from "../../src/port/catalogue.ts";
+import type { SharedWaits } from "../../src/port/pace.ts";
 
 export interface DiscordAdapterOptions {
   token: string;
@@ -21,6 +22,8 @@ export interface DiscordAdapterOptions {
   now(): number;
   /** That use the token at the moment, this one included; absent: it is the only one. */
   processes?: () => number;
+  /** Shared with those processes; absent: there are none. */
+  waits?: SharedWaits;
   /** Registers the commands for this server alone, where they can be used at once. */
   guildId?: string;
   /** The shards of this process; absent: its share of those that Discord recommends. */

@@ -29,6 +29,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     apiUrl,
     // A wait lasts as long as Slack said, whatever the clock on the wall does.
     now: options.monotonicNow ?? (() => performance.now()),
+    waits: options.waits,
     log,
     // Slack need not tell of it in any other way, and without its token the bot hears everybody and answers nobody.
     onRefused(_, error) {

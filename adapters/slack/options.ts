@@ -8,6 +8,7 @@ import type {
   ReadAbout,
   ReadPrompts,
 } from "../../src/port/catalogue.ts";
+import type { SharedWaits } from "../../src/port/pace.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
 /** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
@@ -37,6 +38,8 @@ export interface SlackAdapterOptions {
   readPrompts?: ReadPrompts;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu;
+  /** Shared with other processes that use the same tokens; absent: there are none. */
+  waits?: SharedWaits;
   log: Logger;
   /** Slack will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
   onFatal(reason: string): void;

@@ -33,7 +33,7 @@ import { readKeys } from "./keys.ts";
 import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
 import { openPolicyFile } from "./policy.ts";
-import { openSharedLimits } from "./shared.ts";
+import { openSharedLimits, type SharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */
 const LAST_REQUESTS_MS = 1_000;
@@ -83,6 +83,8 @@ export interface PlatformsOptions {
   >;
   database: DatabaseSync;
   stores: Pick<Stores, "open" | "inTurn" | "shared" | "now">;
+  /** Absent where no other process calls the platforms. */
+  limits?: Pick<SharedLimits, "waitsOf"> | undefined;
   /** Signs what proves that a browser was let in before. */
   browserKey: string;
   /** Marks the bot's own messages, so that they are found again. */
@@ -153,7 +155,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
   });
   const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
-  const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost, onEnd });
+  const platforms = await createPlatforms({
+    config,
+    engine,
+    database,
+    stores,
+    limits,
+    ...keys,
+    log,
+    onFatal: onLost,
+    onEnd,
+  });
   const adapters = [...platforms.adapters.values()];
   gateway.health?.begin();
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { PauseBoard, ToldPause } from "../gateway/breaker.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
+import type { SharedWaits } from "../port/pace.ts";
 import { createSharedCalls, type SharedCalls } from "../queue/redis/calls.ts";
 import type { Stores } from "../store/keyv.ts";
 import { type Board, createBoard } from "../store/redis-board.ts";
@@ -13,6 +14,8 @@ export interface SharedLimits {
   calls: SharedCalls;
   /** What models of a gateway ask for; each gateway has a name. */
   pausesOf(gateway: string): PauseBoard;
+  /** What a platform asked to wait for. */
+  waitsOf(platform: string): SharedWaits;
   close(): void;
 }
 
@@ -24,14 +27,23 @@ export function openSharedLimits(
 ): SharedLimits | undefined {
   if (connection === undefined) return undefined;
   const calls = createSharedCalls({ connection, now, onHeard: recall, log });
-  const boards: Board<ToldPause>[] = [];
+  const boards: Pick<Board<unknown>, "close">[] = [];
+
+  const open = <T>(place: string): Board<T> => {
+    const board = createBoard<T>({ connection, place, by: randomUUID(), now, log });
+    boards.push(board);
+    return board;
+  };
+
   return {
     calls,
-    pausesOf(gateway) {
-      const place = gateway === "first" ? PAUSES : `${PAUSES}:${gateway}`;
-      const board = createBoard<ToldPause>({ connection, place, by: randomUUID(), now, log });
-      boards.push(board);
-      return board;
+    pausesOf: (gateway) => open<ToldPause>(gateway === "first" ? PAUSES : `${PAUSES}:${gateway}`),
+    waitsOf(platform) {
+      const board = open<true>(`palaver:${platform}:waits`);
+      return {
+        tell: (what, forMs) => board.tell(what, true, forMs),
+        listen: (onTold) => void board.listen((what, _, forMs) => onTold(what, forMs)),
+      };
     },
     close() {
       calls.close();

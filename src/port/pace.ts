@@ -84,3 +84,11 @@ export interface ReplyBudget {
   /** Makes the pacer of this key; asked of the first reply that needs one, and again after a time without replies. */
   createPacer(): Pacer;
 }
+
+/** Waits that a platform asked one process for, known to all that make the same calls. */
+export interface SharedWaits {
+  /** Best effort: never throws. `what` names the calls that wait. */
+  tell(what: string, forMs: number): void;
+  /** What other processes are told from now on, and were told before. */
+  listen(onTold: (what: string, forMs: number) => void): void;
+}

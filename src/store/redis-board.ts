@@ -30,9 +30,21 @@ interface Word<T> {
   until: number;
 }
 
+/** Most words that have lost their meaning, and are taken off the board with one that is put there. */
+const MAX_TAKEN_OFF = 100;
+
 const TELL = `
-if ARGV[3] == '1' then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-else redis.call('HDEL', KEYS[1], ARGV[1]) end
+for _, key in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', '(' .. ARGV[4], 'BYSCORE', 'LIMIT', 0, ARGV[5])) do
+  redis.call('HDEL', KEYS[1], key)
+  redis.call('ZREM', KEYS[2], key)
+end
+if tonumber(ARGV[3]) > 0 then
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('ZADD', KEYS[2], ARGV[3] + ARGV[4], ARGV[1])
+else
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('ZREM', KEYS[2], ARGV[1])
+end
 return redis.call('PUBLISH', KEYS[1], ARGV[2])`;
 
 /** `T` is plain JSON. */
@@ -43,7 +55,8 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
   return {
     tell(key, value, forMs) {
       const word: Word<T> = { by, key, value, until: now() + forMs };
-      const options = { keys: [place], arguments: [key, JSON.stringify(word), forMs > 0 ? "1" : "0"] };
+      const times = [Math.ceil(forMs), now(), MAX_TAKEN_OFF].map(String);
+      const options = { keys: [place, `${place}:ends`], arguments: [key, JSON.stringify(word), ...times] };
       run(() => client.eval(TELL, options)).catch((err: unknown) => log.debug({ err }, "others could not be told"));
     },
     async listen(onTold) {

@@ -1,4 +1,5 @@
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
+import type { SharedWaits } from "../../../src/port/pace.ts";
 import type { Receipt } from "../../../src/port/sink.ts";
 import { ApiError } from "./error.ts";
 import { createGlobalLimit, createGuard } from "./guard.ts";
@@ -35,12 +36,14 @@ export interface ApiOptions {
   now(): number;
   /** That make such calls at the moment, this one included; absent: it is the only one. */
   processes?: (() => number) | undefined;
+  /** Waits that those were told. */
+  waits?: SharedWaits | undefined;
 }
 
-export function createApi({ token, apiUrl, onUnauthorized, now, processes }: ApiOptions): Api {
+export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits }: ApiOptions): Api {
   const answers = new WeakMap<ResponseLike, Answer>();
   const rest = createRest(token, apiUrl, answers);
-  const guard = createGuard(now, processes);
+  const guard = createGuard(now, processes, waits);
   const globalLimit = createGlobalLimit(undefined, processes);
   const underWay = new Set<Promise<unknown>>();
   /** Said of the token once; whoever goes on calling with it is shut out. */

@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { SharedWaits } from "../../../src/port/pace.ts";
 import { ApiError } from "./error.ts";
 
 /** Discord shuts out an address after 10,000 refused calls in ten minutes. */
@@ -20,8 +21,11 @@ export interface Guard {
   note(what: string, error: ApiError): void;
 }
 
-/** `processes` share the address, or are taken to. */
-export function createGuard(now: () => number, processes = () => 1): Guard {
+/** Names all calls of the bot. */
+const ALL = "all";
+
+/** `processes` share the address, or are taken to; what Discord asks of one of them for all calls is kept by all. */
+export function createGuard(now: () => number, processes = () => 1, waits?: SharedWaits): Guard {
   let refused: number[] = [];
   let blockedUntil = 0;
   const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
@@ -29,6 +33,11 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
   function block(untilMs: number): void {
     blockedUntil = Math.max(blockedUntil, untilMs);
   }
+  function blockAll(forMs: number): void {
+    block(now() + forMs);
+    waits?.tell(ALL, forMs);
+  }
+  waits?.listen((_, forMs) => block(now() + forMs));
 
   function count(): void {
     refused = refused.filter((at) => at > now() - REFUSALS_MS);
@@ -51,9 +60,8 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
     note(what, error) {
       const { status, code, retryAfterMs = 0, scope, isForeign } = error;
       if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
-      if (status === 429 && scope === "global") block(now() + retryAfterMs);
-      if (status === 429 && isForeign) block(now() + retryAfterMs);
-      if (code === SHUT_OUT) block(now() + Math.max(retryAfterMs, BLOCK_MS));
+      if (status === 429 && (scope === "global" || isForeign)) blockAll(retryAfterMs);
+      if (code === SHUT_OUT) blockAll(Math.max(retryAfterMs, BLOCK_MS));
       if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
       forbidden.set(what, { until: now() + FORBIDDEN_MS, error });
     },

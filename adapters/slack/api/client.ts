@@ -3,6 +3,7 @@ import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } f
 import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
+import type { SharedWaits } from "../../../src/port/pace.ts";
 import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
 
 /** Longest one call may take. Not left to the client: its timer runs on after each call, and ends in an error for nobody. */
@@ -23,7 +24,7 @@ export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with a `SlackApiError` for any answer but success, and with
    * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until its end, the same method is
-   * refused here as Slack would refuse it.
+   * refused here as Slack would refuse it, whichever process was told of it.
    */
   call(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer>;
   /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
@@ -41,6 +42,8 @@ export interface SlackApiOptions {
   onRefused?(teamId: string, error: SlackApiError): void;
   /** Milliseconds. */
   now(): number;
+  /** Waits that other processes were told. */
+  waits?: SharedWaits | undefined;
   log: Logger;
 }
 
@@ -49,11 +52,11 @@ interface Flight extends ResponseInfo {
   signal: AbortSignal;
 }
 
-export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackApiOptions): SlackApi {
+export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: SlackApiOptions): SlackApi {
   const flights = new AsyncLocalStorage<Flight>();
   const clients = new BoundedMap<string, WebClient>(MAX_TOKENS);
   const dead = new BoundedMap<string, true>(MAX_TOKENS);
-  const pauses = createPauses(now);
+  const pauses = createPauses(now, waits);
   const underWay = new Set<Promise<unknown>>();
   const fetch = createFetch(flights);
   const logger = toSlackLogger(log);
@@ -163,9 +166,11 @@ export interface Pauses {
   note(teamId: string, method: string, waitMs: number): void;
 }
 
-export function createPauses(now: () => number): Pauses {
+export function createPauses(now: () => number, waits?: SharedWaits): Pauses {
   const ends = new BoundedMap<string, number>(MAX_PAUSES);
   const toKey = (teamId: string, method: string) => `${teamId} ${method}`;
+  const keep = (key: string, waitMs: number) => void ends.set(key, Math.max(ends.get(key) ?? 0, now() + waitMs));
+  waits?.listen(keep);
 
   return {
     left(teamId, method) {
@@ -177,7 +182,8 @@ export function createPauses(now: () => number): Pauses {
     },
     note(teamId, method, waitMs) {
       const key = toKey(teamId, method);
-      ends.set(key, Math.max(ends.get(key) ?? 0, now() + waitMs));
+      keep(key, waitMs);
+      waits?.tell(key, waitMs);
     },
   };
 }

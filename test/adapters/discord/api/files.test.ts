@@ -127,8 +127,10 @@ describe("a file that was uploaded with a command", () => {
     const stage = await startStage({ simulator: { clock } });
     const { discord, channel, ada, message } = stage;
     await discord.until(() => discord.commands().length > 0);
-    discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
+    const image = { name: "a.png", bytes };
+    const asked = discord.people.command(channel, ada, "ask", { prompt: "what is it?", image });
     const [ref] = (await message(0)).attachments;
+    await discord.until(() => asked.acknowledgedAs === 5);
     if (ref === undefined) throw new Error("The file is missing.");
     return { ...stage, clock, ref };
   }

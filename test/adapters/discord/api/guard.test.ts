@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { ApiError, type ApiErrorOptions } from "../../../../adapters/discord/api/error.ts";
 import { createGlobalLimit, createGuard } from "../../../../adapters/discord/api/guard.ts";
+import type { SharedWaits } from "../../../../src/port/pace.ts";
+import { connectWaits } from "../../../support/waits.ts";
 
-function start() {
+function start(waits?: SharedWaits) {
   let nowMs = 1_000_000;
-  const guard = createGuard(() => nowMs);
+  const guard = createGuard(() => nowMs, undefined, waits);
   const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}) =>
     guard.note(what, new ApiError("refused", { status, code, ...more }));
   return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
@@ -35,6 +37,17 @@ describe("the guard", () => {
     const { guard, refuse } = start();
     for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
     guard.check("y");
+  });
+
+  test("keeps what another process was asked to wait for all calls, and not what was asked for some", () => {
+    const [own, others] = connectWaits(2);
+    const [one, other] = [start(own), start(others)];
+    one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 800 });
+    other.guard.check("x");
+    one.refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
+    expect(() => other.guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
+    other.pass(800);
+    other.guard.check("y");
   });
 
   test("waits out a global limit, and a refusal that is not the API's own", () => {

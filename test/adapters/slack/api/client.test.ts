@@ -1,18 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { createPauses, createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import type { SharedWaits } from "../../../../src/port/pace.ts";
 import type { Fault } from "../../../simulators/slack/faults.ts";
 import { type Slack, startSlack } from "../../../simulators/slack/slack.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
+import { connectWaits } from "../../../support/waits.ts";
 
 const signal = new AbortController().signal;
 
-async function start(): Promise<{ slack: Slack; api: SlackApi; team: string; test(fault?: Fault): Promise<unknown> }> {
-  const slack = await startSlack();
+async function start(
+  waits?: SharedWaits,
+  given?: Slack,
+): Promise<{ slack: Slack; api: SlackApi; team: string; test(fault?: Fault): Promise<unknown> }> {
+  const slack = given ?? (await startSlack());
   const api = createSlackApi({
     apiUrl: slack.apiUrl,
     tokenOf: async () => slack.botToken,
     now: slack.now,
+    waits,
     log: silent,
   });
   const team = slack.workspace.id;
@@ -84,6 +90,17 @@ describe("the Web API", () => {
     expect(slack.requests).toHaveLength(1);
     slack.advance(20_000);
     expect(await api.call(team, "auth.test", {}, signal)).toMatchObject({ ok: true });
+  });
+
+  test("is not called by one process before the end of the wait that another one was told", async () => {
+    const [own, others] = connectWaits(2);
+    const { slack, test } = await start(own);
+    const other = await start(others, slack);
+    await test({ retryAfterS: 30 });
+    expect(await other.test()).toMatchObject({ code: "ratelimited", status: 0 });
+    expect(slack.requests).toHaveLength(1);
+    slack.advance(30_000);
+    expect(await other.test()).toMatchObject({ ok: true });
   });
 
   test("is called with each call's own signal", async () => {
