@@ -2,8 +2,8 @@ import { LoggableError, type LoggableErrorOptions } from "../port/errors.ts";
 
 /**
  * `unreachable`: no connection, or the answer's head never came. `rate-limited`: 429. `overloaded`: 5xx, or a 4xx
- * that passes (408, 409, 425). `unauthorized`: 401 or 403. `rejected`: any other 4xx, or the request broke the
- * interface's rules before it was sent. `malformed`: the answer is not what the interface promises (HTML, nothing,
+ * that passes (408, 409, 425). `unauthorized`: 401 or 403. `rejected`: any other 4xx, a 5xx that does not pass (501,
+ * 505), or the request broke the interface's rules before it was sent. `malformed`: the answer is not what the interface promises (HTML, nothing,
  * broken events). `stalled`: no data in time. `interrupted`: the answer broke off, or the gateway reported an error
  * inside it.
  */

@@ -39,6 +39,8 @@ const TOO_LONG =
 const TOO_LONG_CODE = "context_length_exceeded";
 /** The server gave up waiting, is locked, or wants the same once more: the next attempt may well succeed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425]);
+/** Not implemented, and not this version of HTTP: the next attempt is answered in the same way. */
+const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505]);
 
 /** An answer with a status other than 2xx. `body` may be anything, also nothing. */
 export function toStatusError(
@@ -162,6 +164,7 @@ function toOptions(object: ErrorObject | undefined): GatewayErrorOptions {
 function toKind(status: number): GatewayErrorKind {
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";
+  if (LASTING_STATUSES.has(status)) return "rejected";
   if (status >= 500 || PASSING_STATUSES.has(status)) return "overloaded";
   return status >= 400 ? "rejected" : "malformed";
 }

@@ -5,8 +5,9 @@ import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { PASSING } from "./retry.ts";
 
-/** Gateways say by these that an account has used up what it paid for. */
-const USED_UP_STATUS = 402;
+/** What was paid for is used up, or this gateway cannot do what it is asked for: another one may. */
+const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
+/** Gateways say by this that an account has used up what it paid for. */
 const USED_UP_CODE = /quota|balance|credit|billing/i;
 /** A picture that may have been drawn, and paid for, is not drawn elsewhere as well. */
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
@@ -102,7 +103,7 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
         isDown: ({ kind, status, type = "", code = "" }) =>
           PASSING.has(kind) ||
           kind === "malformed" ||
-          status === USED_UP_STATUS ||
+          ELSEWHERE_STATUSES.has(status) ||
           USED_UP_CODE.test(`${type} ${code}`),
         isOver: () => hasBegun || signal.aborted,
         isLate: () => performance.now() >= untilMs,
@@ -114,7 +115,7 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
         detours: second === undefined ? [] : [{ gateway: second, model: request.model }],
         options,
         ask: ({ gateway }, how) => gateway.generateImage(request, signal, how),
-        isDown: ({ kind }) => NOT_DRAWN.has(kind),
+        isDown: ({ kind, status }) => NOT_DRAWN.has(kind) || ELSEWHERE_STATUSES.has(status),
         isOver: () => signal.aborted,
         isLate: () => false,
       }),

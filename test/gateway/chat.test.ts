@@ -201,6 +201,12 @@ describe("an answer that comes as JSON though it was asked for as a stream", () 
     expect(received).toHaveLength(2);
   });
 
+  test.each([501, 505])("is not asked for again after a failure that does not pass (%i)", async (status) => {
+    const { url, received } = await startFaultServer(json(status, {}), json(200, completion));
+    expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "rejected", status });
+    expect(received).toHaveLength(1);
+  });
+
   test("is refused when it is larger than a body may be", async () => {
     const { url } = await startFaultServer(json(200, completion));
     const gateway = connect(url, { limits: { maxBodyBytes: 100 } });

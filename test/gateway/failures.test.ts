@@ -93,6 +93,8 @@ describe("the kind of a status", () => {
     [425, "overloaded"],
     [500, "overloaded"],
     [503, "overloaded"],
+    [501, "rejected"],
+    [505, "rejected"],
     [302, "malformed"],
   ];
   for (const [status, kind] of kinds) test(`${status} is ${kind}`, () => expect(refuse(status, "").kind).toBe(kind));

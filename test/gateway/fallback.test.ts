@@ -46,6 +46,7 @@ describe("a second gateway is asked", () => {
     ["500", refusal(500, "oops"), "overloaded"],
     ["503 with Retry-After", refusal(503, "oops", { "retry-after": "30" }), "overloaded"],
     ["402", refusal(402, "pay first"), "rejected"],
+    ["501", refusal(501, "not implemented"), "rejected"],
     ["a connection that is dropped", drop, "unreachable"],
     ["an answer that ends before its first word", cut(ROLE), "interrupted"],
     ["silence", hanging(ROLE), "stalled"],
