@@ -162,13 +162,13 @@ describe("where nobody else answers", () => {
 
   test("all of it together ends when an answer should have begun", async () => {
     const [one, other] = [await startFaultServer(hanging(ROLE)), await startFaultServer(hanging(ROLE))];
-    const limits = { firstTokenMs: 200 };
+    const limits = { firstTokenMs: 600 };
     const gateway = withFallbacks({
       first: connect(one.url, { limits }),
       second: connect(other.url, { limits }),
       fallbackModel: "small",
       log: silent,
-      silenceMs: 300,
+      silenceMs: 1_100,
     });
     expect((await readAnswer(gateway, request, open)).error).toMatchObject({ kind: "stalled" });
     // Each was to be asked for two models: there is time for the first two requests alone.
@@ -185,7 +185,7 @@ describe("a picture is drawn by the second gateway", () => {
   };
 
   test("where the first is down or at its limit", async () => {
-    for (const answer of [rateLimit(), refusal(503, "busy"), drop]) {
+    for (const answer of [rateLimit(), refusal(503, "busy"), refusal(501, "no"), drop]) {
       expect(await failing(answer)).toEqual(["/v1beta/models/m:generateContent"]);
     }
   });
