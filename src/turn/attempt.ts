@@ -332,18 +332,19 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   }
 }
 
-/** Notes what another run may go on with: the text of the model alone, which knows of no tool. */
+/** Notes what people read, for another run to go on with or to keep: the text of the model alone, which knows of no tool. */
 function noteSaid({ record, options, steps, ledger }: Run, said: string): void {
   const hasCalled = steps.all.length > 0 || ledger.rounds.length > 0;
   const isPlain = options.format !== "json" && options.thinking !== "shown" && !hasCalled;
-  if (isPlain && isContinuable(said)) record.said = said;
+  if (isPlain) record.said = said;
   else delete record.said;
 }
 
 /** Undefined where there is nothing to go on with, or the model does not: then the answer begins anew. */
 async function goOnWithSaid(run: Run, onText: OnText): Promise<string | undefined> {
   const { said } = run.record;
-  return said === undefined ? undefined : goOn(run.context.messages, said, toTurnDeps(run), onText, run.signal);
+  if (said === undefined || !isContinuable(said)) return undefined;
+  return goOn(run.context.messages, said, toTurnDeps(run), onText, run.signal);
 }
 
 function toWritten({ said }: TurnRecord): ChatMessage[] {

@@ -48,6 +48,14 @@ describe("the judge of what an answer takes back", () => {
     expect(judgeGrowth([INTERRUPTED, ANSWER])).toEqual([]);
   });
 
+  test("lets an answer that ends after a kill lack what came after its first words, but not those", () => {
+    const cut = `${HALF}\n\n${INTERRUPTED}`;
+    expect(judgeGrowth([HALF, ANSWER, cut])).toHaveLength(1);
+    expect(judgeGrowth([HALF, ANSWER, cut], { wasKilled: true })).toEqual([]);
+    expect(judgeGrowth([ANSWER, cut], { wasKilled: true })).toHaveLength(1);
+    expect(judgeGrowth([HALF, INTERRUPTED], { wasKilled: true })).toHaveLength(1);
+  });
+
   test("lets an answer begin anew whose other question was taken back, and no other", () => {
     const both = answerTo(NAMES);
     expect(judgeGrowth([both, ANSWER])).toHaveLength(1);

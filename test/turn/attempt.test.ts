@@ -9,7 +9,7 @@ import type { Stores } from "../../src/store/keyv.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
-import { command, edited, message } from "../support/events.ts";
+import { action, command, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
@@ -54,12 +54,12 @@ describe("an answer that the process died in", () => {
   const never = new Promise(() => {});
 
   /** The process "dies" while this stands there: nothing of it is closed, and its model never says another word. */
-  async function dieIn(...before: Delta[]) {
+  async function dieIn({ before = [], beginning = BEGINNING }: { before?: Delta[]; beginning?: string } = {}) {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
-    const scripts = [...before.map((step) => [step]), [BEGINNING, never]];
+    const scripts = [...before.map((step) => [step]), [beginning, never]];
     const first = startEngine({ database, platform, tools: [look], scripts });
     await first.accept(question);
-    await first.until(() => platform.texts().some((text) => text.includes(BEGINNING)));
+    await first.until(() => platform.texts().some((text) => text.includes(beginning)));
     return { database, platform, question, first };
   }
 
@@ -88,6 +88,14 @@ describe("an answer that the process died in", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Failed: `))]);
   });
 
+  test("stays as far as it was shown where it was stopped, however short it is", async () => {
+    const { database, platform, question } = await dieIn({ beginning: "Tea is" });
+    openEventTable(database).claim(action("stop", toTurnId(question.key)));
+    const second = startEngine({ database, platform, scripts: [["Tea is a drink."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(/^Tea is\n\n_Stopped: /)]);
+  });
+
   test("begins anew where its question was edited meanwhile", async () => {
     const { database, platform, question } = await dieIn();
     openEventTable(database).claim(edited(question, "coffee?"));
@@ -98,7 +106,7 @@ describe("an answer that the process died in", () => {
   });
 
   test("begins anew behind the tool that it had used, whose result it keeps", async () => {
-    const { database, platform } = await dieIn(LOOK);
+    const { database, platform } = await dieIn({ before: [LOOK] });
     const second = startEngine({ database, platform, tools: [look], scripts: [[`${BEGINNING}.`]] });
     await second.idle();
     expect(platform.texts()).toEqual([`${BEGINNING}.`]);

@@ -1,5 +1,5 @@
 import type { TurnRecord } from "../../../src/turn/record.ts";
-import { findTakenBack } from "../taken-back.ts";
+import { findTakenBack, toSaidLetters } from "../taken-back.ts";
 import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
 import type { Asked } from "./upstream.ts";
 import { COMPLETE, RETRY_AFTER_MS } from "./upstream-faults.ts";
@@ -194,10 +194,20 @@ function judgeGrowth(remains: Remains): Complaint[] {
     // A process that is killed behind an answer that broke off asks again, and what broke off goes on.
     if (wasKilled && requests.slice(0, -1).some(({ way }) => !COMPLETE.has(way))) return [];
     return shown
-      .filter(({ id }) => turn.posted.includes(id))
+      .filter((message) => turn.posted.includes(message.id) && !(wasKilled && keepsBeginning(message)))
       .flatMap(findShrinks)
       .map((what) => complain("taken back", `turn ${turn.id}: ${what}`));
   });
+}
+
+/**
+ * True where the text that a message showed first stayed in it. A process notes that, and the rest of a text now and
+ * then: an answer that ends after a kill, before it went on, may lack what came between.
+ */
+function keepsBeginning({ states }: Shown): boolean {
+  const texts = states.flatMap((state) => toSaidLetters(withoutNotes(state)) ?? []);
+  const begun = texts.slice(texts.findIndex((text) => text !== ""));
+  return begun.every((text) => text.startsWith(begun[0] ?? ""));
 }
 
 function judgeBreaks(remains: Remains): Complaint[] {
