@@ -59,6 +59,8 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
       if (waiting === 0) accepted.resolve();
     },
     isDoubled: () => false,
+    // discord.js reads a channel for one question after another, and the answers would not begin together as in virtual time.
+    contextMessages: 0,
   });
   resources.defer(service.close);
 

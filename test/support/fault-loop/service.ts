@@ -36,6 +36,8 @@ export interface ServiceOptions {
   /** Told of every event that was taken over; each is handed over twice when this says so. */
   onAccepted(event: InboundEvent): void;
   isDoubled(): boolean;
+  /** What a question sees of its channel; absent: as is usual. */
+  contextMessages?: number;
 }
 
 /** One life of the service: the engine and the platform's adapter, as they are composed in earnest. */
@@ -57,7 +59,7 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { world, upstream, visit, disk, onAccepted, isDoubled } = options;
+  const { world, upstream, visit, disk, onAccepted, isDoubled, contextMessages = LIMITS.contextMessages } = options;
   const database = openDatabase(":memory:");
   if (disk !== undefined) database.deserialize(disk);
   const stores = createStores({ redisUrl: undefined, database, log: silent });
@@ -68,7 +70,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     model: "scripted",
     imageModel: undefined,
     systemPrompt: "Be kind.",
-    limits: { ...LIMITS, historyMaxMessages: 1_000, historyMaxTokens: 1_000_000 },
+    limits: { ...LIMITS, historyMaxMessages: 1_000, historyMaxTokens: 1_000_000, contextMessages },
     policy: () => ({}),
     database,
     stores,
