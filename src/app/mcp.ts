@@ -8,6 +8,8 @@ export interface McpFileOptions {
   path: string;
   /** As the file named them at the start. */
   servers: readonly McpServerConfig[];
+  /** What was wrong then with those that are left out. */
+  refused: readonly string[];
   /** Reads the file anew. */
   read(): McpSettings;
   /** Keeps what authorization servers give out; absent: in memory only. */
@@ -17,9 +19,16 @@ export interface McpFileOptions {
 }
 
 /** The tool servers that a file names, and follows what becomes of it. */
-export function openMcpServers({ servers, tokens, log, ...file }: McpFileOptions): McpServers {
+export function openMcpServers({ servers, refused, tokens, log, ...file }: McpFileOptions): McpServers {
+  if (refused.length > 0) log.error({ path: file.path, problems: refused }, "servers of MCP_CONFIG are left out");
   const mcp = createMcpServers(servers, log, tokens);
-  const unfollow = followFile({ ...file, variable: "MCP_CONFIG", log, onChange: ({ servers }) => mcp.update(servers) });
+  const unfollow = followFile({
+    ...file,
+    variable: "MCP_CONFIG",
+    read: () => toWhole(file.read()),
+    onChange: ({ servers }) => mcp.update(servers),
+    log,
+  });
   return {
     ...mcp,
     close() {
@@ -27,4 +36,9 @@ export function openMcpServers({ servers, tokens, log, ...file }: McpFileOptions
       return mcp.close();
     },
   };
+}
+
+/** A slip of whoever changes the file ends no server that runs. */
+function toWhole({ servers, problems, refused }: McpSettings) {
+  return { servers, problems: [...problems, ...refused] };
 }

@@ -104,7 +104,7 @@ function toSection(title: string, section: unknown, none: string): SettingsPart 
 
 /** Without what it is called with: that may hold secrets. */
 function describeServer({ name, transport, allow, deny, channels, approve }: McpServerConfig) {
-  const where = transport.type === "http" ? new URL(transport.url).origin : `program ${transport.command}`;
+  const where = transport.type === "stdio" ? `program ${transport.command}` : new URL(transport.url).origin;
   const tools = allow === undefined ? "all tools" : `tools ${allow.join(", ")}`;
   const but = deny.length === 0 ? "" : ` but ${deny.join(", ")}`;
   const places = channels === undefined ? "everywhere" : `in ${channels.join(", ")}`;

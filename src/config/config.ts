@@ -119,7 +119,7 @@ export interface Config {
   /** 32 bytes: tokens that are kept are sealed with it; undefined: those of tool servers are not kept. */
   encryptionKey: Uint8Array | undefined;
   /** Tools from outside, and the file that names them. */
-  mcp: { path: string; servers: readonly McpServerConfig[] };
+  mcp: { path: string; servers: readonly McpServerConfig[]; refused: readonly string[] };
   /** Who may do what, how much, and what it costs; without a path everything is as where there is no policy. */
   policy: { path: string | undefined; policy: Policy };
   /** Where the model may read pages; empty: nowhere. */
@@ -188,7 +188,7 @@ export function readConfig(env: Environment, readText: ReadText = (path) => read
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return {
     ...toConfig(parsed.data, extra.body, isPageOn(given)),
-    mcp: { path: mcpPath, servers: mcp.servers },
+    mcp: { path: mcpPath, servers: mcp.servers, refused: mcp.refused },
     policy: { path: policyPath, policy: policy.policy },
   };
 }

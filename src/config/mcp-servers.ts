@@ -25,7 +25,13 @@ export type McpTransport =
       env: Readonly<Record<string, string>>;
       cwd: string | undefined;
     }
-  | { type: "http"; url: string; headers: Readonly<Record<string, string>>; oauth: McpOauth | undefined };
+  | {
+      /** Streamable HTTP, or what came before it: a stream of events. */
+      type: "http" | "sse";
+      url: string;
+      headers: Readonly<Record<string, string>>;
+      oauth: McpOauth | undefined;
+    };
 
 /** Client credentials with which a server's own authorization server gives out tokens. */
 export interface McpOauth {
@@ -38,8 +44,10 @@ export interface McpOauth {
 
 export interface McpSettings {
   servers: readonly McpServerConfig[];
-  /** Everything that is wrong, each in one sentence without any value. */
+  /** Everything that is wrong with the file as such, each in one sentence without any value. */
   problems: readonly string[];
+  /** The same of servers that are left out. */
+  refused: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -50,7 +58,30 @@ const MAX_SERVER_NAME_CHARS = 24;
 const MAX_SERVERS = 50;
 /** Letters in which a misspelt field differs from a known one. */
 const MAX_SLIPS = 2;
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+/** Some programs write `env:` before the name. */
+const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+/** What only an editor can fill in. */
+const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
+/**
+ * Fields of other programs that are passed over: they describe, or they allow calls without a person, which is not
+ * theirs to say here.
+ */
+const PASSED_OVER = new Set([
+  "$schema",
+  "alwaysAllow",
+  "author",
+  "autoApprove",
+  "description",
+  "dev",
+  "gallery",
+  "homepage",
+  "icon",
+  "label",
+  "name",
+  "title",
+  "trust",
+  "version",
+]);
 
 const common = {
   disabled: z.boolean("must be true or false").default(false),
@@ -79,8 +110,8 @@ const http = z.strictObject({
   ...common,
   type: z
     .enum(
-      ["http", "streamable-http", "streamableHttp"],
-      'must be "http" where there is an url: no other kind is spoken',
+      ["http", "streamable-http", "streamableHttp", "sse"],
+      'must be "http" or "sse" where there is an url: no other kind is spoken',
     )
     .optional(),
   url: z.string("must be an address").refine(isWebAddress, "must be an address that begins with https:// or http://"),
@@ -97,26 +128,31 @@ const http = z.strictObject({
 
 /**
  * Reads the text of an `mcp.json`. `${NAME}` in any text of it stands for a variable of the environment, `${NAME:-text}`
- * for that or a text. A server that is `disabled` is left out, and so is one with a problem.
+ * for that or a text. A server that is `disabled` is left out unread, and so is one with a problem.
  */
 function readMcpSettings(json: string, env: Environment): McpSettings {
-  const problems: string[] = [];
   let parsed: unknown;
   try {
-    parsed = JSON.parse(json);
+    parsed = JSON.parse(json.replace(/^\uFEFF/, ""));
   } catch {
-    return { servers: [], problems: ["is not valid JSON"] };
+    return toUnread("is not valid JSON");
   }
   const entries = readEntries(parsed);
-  if (entries === undefined) return { servers: [], problems: ['must be an object with "mcpServers", an object'] };
-  if (entries.length > MAX_SERVERS) problems.push(`has ${entries.length} servers; ${MAX_SERVERS} are the most`);
+  if (entries === undefined) return toUnread('must be an object with "mcpServers", an object');
+  if (entries.length > MAX_SERVERS) return toUnread(`has ${entries.length} servers; ${MAX_SERVERS} are the most`);
+  const refused: string[] = [];
   const servers = entries.flatMap(([name, value]) => {
+    if (isObject(value) && value["disabled"] === true) return [];
     const found: string[] = [];
     const server = readServer(name, fillIn(value, env, name, found), found);
-    problems.push(...found);
+    refused.push(...found);
     return server === undefined || found.length > 0 ? [] : [server];
   });
-  return { servers, problems };
+  return { servers, problems: [], refused };
+}
+
+function toUnread(problem: string): McpSettings {
+  return { servers: [], problems: [problem], refused: [] };
 }
 
 function readEntries(parsed: unknown): [string, unknown][] | undefined {
@@ -124,7 +160,8 @@ function readEntries(parsed: unknown): [string, unknown][] | undefined {
   return Object.entries(parsed["mcpServers"]);
 }
 
-function readServer(name: string, value: unknown, problems: string[]): McpServerConfig | undefined {
+function readServer(name: string, given: unknown, problems: string[]): McpServerConfig | undefined {
+  const value = isObject(given) ? withoutPassedOver(given) : given;
   const at = JSON.stringify(name);
   if (!SERVER_NAME.test(name) || name.length > MAX_SERVER_NAME_CHARS) {
     problems.push(
@@ -142,7 +179,6 @@ function readServer(name: string, value: unknown, problems: string[]): McpServer
     return undefined;
   }
   const { data } = result;
-  if (data.disabled) return undefined;
   return {
     name,
     transport: "command" in data ? toStdio(data) : toHttp(data),
@@ -158,8 +194,13 @@ function toStdio({ command, args, env, cwd }: z.output<typeof stdio>): McpTransp
   return { type: "stdio", command, args, env, cwd };
 }
 
-function toHttp({ url, headers, oauth }: z.output<typeof http>): McpTransport {
-  return { type: "http", url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
+function toHttp({ type, url, headers, oauth }: z.output<typeof http>): McpTransport {
+  const kind = type === "sse" ? "sse" : "http";
+  return { type: kind, url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
+}
+
+function withoutPassedOver(given: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => !PASSED_OVER.has(key)));
 }
 
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string {
@@ -167,16 +208,26 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
   if (issue.code !== "unrecognized_keys") return `${path} ${issue.message}`;
   return issue.keys
     .map((key) => {
-      const near = issue.path.length === 0 ? known.filter((name) => editDistance(key, name) <= MAX_SLIPS) : [];
+      const near = issue.path.length === 0 ? known.filter((name) => isNear(key, name)) : [];
       const name = [...issue.path, key].join(".");
       return `${name} is not known${near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`}`;
     })
     .join(", ");
 }
 
+function isNear(key: string, name: string): boolean {
+  return name.startsWith(key) || editDistance(key, name) <= MAX_SLIPS;
+}
+
 /** Fills in the variables of every text, however deep. A name that is not set becomes a problem. */
 function fillIn(value: unknown, env: Environment, server: string, problems: string[]): unknown {
   if (typeof value === "string") {
+    const [editors] = EDITORS_VARIABLE.exec(value) ?? [];
+    if (editors !== undefined) {
+      problems.push(
+        `server ${JSON.stringify(server)}: ${editors}…} is for an editor to fill in; name a variable instead`,
+      );
+    }
     return value.replace(VARIABLE, (_, name: string, otherwise: string | undefined) => {
       const found = env[name] || otherwise;
       if (found === undefined) problems.push(`server ${JSON.stringify(server)}: the variable ${name} is not set`);
@@ -227,7 +278,9 @@ export function readMcpFile(path: string, env: Environment, readText: ReadText):
   } catch (error) {
     const isAbsent =
       path === DEFAULT_MCP_CONFIG && error instanceof Error && "code" in error && error.code === "ENOENT";
-    return { servers: [], problems: isAbsent ? [] : ["must be the path of a file that can be read"] };
+    return isAbsent
+      ? { servers: [], problems: [], refused: [] }
+      : toUnread("must be the path of a file that can be read");
   }
   return readMcpSettings(json, env);
 }

@@ -1,18 +1,21 @@
 import { pino } from "pino";
-import type { McpServerConfig } from "../config/mcp-servers.ts";
+import type { McpSettings } from "../config/mcp-servers.ts";
 import { createMcpServers, type ServerReport } from "../mcp/servers.ts";
 import type { Finding } from "../port/finding.ts";
 
 const MAX_NAMES = 12;
 
-/** Connects to every tool server once, and tells what each offers. Calls none of their tools. */
-export async function checkMcp(configs: readonly McpServerConfig[]): Promise<Finding[]> {
+const FIX = "Check its entry in MCP_CONFIG.";
+
+/** Connects to every tool server once, and tells what each offers, and of those that are left out why. Calls none of their tools. */
+export async function checkMcp({ servers: configs, refused }: Omit<McpSettings, "problems">): Promise<Finding[]> {
   // Where they are offered does not matter here.
   const everywhere = configs.map((config) => ({ ...config, channels: undefined }));
   const servers = createMcpServers(everywhere, pino({ level: "silent" }));
   try {
     await servers.tried();
-    return servers.report({ platform: "doctor", channelId: "" }).map(toFinding);
+    const leftOut = refused.map((problem) => ({ ok: false, what: `Left out: ${problem}.`, fix: FIX }));
+    return [...leftOut, ...servers.report({ platform: "doctor", channelId: "" }).map(toFinding)];
   } finally {
     await servers.close();
   }
@@ -20,7 +23,7 @@ export async function checkMcp(configs: readonly McpServerConfig[]): Promise<Fin
 
 function toFinding({ name, state, problem, tools }: ServerReport): Finding {
   if (state !== "ready") {
-    return { ok: false, what: `${name} cannot be reached: ${problem}.`, fix: "Check its entry in MCP_CONFIG." };
+    return { ok: false, what: `${name} cannot be reached: ${problem}.`, fix: FIX };
   }
   if (tools.length === 0) {
     return { ok: false, what: `${name} answers, and offers no tool.`, fix: "Check tools.allow and tools.deny." };

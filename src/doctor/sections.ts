@@ -24,7 +24,7 @@ export function createSections(config: Config, options: GatewayCheckOptions): Se
     ...(policy.path === undefined
       ? []
       : [{ title: "Policy", run: async () => checkAccess(policy.policy.access ?? {}) }]),
-    ...(mcp.servers.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp.servers) }]),
+    ...(mcp.servers.length + mcp.refused.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp) }]),
     { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),
   ];

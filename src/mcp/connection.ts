@@ -7,6 +7,7 @@ import type {
   ReadResourceResult,
 } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
+import { untilAborted } from "../concurrency/deadlines.ts";
 import { createFairTurns } from "../concurrency/fair-turns.ts";
 import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
 import { createRedactor } from "../log/redact.ts";
@@ -19,6 +20,10 @@ const AGAIN_MAX_MS = 300_000;
 /** A server that lives as long has begun well: the next pause is the shortest again. */
 const STEADY_MS = 60_000;
 const MAX_PROBLEM_CHARS = 200;
+/** Longest that a call waits for a new session where the server has forgotten the one it was made in. */
+const RENEWAL_MS = 10_000;
+/** Words of the network for a server that was never reached. */
+const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 /** Calls of one server's tools at a time, of all conversations together. */
 const MAX_CALLS = 8;
 
@@ -71,6 +76,7 @@ export function connectTo(
   const words = createWords(config);
   const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
   let live: Session | undefined;
+  let coming = Promise.withResolvers<void>();
   let offer: Offer = { tools: [], prompts: [], hasResources: false };
   const inPlace = createPlaces(config);
 
@@ -94,6 +100,8 @@ export function connectTo(
     try {
       await list(session);
       live = session;
+      coming.resolve();
+      coming = Promise.withResolvers();
       Object.assign(status, { state: "ready", problem: undefined });
       log.info({ server: config.name, tools: offer.tools.length }, "a tool server is ready");
       tried.resolve();
@@ -123,17 +131,22 @@ export function connectTo(
   }
 
   /** Asks the server for something, and says of a failure whether anything was done. */
-  async function ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal, isAgain = false): Promise<T> {
     const session = live;
     if (session === undefined) {
       throw new ToolError(`The server "${config.name}" cannot be reached now. Answer without it, and say so.`);
     }
+    const { promise: renewed } = coming;
     try {
       return await request(session.client);
     } catch (error) {
       signal.throwIfAborted();
-      throw toCallError(error, config.name, session, words);
+      const failure = toCallError(error, config.name, session, words);
+      if (isAgain || !isForgotten(error, session)) throw failure;
+      const bound = AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
+      await untilAborted(renewed, bound).catch(() => signal.throwIfAborted());
     }
+    return ask(request, signal, true);
   }
 
   const running = keepConnected();
@@ -187,11 +200,16 @@ function createPlaces({ name, timeoutMs }: McpServerConfig) {
   };
 }
 
+function isUnreached(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
+}
+
 /** Says what is wrong on one short line, without the server's secrets. */
 function createWords(config: McpServerConfig): (error: unknown) => string {
   const { text: redact } = createRedactor(secretsOfMcp(config));
   return (error) => {
-    const text = redact(error instanceof Error ? error.message : String(error));
+    const text = redact(describeError(error));
     return text
       .replace(/[\p{C}\s]+/gu, " ")
       .trim()
@@ -199,11 +217,30 @@ function createWords(config: McpServerConfig): (error: unknown) => string {
   };
 }
 
+/** With what tells most: the answer's number, and why a connection failed. */
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
+  const cause = deepestCause(error).message;
+  const more = [status, cause].filter((words) => words !== "" && !error.message.includes(words));
+  return [error.message.replace(/[:\s]+$/, ""), ...more].join(", ");
+}
+
+function deepestCause(error: Error): Error {
+  return error.cause instanceof Error ? deepestCause(error.cause) : error;
+}
+
+/** A server that was started anew, or cleans up, refuses whatever names the session that it knew. */
+function isForgotten(error: unknown, { sdk, client }: Session): boolean {
+  const isRefused = error instanceof sdk.SdkHttpError && (error.status === 404 || error.status === 400);
+  return isRefused && client.transport?.sessionId !== undefined;
+}
+
 function toCallError(error: unknown, server: string, session: Session, words: (error: unknown) => string): Error {
   const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError } = session.sdk;
   if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call: ${words(error)}`);
   const isRefused = error instanceof SdkHttpError && error.status >= 400 && error.status < 500;
-  const isUnsent = error instanceof SdkError && error.code === SdkErrorCode.NotConnected;
+  const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
   // A session that the server does not know any more, or a connection that is gone.
   if (!(error instanceof SdkError) || error instanceof SdkHttpError || isUnsent) session.end(words(error));
   if (isRefused || isUnsent) {

@@ -120,10 +120,11 @@ function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void)
 
 async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions): Promise<Transport> {
   const { name, transport } = config;
-  if (transport.type === "http") {
-    const { url, headers, oauth } = transport;
+  if (transport.type !== "stdio") {
+    const { type, url, headers, oauth } = transport;
     const authProvider = oauth && createProvider(sdk, config, oauth, tokens);
-    return new sdk.StreamableHTTPClientTransport(new URL(url), {
+    const Transport = type === "sse" ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
+    return new Transport(new URL(url), {
       requestInit: { headers: { ...headers } },
       fetch: boundedFetch,
       ...(authProvider && { authProvider }),

@@ -49,7 +49,7 @@ export function createTokenStore({ keyv, seal, log }: TokenStoreOptions): TokenS
 
 /** Another address, or other credentials, have other tokens. */
 function toKey({ name, transport }: McpServerConfig): string {
-  const { url, oauth } = transport.type === "http" ? transport : { url: "", oauth: undefined };
+  const { url, oauth } = transport.type === "stdio" ? { url: "", oauth: undefined } : transport;
   const from = JSON.stringify([url, oauth?.issuer, oauth?.clientId, oauth?.scope]);
   return `${name}:${createHash("sha256").update(from).digest("base64url").slice(0, 22)}`;
 }

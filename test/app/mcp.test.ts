@@ -16,7 +16,7 @@ test("the file of tool servers is followed while it changes, and problems in it 
   const path = join(folder, "mcp.json");
   const { log, lines } = recordingLog();
   const read = () => readMcpFile(path, {}, (file) => readFileSync(file, "utf8"));
-  const mcp = openMcpServers({ path, servers: [], read, log, lookMs: 20 });
+  const mcp = openMcpServers({ path, servers: [], refused: [], read, log, lookMs: 20 });
   onTestFinished(() => mcp.close());
   const names = () => mcp.report(PLACE).map(({ name }) => name);
   const told = () => lines.filter(({ msg }) => String(msg).startsWith("MCP_CONFIG")).map(({ level }) => level);

@@ -184,6 +184,7 @@ describe("readConfig", () => {
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
       mcp: {
         path: "tools.json",
+        refused: [],
         servers: [
           {
             name: "wiki",

@@ -9,7 +9,7 @@ function read(mcpServers: unknown, env: Record<string, string> = ENV) {
 
 describe("the file of the tool servers", () => {
   test("is read in the form that other programs use, with variables of the environment in any text", () => {
-    const { servers, problems } = read({
+    const { servers, problems, refused } = read({
       tracker: {
         command: "npx",
         args: ["-y", "${PACKAGE:-tracker-mcp}"],
@@ -24,9 +24,9 @@ describe("the file of the tool servers", () => {
         approve: "always",
         timeoutSeconds: 5,
       },
-      old: { command: "old", disabled: true },
+      old: { command: "old", disabled: true, env: { A: "${NOT_THERE}" }, whatever: 1 },
     });
-    expect(problems).toEqual([]);
+    expect([problems, refused]).toEqual([[], []]);
     expect(servers).toEqual([
       {
         name: "tracker",
@@ -48,18 +48,38 @@ describe("the file of the tool servers", () => {
     expect(servers.flatMap(secretsOfMcp)).toEqual(["tracker-secret", "Bearer wiki-secret", "wiki-secret"]);
   });
 
-  test("has all that is wrong with it told at once, and none of its values", () => {
-    const { servers, problems } = read({
+  test("may have been written for another program, as far as that means the same here", () => {
+    const { servers, refused } = read({
+      events: { type: "sse", url: "https://a.example/sse" },
+      stream: { type: "streamable-http", url: "https://a.example/mcp" },
+      editor: { command: "x", env: { A: "${env:TRACKER_TOKEN}" }, description: "Tracks.", autoApprove: ["list"] },
+      asked: { command: "x", env: { A: "${input:token}" } },
+      patient: { command: "x", timeout: 60 },
+    });
+    expect(servers).toMatchObject([
+      { transport: { type: "sse" } },
+      { transport: { type: "http" } },
+      { transport: { env: { A: "tracker-secret" } }, approve: "acting" },
+    ]);
+    expect(refused).toEqual([
+      'server "asked": ${input:…} is for an editor to fill in; name a variable instead',
+      'server "patient": timeout is not known; did you mean timeoutSeconds?',
+    ]);
+  });
+
+  test("has all that is wrong with its servers told at once, and none of its values, and the others are there", () => {
+    const { servers, problems, refused } = read({
       a__b: { command: "x" },
       nothing: {},
       both: { command: "x", url: "https://a.example" },
       odd: { url: "ftp://secret.example", timeoutSeconds: 0, approve: "maybe", chanels: ["slack"] },
       unset: { command: "x", env: { A: "${NOT_THERE}" } },
-      sse: { type: "sse", url: "https://a.example/sse" },
+      socket: { type: "ws", url: "https://a.example/ws" },
       fine: { command: "x" },
     });
     expect(servers.map(({ name }) => name)).toEqual(["fine"]);
-    expect(problems).toEqual([
+    expect(problems).toEqual([]);
+    expect(refused).toEqual([
       expect.stringMatching(/^server "a__b": its name must be/),
       'server "nothing": needs either "command" or "url"',
       'server "both": needs either "command" or "url"',
@@ -68,9 +88,9 @@ describe("the file of the tool servers", () => {
       'server "odd": url must be an address that begins with https:// or http://',
       'server "odd": chanels is not known; did you mean channels?',
       'server "unset": the variable NOT_THERE is not set',
-      'server "sse": type must be "http" where there is an url: no other kind is spoken',
+      'server "socket": type must be "http" or "sse" where there is an url: no other kind is spoken',
     ]);
-    expect(problems.join("\n")).not.toContain("secret");
+    expect(refused.join("\n")).not.toContain("secret");
   });
 
   test.each([
@@ -78,7 +98,7 @@ describe("the file of the tool servers", () => {
     ["[]", 'must be an object with "mcpServers", an object'],
     ['{"servers":{}}', 'must be an object with "mcpServers", an object'],
   ])("is refused where it is none: %s", (json, problem) => {
-    expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem] });
+    expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem], refused: [] });
   });
 
   test("need not be there at its usual place, and must where another one is named", () => {

@@ -7,12 +7,20 @@ test("the doctor tries every tool server, and lists what it offers", async () =>
   onTestFinished(counter.close);
   const none = { type: "stdio", command: "/no/such-program", args: [], env: {}, cwd: undefined } as const;
   expect(
-    await checkMcp([
-      toMcpConfig("shop", address(counter.url), { channels: ["slack"] }),
-      toMcpConfig("silent", address(counter.url), { allow: [] }),
-      toMcpConfig("none", none),
-    ]),
+    await checkMcp({
+      servers: [
+        toMcpConfig("shop", address(counter.url), { channels: ["slack"] }),
+        toMcpConfig("silent", address(counter.url), { allow: [] }),
+        toMcpConfig("none", none),
+      ],
+      refused: ['server "odd": needs either "command" or "url"'],
+    }),
   ).toEqual([
+    {
+      ok: false,
+      what: 'Left out: server "odd": needs either "command" or "url".',
+      fix: "Check its entry in MCP_CONFIG.",
+    },
     { ok: true, what: "shop answers, with 2 tools (buy, count); people are asked before 1 of them." },
     { ok: false, what: "silent answers, and offers no tool.", fix: "Check tools.allow and tools.deny." },
     {

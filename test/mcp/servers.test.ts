@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
 import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
-import type { ToolContext } from "../../src/tools/tool.ts";
+import { type ToolContext, ToolError } from "../../src/tools/tool.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
 import {
@@ -219,6 +219,31 @@ describe("a server that goes away", () => {
     await eventually(() => statesOf(servers)).toEqual(["ready"]);
   });
 
+  test.each([404, 400])("and comes back without its sessions (%i) is called in a new one, and once", async (status) => {
+    const session = { id: "one", status };
+    let calls = 0;
+    const answer = (method: string) => {
+      if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+      calls += 1;
+      return { content: [{ type: "text", text: "bought" }] };
+    };
+    const raw = await startRawServer(answer, session);
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    session.id = "two";
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+    expect(calls).toBe(1);
+  });
+
+  test("and cannot be reached when it is called has done nothing, and the model is told", async () => {
+    const counter = await startCountingServer();
+    const servers = await start(toMcpConfig("shop", address(counter.url)));
+    await counter.close();
+    const call = run(servers, "shop__buy", { note: "tea" });
+    await expect(call).rejects.toThrow(ToolError);
+    await expect(call).rejects.toThrow(/did not take the call/);
+  });
+
   test("that was never there is told of, without its secrets", async () => {
     const servers = await start(
       toMcpConfig("none", {
@@ -233,7 +258,7 @@ describe("a server that goes away", () => {
     const [none, far] = servers.report(PLACE);
     expect(none).toMatchObject({ state: "failed", problem: expect.stringMatching(/ENOENT/) });
     expect(none?.problem).not.toContain("secret");
-    expect(far?.state).toBe("failed");
+    expect(far).toMatchObject({ state: "failed", problem: expect.stringMatching(/ECONNREFUSED/) });
   });
 });
 

@@ -86,8 +86,11 @@ export async function startCountingServer(guard: (request: Request) => Response 
   };
 }
 
-/** A server that answers each method as it is told, whatever the protocol says. */
-export async function startRawServer(answer: (method: string, params: unknown, response: ServerResponse) => unknown) {
+/** A server that answers each method as it is told, whatever the protocol says. With `session` it knows one session at a time. */
+export async function startRawServer(
+  answer: (method: string, params: unknown, response: ServerResponse) => unknown,
+  session?: { id: string; status: number },
+) {
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -97,12 +100,14 @@ export async function startRawServer(answer: (method: string, params: unknown, r
       method: string;
       params?: unknown;
     };
+    const isForgotten = session !== undefined && request.headers["mcp-session-id"] !== session.id;
+    if (isForgotten && method === "tools/call") return void response.writeHead(session.status).end("Session not found");
     if (id === undefined) return void response.writeHead(202).end();
     const result = method === "initialize" ? INITIALIZED : answer(method, params, response);
     if (result === undefined) return;
     const isUnknown = method === "server/discover";
     const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : { result };
-    response.writeHead(200, { "content-type": "application/json" });
+    response.writeHead(200, { "content-type": "application/json", ...(session && { "mcp-session-id": session.id }) });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
   }
 
