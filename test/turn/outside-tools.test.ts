@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
 import { type EngineOptions, startEngine } from "../support/engine.ts";
@@ -326,6 +327,38 @@ describe("a call that a person has to allow", () => {
     expect(answer).toMatch(/Bought\.$/);
     expect(refusal).toBe("This answer waits for somebody to allow what it is to do.");
     expect(engine.channel[0]?.draft.buttons[0]?.label).toBe("‹ 2/2");
+  });
+
+  test("is not made where the tool is gone by then, or the policy says no by then, and the model is told", async () => {
+    for (const what of ["gone", "denied"] as const) {
+      const { common, marks, id, platform } = await ask();
+      const policy: Policy = { access: { rules: [{ deny: ["tool:shop__buy"] }] } };
+      const next = startEngine({
+        ...common,
+        ...(what === "gone" ? { outsideTools: () => [] } : { policy: () => policy }),
+        scripts: [["Not possible."]],
+      });
+      await next.accept(action("approve", id));
+      await next.idle();
+      expect([what, marks]).toEqual([what, []]);
+      expect(results(next)).toEqual([expect.stringMatching(/^There is no tool "shop__buy"/)]);
+      expect(platform.texts()[0]).toMatch(/Not possible\.$/);
+    }
+  });
+
+  test("waits beside another one, and each is decided by its own buttons", async () => {
+    const { engine, marks, id } = await ask([[buy("tea")], [buy("milk")], ["Milk."], ["Tea."]]);
+    await engine.accept(message("and milk"));
+    await engine.idle();
+    expect(marks).toEqual([]);
+    const other = engine.channel[1]?.draft.buttons[0]?.turnId ?? "";
+    await engine.accept(action("approve", other));
+    await engine.idle();
+    expect(marks).toEqual(["milk"]);
+    await engine.accept(action("deny", id));
+    await engine.idle();
+    expect(marks).toEqual(["milk"]);
+    expect(engine.texts()).toEqual(["_`Ada` did not allow that._\n\nTea.", "_`Ada` allowed that once._\n\nMilk."]);
   });
 
   test("goes with its question, and with a stop", async () => {
