@@ -89,8 +89,9 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"]
       const newest = new Map<string, number>();
       for await (const { position } of findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within)) {
         if (position === undefined) continue;
-        const { conversationId, seq } = position;
-        newest.set(conversationId, Math.max(seq, newest.get(conversationId) ?? 0));
+        // Entries are numbered from the time on at which their conversation began.
+        const { conversationId, seq, at = seq } = position;
+        newest.set(conversationId, Math.max(at, newest.get(conversationId) ?? 0));
       }
       return [...newest].sort(([, one], [, other]) => other - one).map(([conversationId]) => conversationId);
     },

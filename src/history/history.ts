@@ -88,7 +88,7 @@ export interface History {
   exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
   /** Costs as much as the person has entries, without reading them. */
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
-  /** The conversations that a person took part in, the one that began last first. Costs the same. */
+  /** The conversations that a person took part in, the one with the newest of theirs first. Costs the same. */
   conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;

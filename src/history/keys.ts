@@ -139,7 +139,7 @@ interface Value {
 function entryValues(position: Position, stored: StoredEntry): Value[] {
   const ids = [...new Set([position.entryId, ...stored.aliases])];
   const entryKey = toEntryKey(position);
-  const authorValue = { ...position, aliases: stored.aliases };
+  const authorValue = { ...position, aliases: stored.aliases, at: stored.entry.at };
   return [
     { key: entryKey, value: stored },
     ...ids.map((id) => ({ key: toIndexKey(id), value: position })),

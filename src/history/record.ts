@@ -80,7 +80,11 @@ const position = z.object({ conversationId: z.string(), seq: z.int(), entryId: z
 /** The place of an entry; stored under its id and under each of its aliases. */
 export type Position = z.infer<typeof position>;
 
-const authorPosition = position.extend({ aliases: z.array(z.string()) });
+const authorPosition = position.extend({
+  aliases: z.array(z.string()),
+  /** When it was said, Unix milliseconds; absent in the oldest. */
+  at: z.number().exactOptional(),
+});
 
 /** One per entry that concerns a person; holds all it takes to erase that entry when the entry cannot be read. */
 export type AuthorPosition = z.infer<typeof authorPosition>;

@@ -13,8 +13,8 @@ export interface HistoryQuery {
   conversationId: string;
   /** Only what is older than this entry is searched; undefined searches all. */
   beforeId: string | undefined;
-  /** Further conversations, which are searched whole. */
-  others: readonly string[];
+  /** Finds further conversations, of which the newest entries are searched; absent: there are none to be searched. */
+  findOthers?: (signal: AbortSignal) => Others;
   query: string;
   maxResults: number;
 }
@@ -34,18 +34,25 @@ export interface Found {
   messages: FoundMessage[];
   /** False when a conversation reaches further back than was searched. */
   searchedAll: boolean;
+  /** Some of the further conversations, those in which nothing was said for longest, were not looked at. */
+  hasMore?: boolean;
 }
+
+/** Ids of conversations in the order in which they are looked at; `undefined` where some were left out that were next. */
+export type Others = AsyncIterable<string | undefined>;
 
 export type HistorySearch = (query: HistoryQuery, signal: AbortSignal) => Promise<Found>;
 
 /** The other conversations of the person who asks, of which everybody who reads the answer may know. */
-export type FindOthers = (context: ToolContext, signal: AbortSignal) => Promise<readonly string[]>;
+export type FindOthers = (context: ToolContext, signal: AbortSignal) => Others;
 
 /** The newest of each further conversation. */
 const OTHER_ENTRIES = 200;
-const MAX_OTHERS = 20;
+const MAX_OTHERS = 100;
 /** Conversations that are asked about, for those that may be shown. */
-const MAX_ASKED = 60;
+const MAX_ASKED = 300;
+/** Longest that further conversations are looked for and searched. */
+const OTHERS_MS = 8_000;
 const EXCERPT_CHARS = 400;
 /** Shown of an excerpt before the place that matches. */
 const LEAD_CHARS = 80;
@@ -70,32 +77,31 @@ export function createSearchHistory(search: HistorySearch, findOthers: FindOther
     timeoutMs: 20_000,
     async run({ query, limit, everywhere }, context, signal) {
       const { conversationId, oldestShownId } = context;
-      const others = everywhere ? await findOthers(context, signal) : [];
-      const wanted = { conversationId, beforeId: oldestShownId, others, query, maxResults: limit };
-      return describeFound(await search(wanted, signal), query, everywhere);
+      const wanted = { conversationId, beforeId: oldestShownId, query, maxResults: limit };
+      const others = everywhere && { findOthers: (signal: AbortSignal) => findOthers(context, signal) };
+      return describeFound(await search({ ...wanted, ...others }, signal), query, everywhere);
     },
     describeCall: ({ query }) => `searching older messages for "${query}"`,
   });
 }
 
-/** Resolves to the newest of them; none outside of a turn, and where the platform cannot tell who may read what. */
+/** Finds those that were active last first; none outside of a turn, and where the platform cannot tell who may read what. */
 export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOthers {
-  return async ({ conversationId, turn }, signal) => {
-    if (turn === undefined) return [];
+  return async function* ({ conversationId, turn }, signal) {
+    if (turn === undefined) return;
     const { author, reply } = turn;
     const adapter = adapterOf(reply.platform);
-    if (adapter.mayShow === undefined) return [];
+    if (adapter.mayShow === undefined) return;
     const own = idsOf(author).map(({ id, within }) => history.conversationsOf(reply.platform, id, within));
     const known = new Set((await Promise.all(own)).flat());
     known.delete(conversationId);
-    const found: string[] = [];
-    for (const id of [...known].slice(0, MAX_ASKED)) {
-      if (found.length >= MAX_OTHERS) break;
-      // What only one person saw is for a place where only that person reads.
-      if (isPrivateConversation(id) && reply.visibleTo === undefined) continue;
-      if (await adapter.mayShow(id, { author, reply }, signal)) found.push(id);
+    // What only one person saw is for a place where only that person reads.
+    const mayBeShown = [...known].filter((id) => reply.visibleTo !== undefined || !isPrivateConversation(id));
+    for (const id of mayBeShown.slice(0, MAX_ASKED)) {
+      signal.throwIfAborted();
+      if (await adapter.mayShow(id, { author, reply }, signal)) yield id;
     }
-    return found;
+    if (mayBeShown.length > MAX_ASKED) yield undefined;
   };
 }
 
@@ -105,22 +111,38 @@ export interface FindOthersDeps {
 }
 
 /** Searches the history page by page, newest first, for as many pages as a tool may take. */
-export function createHistorySearch(readBefore: ReadBefore): HistorySearch {
-  return async ({ conversationId, beforeId, others, query, maxResults }, signal) => {
+export function createHistorySearch(readBefore: ReadBefore, othersMs = OTHERS_MS): HistorySearch {
+  return async ({ conversationId, beforeId, findOthers, query, maxResults }, signal) => {
     const ranking = createRanking<FoundMessage>(query);
     let searchedAll = true;
+
+    /** Resolves to whether there are more. */
+    async function searchOthers(find: (signal: AbortSignal) => Others, bound: AbortSignal): Promise<boolean> {
+      let count = 0;
+      for await (const other of find(bound)) {
+        // Lets others go on: an embedded store answers without ever leaving this thread.
+        await setImmediate(undefined, { signal: bound });
+        if (other === undefined || count === MAX_OTHERS) return true;
+        count += 1;
+        const { entries, hasOlder } = await readBefore(other, undefined, OTHER_ENTRIES);
+        ranking.add(entries.flatMap(toFound).map((found) => ({ ...found, isElsewhere: true as const })));
+        if (hasOlder) searchedAll = false;
+      }
+      return false;
+    }
+
     for await (const { entries, hasOlder } of readPages(readBefore, conversationId, beforeId, signal)) {
       ranking.add(entries.flatMap(toFound));
       searchedAll = !hasOlder;
     }
-    for (const other of others) {
-      const { entries, hasOlder } = await readBefore(other, undefined, OTHER_ENTRIES);
-      ranking.add(entries.flatMap(toFound).map((found) => ({ ...found, isElsewhere: true as const })));
-      if (hasOlder) searchedAll = false;
-      // Lets others go on: an embedded store answers without ever leaving this thread.
-      await setImmediate(undefined, { signal });
-    }
-    return { messages: ranking.best(maxResults), searchedAll };
+    if (findOthers === undefined) return { messages: ranking.best(maxResults), searchedAll };
+    const bound = AbortSignal.any([signal, AbortSignal.timeout(othersMs)]);
+    const hasMore = await searchOthers(findOthers, bound).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (!bound.aborted) throw error;
+      return true;
+    });
+    return { messages: ranking.best(maxResults), searchedAll, hasMore };
   };
 }
 
@@ -134,8 +156,10 @@ function toFound({ at, author, messages }: PastEntry): FoundMessage[] {
   });
 }
 
-function describeFound({ messages, searchedAll }: Found, query: string, everywhere: boolean): string {
-  const bound = searchedAll ? "" : " What was said reaches further back than could be searched.";
+function describeFound({ messages, searchedAll, hasMore }: Found, query: string, everywhere: boolean): string {
+  const older = searchedAll ? "" : " What was said reaches further back than could be searched.";
+  const others = hasMore ? " Not looked at were those of the other conversations that have rested longest." : "";
+  const bound = older + others;
   if (messages.length === 0) return `No older message contains any of these words.${bound} Other words may find it.`;
   const lines = messages.map(({ text, speaker, at, isElsewhere }) => {
     const when = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;

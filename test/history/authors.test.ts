@@ -53,12 +53,14 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await history.exportAuthor("test", "nobody")).toMatchObject({ conversations: [] });
   });
 
-  test("a person's conversations are those that they spoke in, the one that began last first", async () => {
+  test("a person's conversations are those that they spoke in, the one they spoke in last first", async () => {
     const later = createHistory({ open, ttlMs: 600_000, log: silent, now: () => 6_000 });
     const latest = uniqueId("latest");
-    await later.append(latest, said("a3", "ada again", ada));
+    await later.append(latest, { ...said("a3", "ada again", ada), at: 6_000 });
+    expect((await history.conversationsOf("test", "ada"))[0]).toBe(latest);
+    await later.append(direct, { ...said("a4", "ada in private again", ada), at: 7_000 });
     const found = await history.conversationsOf("test", "ada");
-    expect(found[0]).toBe(latest);
+    expect(found.slice(0, 2)).toEqual([direct, latest]);
     expect(new Set(found)).toEqual(new Set([latest, direct, shared]));
     expect(await history.conversationsOf("test", "ada", shared)).toEqual([shared]);
     expect(await history.conversationsOf("test", "nobody")).toEqual([]);

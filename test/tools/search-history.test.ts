@@ -8,7 +8,7 @@ import {
 } from "../../src/tools/search-history.ts";
 import { callTool } from "../support/tool-calls.ts";
 
-const nowhere = async () => [];
+async function* nowhere() {}
 const never = new AbortController().signal;
 const AT = Date.UTC(2026, 10, 20, 14, 5);
 
@@ -43,7 +43,6 @@ function ask(recall: ReturnType<typeof createSearchHistory>, args: object, oldes
 const query = (rest: Partial<HistoryQuery> = {}): HistoryQuery => ({
   conversationId: "c",
   beforeId: undefined,
-  others: [],
   query: "zebra",
   maxResults: 5,
   ...rest,
@@ -92,6 +91,26 @@ describe("createHistorySearch", () => {
     ]);
   });
 
+  test("looks into the newest of further conversations for a bounded time, and says that there are more", async () => {
+    const { readBefore } = past("a zebra");
+    async function* findOthers(signal: AbortSignal) {
+      yield "c2";
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    }
+    const { messages, hasMore } = await createHistorySearch(readBefore, 50)(query({ findOthers }), never);
+    expect([messages.length, hasMore]).toEqual([2, true]);
+  });
+
+  test("looks into a bounded number of further conversations", async () => {
+    const { readBefore } = past("a zebra");
+    async function* findOthers() {
+      for (let index = 0; index <= 100; index++) yield `c${index}`;
+    }
+    const wanted = query({ findOthers, maxResults: 1_000 });
+    const { messages, hasMore } = await createHistorySearch(readBefore, 60_000)(wanted, never);
+    expect([messages.length, hasMore]).toEqual([101, true]);
+  });
+
   test("ends when the signal aborts", async () => {
     const { readBefore, reads } = past("a zebra");
     await expect(createHistorySearch(readBefore)(query(), AbortSignal.abort())).rejects.toThrow();
@@ -128,6 +147,10 @@ describe("search_history", () => {
   test("says when nothing is found, and when more could not be searched", async () => {
     const none = createSearchHistory(async () => ({ messages: [], searchedAll: true }), nowhere);
     const bounded = createSearchHistory(async () => ({ messages: [], searchedAll: false }), nowhere);
+    const more = createSearchHistory(async () => ({ messages: [], searchedAll: true, hasMore: true }), nowhere);
+    await expect(ask(more, { query: "x" })).resolves.toContain(
+      "those of the other conversations that have rested longest",
+    );
     await expect(ask(none, { query: "x" })).resolves.toBe(
       "No older message contains any of these words. Other words may find it.",
     );
@@ -146,10 +169,10 @@ describe("search_history", () => {
   test("looks into the other conversations that may be shown, and says of what is from there that it is", async () => {
     const { readBefore } = past("a zebra");
     const asked: string[] = [];
-    const findOthers = async () => {
+    async function* findOthers() {
       asked.push("others");
-      return ["c2"];
-    };
+      yield "c2";
+    }
     const tool = createSearchHistory(createHistorySearch(readBefore), findOthers);
     expect((await ask(tool, { query: "zebra" })).split("\n")).toHaveLength(2);
     expect(asked).toEqual([]);
@@ -168,7 +191,7 @@ describe("the other conversations of a person", () => {
     const turn = { author, reply, nextPiece: () => ({ index: 0, id: "", after: undefined }) };
     const history = { conversationsOf: async () => ids };
     const findOthers = createFindOthers({ history, adapterOf: () => (mayShow === undefined ? {} : { mayShow }) });
-    return findOthers({ conversationId: "test:here", turn }, never);
+    return Array.fromAsync(findOthers({ conversationId: "test:here", turn }, never));
   };
 
   test("are those that the platform lets be shown, without this one", async () => {
@@ -185,8 +208,10 @@ describe("the other conversations of a person", () => {
     expect(await find(["test:open~x"], async () => true, "ada")).toEqual(["test:open~x"]);
   });
 
-  test("are the newest of many", async () => {
-    const ids = Array.from({ length: 100 }, (_, index) => `test:${index}`);
-    expect(await find(ids, async () => true)).toEqual(ids.slice(0, 20));
+  test("are the newest of many, and it is said that there are more", async () => {
+    const ids = Array.from({ length: 301 }, (_, index) => `test:${index}`);
+    expect(await find(ids.slice(0, 300), async () => true)).toEqual(ids.slice(0, 300));
+    const asked: string[] = [];
+    expect(await find(ids, async (id) => asked.push(id) > 299)).toEqual(["test:299", undefined]);
   });
 });
