@@ -65,11 +65,7 @@ const SEEN_WAIT_MS = 500;
  * not be written to its end, was cut by the shutdown and is handed over, or is another process's: then the turn is to be
  * taken up again.
  */
-export type Attempt = (
-  record: TurnRecord,
-  beginning: Omit<Beginning, "changes">,
-  signal: AbortSignal,
-) => Promise<AttemptResult>;
+export type Attempt = (record: TurnRecord, beginning: Beginning, signal: AbortSignal) => Promise<AttemptResult>;
 
 export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   gateway: Gateway;
@@ -173,7 +169,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
 }
 
 /** One attempt under way. */
-interface Run extends Omit<Beginning, "changes"> {
+interface Run extends Beginning {
   deps: AttemptDeps;
   record: TurnRecord;
   story: TurnListener;
@@ -291,7 +287,9 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
-    run.permits.checkModel(run.model);
+    // What an edit puts in place of a question has passed no gate.
+    const isAnother = run.changes.some(({ kind }) => kind === "edited");
+    run.permits.check(...(isAnother ? (["chat"] as const) : []), `model:${run.model}`);
     const channelMessages = run.options.context ?? deps.contextMessages;
     const told = { systemPrompt: run.systemPrompt, channelMessages, showsFiles: run.permits.may("files") };
     const context = await deps.readContext(record, messages, told, signal);

@@ -5,7 +5,7 @@ import { isSamePerson } from "../port/identity.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { TurnRecord } from "./record.ts";
 
-/** The model that is to answer may not be used by the person who asks. The message is a sentence for them. */
+/** What is asked, or the model that is to answer, is denied to the person who asks. The message is a sentence for them. */
 export class NotPermittedError extends Error {
   override readonly name = "NotPermittedError";
 }
@@ -17,8 +17,8 @@ export interface Permits {
   refuse(deed: Deed): string | undefined;
   /** The first that may be used, else the first. */
   chooseModel(models: readonly [string, ...string[]]): string;
-  /** Throws a `NotPermittedError` where a model may not be used. */
-  checkModel(model: string): void;
+  /** Throws a `NotPermittedError` where one of them is denied. */
+  check(...deeds: readonly Deed[]): void;
   chooseTools(tools: readonly Tool[]): readonly Tool[];
 }
 
@@ -46,8 +46,8 @@ function toPermits(
     may,
     refuse: (deed) => denied(deed)?.refusal,
     chooseModel: (models) => models.find((model) => may(`model:${model}`)) ?? models[0],
-    checkModel(model) {
-      const decision = denied(`model:${model}`);
+    check(...deeds) {
+      const decision = deeds.map(denied).find((one) => one !== undefined);
       if (decision !== undefined) throw new NotPermittedError(decision.refusal);
     },
     chooseTools: (tools) =>

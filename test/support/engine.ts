@@ -102,7 +102,7 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, settings, audit, queue, imagineMenu, usage, isListening } = engine;
+  const { accept, commands, history, records, settings, audit, queue, imagineMenu, usage, isListening } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
   return {
@@ -110,6 +110,7 @@ export function startEngine({
     requests,
     openStreams: open,
     accept,
+    commands,
     history,
     records,
     settings,

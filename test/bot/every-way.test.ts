@@ -1,0 +1,273 @@
+import { Readable } from "node:stream";
+import fc from "fast-check";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { access as accessSchema } from "../../src/config/policy/access.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { type ChatRequest, type Delta, textOf } from "../../src/gateway/chunks.ts";
+import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
+import { ACTIONS, type InboundEvent, type MessageEvent, type PressedAction } from "../../src/port/events.ts";
+import { toCallsId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
+import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+/*
+ * Everything that people do reaches the bot as one of five events: adapters are handed nothing else that asks, draws or
+ * changes (`listen`), and may import nothing that does (test/architecture.test.ts). Which of their surfaces becomes which:
+ *
+ * message  mention, direct message, thread, reply, `!name`, `!server:prompt`, /palaver, Slack's suggested prompts and
+ *          message shortcuts, Discord's context menus, the page's composer
+ * edited   an edit, also of a question whose answer is under way; the page's edit
+ * command  slash commands of both, `!name`, imagine's form and the persona's, Slack's home tab, the page's panel
+ * action   each button, entry of an overflow menu and reaction, the forms for a reason and for another picture
+ * deleted  a deletion
+ */
+
+const PICTURE = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+  .png()
+  .toBuffer();
+const TOOLS = ["current_time", "fetch_url", "read_file", "read_thread", "search_history", "shop__list"] as const;
+
+function toTool(name: string, onRun: (name: string) => void, more: Partial<Tool> = {}): Tool {
+  const tool = defineTool({
+    name,
+    description: name,
+    schema: z.object({}),
+    timeoutMs: 5_000,
+    describeCall: () => name,
+    run: async () => {
+      onRun(name);
+      return "done";
+    },
+  });
+  return { ...tool, ...more };
+}
+
+/** A model that calls what a message names in brackets, once, whether it was offered or not; and one that draws. */
+function openGateway(onAsk: (what: string) => void): Gateway {
+  async function streamChat({ messages }: ChatRequest, _: AbortSignal, { onChunk }: StreamOptions): Promise<void> {
+    onAsk("chat");
+    const asked = textOf(messages.findLast(({ role }) => role === "user") ?? { content: "" });
+    const names = messages.at(-1)?.role === "tool" ? [] : (/\[(.*)\]/.exec(asked)?.[1]?.split(" ") ?? []);
+    const calls = names.map((name, index) => {
+      const given = name === "generate_image" ? { prompt: "a fox" } : {};
+      return {
+        index,
+        id: `c${index}`,
+        type: "function" as const,
+        function: { name, arguments: JSON.stringify(given) },
+      };
+    });
+    const give = (delta: Delta, finish: string | null) =>
+      onChunk({
+        id: "1",
+        object: "chat.completion.chunk",
+        created: 0,
+        model: "fake",
+        choices: [{ index: 0, delta, finish_reason: finish }],
+      });
+    give(calls.length > 0 ? { tool_calls: calls } : { content: "An answer." }, null);
+    give({}, calls.length > 0 ? "tool_calls" : "stop");
+  }
+  return {
+    streamChat,
+    async generateImage() {
+      onAsk("picture");
+      return { bytes: PICTURE, mimeType: "image/png", text: "" };
+    },
+    listModels: async () => ["fake", "painter"],
+    close: async () => {},
+  };
+}
+
+/** Ada has an answer, a picture, and a call that waits for a word; then the rules change. */
+async function startWorld(rules: object[]) {
+  const did: string[] = [];
+  const note = (what: string) => void did.push(what);
+  let policy: Policy = {};
+  const platform = fakePlatform();
+  Object.assign(platform.adapter, {
+    whisper: async () => {},
+    openAttachment: async () => {
+      did.push("file");
+      return Readable.from(["words"]);
+    },
+  });
+  const bot = startEngine({
+    platform,
+    gateway: openGateway(note),
+    imageModel: "painter",
+    policy: () => policy,
+    tools: TOOLS.filter((name) => !name.includes("__")).map((name) => toTool(name, note)),
+    outside: {
+      toolsOf: () => [
+        toTool("shop__list", note),
+        toTool("shop__buy", note, { acts: true, approval: { server: "shop" } }),
+      ],
+      async readPrompt(_, text) {
+        if (!text.startsWith("!shop:")) return undefined;
+        did.push("prompt");
+        return [{ role: "user", content: "An offer." }];
+      },
+    },
+  });
+  const [asked, toBuy, drawn] = [message("hello"), message("[shop__buy] buy"), command("imagine", "a fox")];
+  for (const event of [asked, { ...toBuy, conversationId: "test:b" }, drawn]) await bot.accept(event);
+  await bot.idle();
+  expect(did).toEqual(expect.arrayContaining(["chat", "picture"]));
+  did.length = 0;
+  policy = { access: accessSchema.parse({ admins: ["person:root"], rules }) };
+  return { ...bot, did, asked, toBuy, drawn };
+}
+
+type World = Awaited<ReturnType<typeof startWorld>>;
+
+const PRESSES = ACTIONS.filter((name): name is PressedAction => name !== "edit");
+const WORDS = [
+  "hello?",
+  "!imagine a fox",
+  "imagine a fox",
+  "!persona a pirate",
+  "!model small",
+  "!shop:offer tea",
+  `[${TOOLS.join(" ")} generate_image shop__buy]`,
+] as const;
+const HOW: ReadonlyArray<Partial<MessageEvent>> = [
+  {},
+  { addressed: "open" },
+  { isListenedTo: true },
+  { isAnsweredAlone: true },
+  { attachments: [{ platform: "test", id: "f", name: "a.txt", sizeBytes: 5 }] },
+];
+const TARGETS = ["turn", "edition", "calls", "picture", "job"] as const;
+const FORMS: ReadonlyArray<Record<string, string>> = [
+  {},
+  { ratio: "1:1", count: "2", model: "painter" },
+  { spoiler: "true" },
+];
+const TEXTS = ["", "a fox", "on", "off", "a pirate", "small", "shop off", "set x", "clear", "deny chat to person:ben"];
+
+/** One thing that somebody does, as data: `World` says which answer and which picture it means. */
+const way = fc.oneof(
+  fc.record({
+    kind: fc.constant("message" as const),
+    text: fc.constantFrom(...WORDS),
+    how: fc.constantFrom(...HOW),
+    isReply: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant("edited" as const),
+    of: fc.constantFrom("asked", "toBuy", "unseen"),
+    text: fc.constantFrom(...WORDS),
+    isToBot: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant("command" as const),
+    index: fc.nat(),
+    text: fc.constantFrom(...TEXTS),
+    form: fc.constantFrom(...FORMS),
+    isFromPicture: fc.boolean(),
+    isSpoken: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant("action" as const),
+    name: fc.constantFrom(...PRESSES),
+    target: fc.constantFrom(...TARGETS),
+    reason: fc.option(fc.constant("It is wrong."), { nil: undefined }),
+  }),
+  fc.record({ kind: fc.constant("deleted" as const) }),
+);
+
+type Way = typeof way extends fc.Arbitrary<infer T> ? T : never;
+/** A kind of event that is added has to be tried as well. */
+type Missing = Exclude<InboundEvent["kind"], Way["kind"]>;
+const missing: Missing[] = [];
+
+function toTarget(target: (typeof TARGETS)[number], { asked, toBuy, drawn }: World): string {
+  const [turnId, jobId] = [toTurnId(asked.key), toTurnId(drawn.key)];
+  const ids = {
+    turn: turnId,
+    edition: toEditionId(turnId, 1),
+    calls: toCallsId(toTurnId(toBuy.key), 1),
+    picture: toPictureId(jobId, 1),
+    job: toPictureId(jobId, 0),
+  };
+  return ids[target];
+}
+
+function toEvent(one: Way, world: World): InboundEvent {
+  switch (one.kind) {
+    case "message":
+      return message(one.text, { author: ada, ...one.how, ...(one.isReply && { inReplyTo: world.asked.messageId }) });
+    case "edited": {
+      const original = one.of === "unseen" ? message("x") : one.of === "asked" ? world.asked : world.toBuy;
+      return { ...edited(original, one.text), ...(one.isToBot && { addressed: "bot" as const }) };
+    }
+    case "command": {
+      const { name } = world.commands[one.index % world.commands.length] ?? { name: "" };
+      const options = { ...one.form, ...(one.isFromPicture && { basis: toTarget("picture", world) }) };
+      return { ...command(name, one.text, { author: ada }), options, ...(one.isSpoken && { isSpoken: true as const }) };
+    }
+    case "action": {
+      const { name, target, reason } = one;
+      return { ...action(name, toTarget(target, world), { author: ada }), ...(reason !== undefined && { reason }) };
+    }
+    case "deleted":
+    default:
+      return deleted(world.asked);
+  }
+}
+
+describe("whatever somebody does who is denied it", () => {
+  const ways = fc.array(way, { minLength: 1, maxLength: 12 });
+
+  test("each kind of event is tried", () => expect(missing).toEqual([]));
+
+  test("nothing is asked, drawn, read, called and set for them, where all that is denied", async () => {
+    await fc.assert(
+      fc.asyncProperty(ways, async (tried) => {
+        // Not the models, which would keep questions back by themselves.
+        const deny = ["chat", "pictures", "files", "tools", "settings"];
+        const world = await startWorld([{ deny, to: "person:ada" }]);
+        const before = await world.settings.read(world.asked.reply);
+        for (const one of tried) {
+          await world.accept(toEvent(one, world));
+          await world.idle();
+          expect(world.did, JSON.stringify(one)).toEqual([]);
+        }
+        expect(await world.settings.read(world.asked.reply)).toEqual(before);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("but asking, nothing is drawn, read, called and set, where that is all they may", async () => {
+    const rules = [{ allow: "chat", to: "person:ada" }, { allow: "models", to: "person:ada" }, { deny: "everything" }];
+    await fc.assert(
+      fc.asyncProperty(ways, async (tried) => {
+        const world = await startWorld(rules);
+        const before = await world.settings.read(world.asked.reply);
+        for (const one of tried) {
+          await world.accept(toEvent(one, world));
+          await world.idle();
+          expect(
+            world.did.filter((what) => what !== "chat"),
+            JSON.stringify(one),
+          ).toEqual([]);
+        }
+        expect(await world.settings.read(world.asked.reply)).toEqual(before);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("all of it is done for somebody else", async () => {
+    const world = await startWorld([{ deny: "everything", to: "person:ada" }]);
+    for (const text of WORDS) for (const how of HOW) await world.accept(message(text, { author: ben, ...how }));
+    await world.idle();
+    expect([...new Set(world.did)]).toEqual(expect.arrayContaining(["chat", "picture", "file", "prompt", ...TOOLS]));
+  });
+});
