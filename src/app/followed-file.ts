@@ -19,9 +19,13 @@ export interface FollowedFileOptions<T> {
 /** Follows what becomes of a file of the configuration until the function it returns is called: a file with problems changes nothing. */
 export function followFile<T>({ path, variable, read, onChange, log, ...options }: FollowedFileOptions<T>): () => void {
   let seen = changedAt(path);
+  let last = seen;
   function look(): void {
     const now = changedAt(path);
-    if (now === seen) return;
+    // Half of a file may well be valid: it is read once nobody has written to it for a while.
+    const isWritten = now === last;
+    last = now;
+    if (now === seen || !isWritten) return;
     seen = now;
     const content = read();
     if (content.problems.length > 0) {

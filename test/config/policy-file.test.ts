@@ -24,6 +24,24 @@ describe("the policy file", () => {
     ]);
   });
 
+  test("may use anchors, which it has, and in moderation", () => {
+    const problem = [expect.stringMatching(/^has an alias \(\*\) of an anchor/)];
+    expect(problemsOf("access: { admins: &we ['person:1'], rules: [{ deny: chat, to: *we }] }")).toEqual([]);
+    expect(problemsOf("access: *nobody")).toEqual(problem);
+    const lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"];
+    for (let n = 1; n < 9; n++)
+      lines.push(
+        `- &a${n} [${Array(9)
+          .fill(`*a${n - 1}`)
+          .join(", ")}]`,
+      );
+    expect(problemsOf(lines.join("\n"))).toEqual(problem);
+  });
+
+  test("that is longer than any policy is not read", () => {
+    expect(problemsOf(`# ${"x".repeat(500_000)}`)).toEqual(["must not have more than 500000 characters"]);
+  });
+
   test("that cannot be read is one problem", () => {
     const missing = () => {
       throw new Error("ENOENT");

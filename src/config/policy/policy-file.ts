@@ -7,6 +7,8 @@ import { models } from "./models.ts";
 import { prices } from "./prices.ts";
 import { quotas } from "./quotas.ts";
 
+/** Far more than all rules and prices together can take; more would hold up everybody while it is read. */
+const MAX_CHARS = 500_000;
 /** Letters in which a misspelt field differs from a known one. */
 const MAX_SLIPS = 2;
 
@@ -35,13 +37,14 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
   try {
     text = readText(path);
   } catch {
-    return { policy: {}, problems: ["must be the path of a file that can be read"] };
+    return refuse("must be the path of a file that can be read");
   }
   return readPolicy(text);
 }
 
 /** Reads the text of a policy file. */
 function readPolicy(text: string): PolicySettings {
+  if (text.length > MAX_CHARS) return refuse(`must not have more than ${MAX_CHARS} characters`);
   // Loaded where there is such a file: its seventy modules would slow down every start.
   const { parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const document = parseDocument(text, { prettyErrors: true });
@@ -51,10 +54,20 @@ function readPolicy(text: string): PolicySettings {
     );
     return { policy: {}, problems: [...new Set(lines)] };
   }
-  const { success, data, error } = policySchema.safeParse(document.toJS() ?? {});
+  let content: unknown;
+  try {
+    content = document.toJS() ?? {};
+  } catch {
+    return refuse("has an alias (*) of an anchor that it does not have, or too many of them");
+  }
+  const { success, data, error } = policySchema.safeParse(content);
   if (!success) return { policy: {}, problems: error.issues.flatMap(describeIssue) };
   const { $schema: _, ...policy } = data;
   return { policy, problems: [] };
+}
+
+function refuse(problem: string): PolicySettings {
+  return { policy: {}, problems: [problem] };
 }
 
 /** Names the place as people write it: `access[2].who`. */
