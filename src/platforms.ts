@@ -87,6 +87,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     token,
     threads,
     isListening: engine.isListening,
+    namedGroups: engine.access.namedGroups,
     ...(apiUrl !== undefined && { apiUrl }),
     ...(guildId !== undefined && { guildId }),
     ...(shards !== undefined && { shards }),

@@ -18,7 +18,7 @@ import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
 import type { DirectChannels } from "./listen/direct-channels.ts";
 import { createFindMessage } from "./listen/earlier.ts";
-import { createFindMember } from "./listen/find-author.ts";
+import type { FindMember } from "./listen/find-author.ts";
 import { createHolding } from "./listen/holding.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
@@ -43,6 +43,7 @@ export interface IncomingParts {
   directChannels: DirectChannels;
   acknowledge: Acknowledge;
   fresh: Map<string, Promise<unknown>>;
+  findMember: FindMember;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
   /** Undefined while nothing is taken. */
@@ -71,7 +72,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     activity,
     place,
     tellNotAllowed: createTellNotAllowed(api, rooms, now),
-    findMember: createFindMember(api, parts.closing),
+    findMember: parts.findMember,
     findMessage: createFindMessage(api, parts.closing),
     now,
     isListening: options.isListening,

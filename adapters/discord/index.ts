@@ -15,8 +15,9 @@ import type { Shard } from "./listen/client.ts";
 import { TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createDirectChannels, createMemoryStore } from "./listen/direct-channels.ts";
+import { createDirectRoles, withDirectRoles } from "./listen/direct-roles.ts";
 import { createReadsEarlier } from "./listen/earlier.ts";
-import { createFindAuthor } from "./listen/find-author.ts";
+import { createFindAuthor, createFindMember } from "./listen/find-author.ts";
 import { createSessions } from "./listen/sessions.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
@@ -65,12 +66,14 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);
+  const findMember = createFindMember(api, closing.signal);
   let delivery: Delivery | undefined;
   const parts: IncomingParts = {
     api,
     files,
     directChannels,
     acknowledge,
+    findMember,
     fresh,
     seenMessages,
     finalMessages,
@@ -87,10 +90,17 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const knownOf = (guildId: string | undefined) =>
     heard.values().find(({ shard }) => shardOf(guildId, shard.count) === shard.id);
 
+  const guildOfRole = (id: string) =>
+    heard
+      .values()
+      .map(({ rooms }) => rooms.guildOfRole(id))
+      .find((guildId) => guildId !== undefined);
+  const rolesOf = createDirectRoles({ namedGroups: options.namedGroups, guildOfRole, findMember, now });
+
   return {
     platform: PLATFORM,
     async listen(accept: Accept) {
-      delivery = createDelivery(accept, log);
+      delivery = createDelivery(withDirectRoles(accept, rolesOf), log);
       await sessions.open();
       const applicationId = applicationIdOf(token);
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
@@ -108,7 +118,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         reactions,
       }),
     whisper: createWhisper({ ...tokenDeps, finalMessages }),
-    findAuthor: createFindAuthor(api, (guildId) => knownOf(guildId)?.rooms),
+    findAuthor: createFindAuthor(api, (guildId) => knownOf(guildId)?.rooms, rolesOf),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     ...createReadsEarlier({

@@ -13,6 +13,8 @@ export interface DiscordAdapterOptions {
   listModels: ListModels;
   /** Absent: no channel is listened to. */
   isListening?: IsListening;
+  /** Groups and roles that the policy names; absent: none. */
+  namedGroups?: () => Promise<readonly string[]>;
   /** The form in which pictures are asked for; absent: nobody can ask for one. */
   imagine?: ImagineMenu;
   log: Logger;

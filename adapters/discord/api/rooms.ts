@@ -23,6 +23,7 @@ export interface Rooms {
   categoryOf(channelId: string): string | undefined;
   nameOfChannel(id: string): string | undefined;
   nameOfRole(guildId: string | undefined, id: string): string | undefined;
+  guildOfRole(id: string): string | undefined;
   /** True also where nothing is known. */
   mayWrite(channelId: string): boolean;
   /** A reply needs this too. True also where nothing is known. */
@@ -89,6 +90,7 @@ export function createRooms(client: Client): Rooms {
     },
     nameOfChannel: (id) => guildChannel(id)?.name,
     nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
+    guildOfRole: (id) => client.guilds.cache.find(({ roles }) => roles.cache.has(id))?.id,
     mayWrite(channelId) {
       const channel = guildChannel(channelId);
       return mayOrUnknown(channel, channel?.isThread() === true ? TO_WRITE_IN_THREAD : TO_WRITE);

@@ -5,13 +5,14 @@ import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { toAuthor } from "./inbound.ts";
 
-/** Finds a member with their roles; of a direct conversation nothing but the id is known. */
+/** Finds a member with their roles; of a direct conversation nothing but the id is known, and those roles that `rolesOf` tells. */
 export function createFindAuthor(
   api: Api,
   roomsOf: (guildId: string) => Rooms | undefined,
+  rolesOf: (userId: string) => Promise<readonly string[]>,
 ): NonNullable<Adapter["findAuthor"]> {
   return async (userId, { workspaceId, channelId }, signal) => {
-    if (workspaceId === undefined) return { id: userId, name: userId };
+    if (workspaceId === undefined) return { id: userId, name: userId, groups: await rolesOf(userId) };
     if (!/^\d{17,20}$/.test(userId)) return undefined;
     try {
       const { data } = await api.call({ method: "GET", route: Routes.guildMember(workspaceId, userId) }, signal);

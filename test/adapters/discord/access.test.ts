@@ -32,6 +32,28 @@ describe("on Discord, somebody who is denied to ask", () => {
     expect(requests).toHaveLength(1);
   });
 
+  test("by a role, or to all but a role, is so in direct messages too", async () => {
+    const bot = await start(({ role }) => [{ deny: "chat", to: `role:${role}` }]);
+    const { discord, guild, ada, bob, role, idle, requests } = bot;
+    discord.giveRole(guild, bob, role);
+    const [toAda, toBob] = [discord.openDm(ada), discord.openDm(bob)];
+    discord.people.say(toBob, bob, "hello?");
+    discord.people.say(toAda, ada, "hello?");
+    expect(await finished(bot, toAda)).toEqual(["One."]);
+    await discord.until(() => botTexts(discord, toBob).length > 0);
+    await idle();
+    expect(botTexts(discord, toBob)).toEqual([expect.stringContaining(SAYS_NO)]);
+    expect(requests).toHaveLength(1);
+    // Their roles are asked for once in a while, not with each message.
+    discord.people.say(toBob, bob, "and now?");
+    discord.people.say(toAda, ada, "one more?");
+    await discord.until(() => requests.length > 1);
+    await idle();
+    expect(
+      discord.requests.filter(({ route, params }) => route.includes("/members/") && params["user"] === bob.id),
+    ).toHaveLength(1);
+  });
+
   test("is told by a message that nobody else sees, where a command was given", async () => {
     const bot = await start(() => [{ deny: "chat" }]);
     const { discord, channel, ada, idle, requests } = bot;

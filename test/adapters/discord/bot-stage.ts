@@ -63,6 +63,7 @@ export async function startBot({
     threads,
     commands: engine.commands,
     isListening: async () => options.isListening === true,
+    namedGroups: engine.access.namedGroups,
     listModels: async () => [],
     log: silent,
     onFatal: () => {},

@@ -42,6 +42,7 @@ export const NO_ROOMS: Rooms = {
   parentOf: () => undefined,
   nameOfChannel: () => undefined,
   nameOfRole: () => undefined,
+  guildOfRole: () => undefined,
   categoryOf: () => undefined,
   mayWrite: () => true,
   mayReadHistory: () => true,

@@ -1,0 +1,51 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { Accept } from "../../../src/port/events.ts";
+import type { FindMember } from "./find-author.ts";
+
+/** Look-ups that are remembered, and for how long: a role that is taken away counts for so much longer. */
+const MAX_CACHED = 1_000;
+const FRESH_MS = 5 * 60_000;
+/** Most roles that are looked up of a person. */
+const MAX_ROLES = 20;
+
+/** Resolves to those of the roles of the policy that somebody has, in whatever server. Never rejects. */
+export type DirectRoles = (userId: string) => Promise<readonly string[]>;
+
+export interface DirectRolesDeps {
+  /** Groups and roles that the policy names; absent: none. */
+  namedGroups?: (() => Promise<readonly string[]>) | undefined;
+  /** The server of a role; undefined for one that nobody here knows. */
+  guildOfRole(roleId: string): string | undefined;
+  findMember: FindMember;
+  now(): number;
+}
+
+/** Discord tells no roles with what people say to the bot alone. */
+export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }: DirectRolesDeps): DirectRoles {
+  const known = new BoundedMap<string, { roles: Promise<readonly string[]>; until: number }>(MAX_CACHED);
+
+  function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
+    const key = `${guildId} ${userId}`;
+    const found = known.get(key);
+    if (found !== undefined && found.until > now()) return found.roles;
+    const roles = findMember(guildId, userId).then((member) => member?.roles ?? []);
+    known.set(key, { roles, until: now() + FRESH_MS });
+    return roles;
+  }
+
+  return async (userId) => {
+    const named = ((await namedGroups?.()) ?? []).slice(0, MAX_ROLES);
+    const guilds = [...new Set(named.flatMap((id) => guildOfRole(id) ?? []))];
+    const own = new Set((await Promise.all(guilds.map((id) => rolesIn(id, userId)))).flat());
+    return named.filter((id) => own.has(id));
+  };
+}
+
+/** Hands events of direct conversations over with the roles of whoever is behind them. */
+export function withDirectRoles(accept: Accept, rolesOf: DirectRoles): Accept {
+  return async (event) => {
+    if (event.reply.isDirect !== true) return accept(event);
+    const groups = await rolesOf(event.author.id);
+    return accept(groups.length === 0 ? event : { ...event, author: { ...event.author, groups } });
+  };
+}
