@@ -6,8 +6,8 @@ const SPOKEN = /^!([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
 /** `imagine …` and `/imagine …`; without the slash it needs more than the word. */
 const IMAGINE = /^(?:\/imagine(?:\s+([\s\S]*))?|imagine\s+([\s\S]*))$/i;
 
-/** The word alone, and the same to an address: it asks no question. */
-const STOP = /^stop(?:\s+it)?[\s.!…]*$/i;
+/** The word alone, however loud and in whatever script's punctuation, and the same to an address; no question mark. */
+const STOP = /^[\p{P}\p{S}\s]*stop(?:\s+it)?(?:(?![?？؟])[\p{P}\p{S}\p{Z}\s\uFE0F])*$/iu;
 
 /** Words after `imagine` that ask for thoughts rather than for a picture. */
 const SUPPOSITION =

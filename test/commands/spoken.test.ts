@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toSpokenCommand } from "../../src/commands/spoken.ts";
 import { message } from "../support/events.ts";
 
-const NAMES = ["help", "model", "forget", "imagine"];
+const NAMES = ["help", "stop", "model", "forget", "imagine"];
 const file = { platform: "test", id: "f", name: "cat.png", sizeBytes: 3 };
 
 const spoken = (text: string, options: Parameters<typeof message>[1] = {}) => {
@@ -19,6 +19,20 @@ describe("a spoken command", () => {
     ["/imagine a fox", ["imagine", "a fox"]],
     ["/imagine", ["imagine", ""]],
     ["Imagine a fox", ["imagine", "a fox"]],
+    ...[
+      "stop",
+      "Stop.",
+      "stop!",
+      "STOP!!!",
+      "stop it…",
+      "stop！",
+      "stop。",
+      "¡stop!",
+      "stop、",
+      "stop ،",
+      "stop 🛑",
+      "“stop”",
+    ].map((text): [string, [string, string]] => [text, ["stop", ""]]),
     ["imagine two people where the river bends", ["imagine", "two people where the river bends"]],
   ])("a spoken command %s", (text, expected) => {
     expect(spoken(text)).toEqual(expected);
@@ -31,6 +45,10 @@ describe("a spoken command", () => {
     "!helpful words",
     "please !help",
     "/model x",
+    "stop?",
+    "stop？",
+    "stop the pump",
+    "non-stop",
     "imagine",
     "imaginary friends",
     "/imaginex",
