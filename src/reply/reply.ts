@@ -16,8 +16,8 @@ const STEP_UNITS = 40;
 /** People see so often how long a step has run; beside text that waits to be shown it weighs nothing. */
 const TICK_MS = 5_000;
 const TICK_UNITS = 1;
-/** Nobody sees an answer coming for longer than this without a button that stops it. */
-const STOP_MS = 1_000;
+/** Without text for so long, a word with Stop is posted: it stands there within the first second. */
+const STOP_MS = 700;
 /** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
 const WAIT_MS = 10_000;
 
@@ -76,10 +76,9 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     view.wait(`_${words} …_`);
     pace.text(STEP_UNITS);
   };
-  // A word in the reply keeps it from growing in the way that takes nothing back: that waits longer for it.
-  const needsStop = isTold && sink.hasOwnStop !== true && fallback?.isActive !== false;
   const stopping = setTimeout(() => {
-    if (needsStop && view.text === "") show(toSentence(options.describeWait()));
+    // Asked only now: the platform may have refused its own Stop meanwhile.
+    if (isTold && sink.hasOwnStop !== true && view.text === "") show(toSentence(options.describeWait()));
   }, options.stopMs ?? STOP_MS);
   let told = "";
   const waiting = setInterval(() => {

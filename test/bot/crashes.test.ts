@@ -22,6 +22,17 @@ describe.skipIf(isOnRedis())("a process that dies", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
+  test("while it only tells of a wait is followed by one whose answer takes that message", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ tellsWaits: true })];
+    const first = startEngine({ database, platform, scripts: [[held().promise]] });
+    await first.accept(message("Hello"));
+    await platform.until(() => platform.texts()[0]?.includes("Waiting for the model") === true);
+    const second = startEngine({ database, platform, scripts: [["So far, so good."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["So far, so good."]);
+    expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
+  });
+
   test("between a post and its record makes no second message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });

@@ -50,13 +50,19 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("brings no message for Stop where the platform has its own, or a message would end how the reply grows", async () => {
-    const fallback = { isActive: false, activate: () => {} };
-    for (const looks of [{ hasOwnStop: true }, { fallback }]) {
-      const { options, channel } = setUp({ closing: null });
+  test("brings no message for Stop where the platform still has its own by then", async () => {
+    for (const hasOwnStop of [true, false]) {
+      const { options, channel, until } = setUp({ closing: null });
       const told = Promise.withResolvers<string>();
       const hold = held();
-      const sink = { ...options.sink, tellsWaits: true, ...looks };
+      let isOffered = true;
+      const sink = {
+        ...options.sink,
+        tellsWaits: true,
+        get hasOwnStop() {
+          return isOffered;
+        },
+      };
       const writing = writeReply(events(hold.promise), {
         ...options,
         sink,
@@ -64,11 +70,26 @@ describe("a wait that lasts", () => {
         waitMs: 30,
         onWait: told.resolve,
       });
-      await told.promise;
-      expect(channel).toEqual([]);
+      isOffered = hasOwnStop;
+      if (hasOwnStop) await told.promise;
+      else await until(() => channel.length === 1);
+      expect(channel).toHaveLength(hasOwnStop ? 0 : 1);
       hold.resolve();
       await writing;
     }
+  });
+
+  test("is told the second way of writing where there are two: what may be stopped goes before what grows", async () => {
+    const { options, texts, until } = setUp();
+    const hold = held();
+    const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
+    const sink = { ...options.sink, tellsWaits: true, fallback };
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    await until(() => texts()[0] === "_Waiting for the model …_");
+    expect(fallback.isActive).toBe(true);
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["Hello"]);
   });
 
   test("ends in the note of a failure, in the same message", async () => {

@@ -327,6 +327,21 @@ function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () 
     expect(events().at(-1)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1", conversationId });
   });
 
+  test("shows a wait with Stop before there is text, in the message that becomes the answer", async () => {
+    const { adapter, begin: write, seen } = await begin();
+    await write("hello");
+    const sink = adapter.sink(first().reply);
+    // Elsewhere progress shows it.
+    if (sink.tellsWaits !== true) return;
+    const buttons = [{ action: "stop" as const, turnId: "turn-1", label: "Stop" }];
+    const { id } = await sink.post(draft("_Waiting …_", { buttons }), randomUUID(), signal);
+    expect((await seen()).map((message) => message.buttons)).toEqual([["Stop"]]);
+    await sink.edit(id, draft("One", { source: "One", buttons, streaming: true }), signal);
+    expect((await seen()).map((message) => message.buttons)).toEqual([["Stop"]]);
+    await sink.edit(id, draft("One."), signal);
+    expect(await seen()).toMatchObject([{ text: "One.", buttons: [] }]);
+  });
+
   test("does not acknowledge a delivery that could not be stored", async () => {
     const { begin: write } = await begin(async () => {
       throw new Error("the disk is full");

@@ -20,7 +20,7 @@ export type Trouble =
  * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may
  * refuse it or hold it. It fails the test by an error when two calls for one message are in flight at once.
  */
-export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {}) {
+export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false } = {}) {
   const channel: Shown[] = [];
   const calls: string[] = [];
   const progress: string[] = [];
@@ -76,6 +76,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
 
   const sink: ReplySink = {
     limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000, maxMessages },
+    tellsWaits,
     budget: { key: "test", createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
     upload: (files, caption = { markdown: "", buttons: [], streaming: false }, nonce) =>

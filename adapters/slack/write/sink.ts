@@ -118,7 +118,9 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     showsSteps: state.supports("cards", teamId),
     supportsSecondThoughts: true,
     tellsWaits: true,
-    hasOwnStop: threadTs !== undefined && state.supports("sessions", teamId),
+    get hasOwnStop() {
+      return session.hasStop;
+    },
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
     edit: (id, draft, signal) =>

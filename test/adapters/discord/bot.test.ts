@@ -211,6 +211,21 @@ describe("the bot on Discord", () => {
     gate.resolve();
   });
 
+  test("offers Stop before there is a word, in the message that becomes the answer", async () => {
+    const hold = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "hi", { mentionBot: true });
+    await discord.until(() => botTexts(discord, channel)[0]?.includes("Waiting for the model") === true);
+    hold.resolve();
+    expect(await finished(bot, channel)).toEqual(["Hello."]);
+    discord.people.say(channel, ada, "and now?", { mentionBot: true });
+    await discord.until(() => botTexts(discord, channel)[1]?.includes("Waiting for the model") === true);
+    const [, waiting] = botMessages(discord, channel);
+    if (waiting !== undefined) discord.people.press(waiting, ada, "Stop");
+    expect(await finished(bot, channel, 2)).toEqual(["Hello.", expect.stringContaining("Stopped")]);
+  });
+
   test("lets a tool from outside do what the one who asked allows, in the same message", async () => {
     const folder = await makeDataDir();
     const { servers, scripts } = await startMemory(folder.path);

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { HOME_ACTIONS } from "../../../adapters/slack/interactions/home.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
+import type { Message } from "../../simulators/slack/world.ts";
 import { type BotOptions, startBot, WAYS, WORDS } from "./bot-stage.ts";
 
 describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, dialect) => {
@@ -191,6 +192,40 @@ describe("the bot on Slack", () => {
     expect(await slack.until(says("`another` answers you there"), "the chosen model")).toBe(true);
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
     expect(await slack.until(says("0 messages in 0 conversations"), "what is kept")).toBe(true);
+  });
+
+  test("offers Stop before there is a word where Slack has none of its own, in the one message that becomes the answer", async () => {
+    const hold = Promise.withResolvers<void>();
+    const bot = await startBot({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });
+    const { slack, ada, general, finished } = bot;
+    slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
+    const seesWait = (asked: Message) =>
+      slack.until(() => slack.texts(general, asked)[0]?.includes("Waiting for the model"), "the wait");
+    const asked = ada.mention(general, "hi");
+    await seesWait(asked);
+    const [shown] = slack.answers(general, asked);
+    hold.resolve();
+    await slack.until(() => slack.texts(general, asked)[0] === "Hello.", "the answer");
+    expect(slack.answers(general, asked).map(({ ts }) => ts)).toEqual([shown?.ts]);
+    expect(slack.requests.filter(({ method }) => /post|startStream/.test(method))).toHaveLength(1);
+    const other = ada.mention(general, "and now?");
+    await seesWait(other);
+    const [waiting] = slack.answers(general, other);
+    if (waiting !== undefined) await ada.press(waiting, "stop");
+    await slack.until(() => slack.texts(general, other)[0]?.includes("Stopped"), "the end");
+    expect(await finished(general, other)).toEqual(["_Stopped: this answer was ended on request._"]);
+  });
+
+  test("shows Slack's own Stop before there is a word, and no message for it", async () => {
+    const hold = Promise.withResolvers<void>();
+    const { slack, ada, general, finished } = await startBot({ scripts: [[hold.promise, "never"]] });
+    const asked = ada.mention(general, "hi");
+    await slack.until(() => slack.assistant.session(general, asked.ts) === "processing", "Slack's Stop");
+    expect(slack.texts(general, asked)).toEqual([]);
+    ada.stop(asked);
+    await slack.until(() => slack.texts(general, asked)[0]?.includes("Stopped"), "the end");
+    expect(await finished(general, asked)).toEqual(["_Stopped: this answer was ended on request._"]);
+    hold.resolve();
   });
 
   test("answers five questions at once, each with its own words and without meeting a limit", async () => {

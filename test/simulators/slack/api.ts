@@ -139,11 +139,10 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
     if (fault === undefined || isOnlySlow) return call(name, args, proof);
     const answer = fault.isDone ? await call(name, args, proof) : undefined;
     if (fault.answersLateMs !== undefined) await sleep(fault.answersLateMs, undefined, { ref: false });
-    if (answer === undefined || fault.omits === undefined) return faulty(fault);
-    return {
-      ...answer,
-      body: { ...answer.body, ...Object.fromEntries(fault.omits.map((field) => [field, undefined])) },
-    };
+    const { omits, warning } = fault;
+    if (answer === undefined || (omits === undefined && warning === undefined)) return faulty(fault);
+    const without = Object.fromEntries((omits ?? []).map((field) => [field, undefined]));
+    return { ...answer, body: { ...answer.body, ...without, ...(warning !== undefined && { warning }) } };
   }
 
   return { handle, requests: requests as readonly ApiRequest[] };

@@ -6,6 +6,8 @@ export interface Fault {
   isDone?: boolean;
   /** With `isDone`: the answer comes, without these fields. */
   omits?: readonly string[];
+  /** With `isDone`: the answer comes, with this warning. */
+  warning?: string;
   /** Real time between what is done and its answer. */
   answersLateMs?: number;
   /** HTTP status with `body`; default 200 when there is an `error`. */

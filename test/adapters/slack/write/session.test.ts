@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { eventually } from "../../../support/eventually.ts";
 import { finalDraft, growing, startDesk, startWriting } from "../writing.ts";
 
 const signal = new AbortController().signal;
@@ -39,6 +40,26 @@ describe("an agent's session on Slack", () => {
     }
     await api.settled();
     expect(calls(METHOD)).toBe(1);
+  });
+
+  test.each([
+    ["is no agent", { error: "not_agent_app" }, ["processing"]],
+    [
+      "does not hear of it",
+      { isDone: true, warning: "missing_agent_session_stopped_event_subscription" },
+      ["processing", "active"],
+    ],
+    ["asks too often", { retryAfterS: 30 }, ["processing"]],
+  ])("brings no Stop of Slack's where the app %s, and is ended where it began", async (_, fault, said) => {
+    const { slack, sink, api, argsOf } = await startWriting();
+    expect(sink.hasOwnStop).toBe(true);
+    slack.failNext(METHOD, fault);
+    await sink.progress("thinking", signal);
+    await eventually(() => sink.hasOwnStop).toBe(false);
+    const { id } = await sink.post(finalDraft("One."), "n", signal);
+    await sink.edit(id, finalDraft("Two."), signal);
+    await eventually(() => argsOf(METHOD).map(({ status }) => status)).toEqual(said);
+    await api.settled();
   });
 
   test("is ended a little later when Slack wants that to wait", async () => {
