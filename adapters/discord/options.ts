@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, IsListening, ListModels } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, IsListening, ListModels, ReadPersona } from "../../src/port/catalogue.ts";
 import type { SharedWaits } from "../../src/port/pace.ts";
 
 export interface DiscordAdapterOptions {
@@ -11,6 +11,8 @@ export interface DiscordAdapterOptions {
   commands: readonly CommandHelp[];
   /** Proposed while somebody types after `/model`. */
   listModels: ListModels;
+  /** Absent: the form for a persona begins empty. */
+  readPersona?: ReadPersona;
   /** Absent: no channel is listened to. */
   isListening?: IsListening;
   /** Groups and roles that the policy names; absent: none. */

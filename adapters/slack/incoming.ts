@@ -17,7 +17,6 @@ import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
 import { createTitleThread } from "./listen/titles.ts";
 import type { SlackAdapterOptions } from "./options.ts";
-import { createLooking } from "./people/looking.ts";
 import { createPeople } from "./people/people.ts";
 
 /** Everything that Slack tells the bot. */
@@ -41,8 +40,8 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
   const closing = new AbortController();
   let delivery: Delivery | undefined;
   const people = createPeople({ api, log, now, namedGroups: options.namedGroups });
-  const looking = createLooking();
-  const inbound = { people, toAttachments, looking };
+  const { looking } = options;
+  const inbound = { people, toAttachments, ...(looking && { looking }) };
   const queue: Pick<Delivery, "enqueue"> = {
     async enqueue(...job) {
       if (delivery === undefined) throw new Error("This process takes no more events.");

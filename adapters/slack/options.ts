@@ -5,8 +5,9 @@ import type {
   ImagineMenu,
   IsListening,
   ListModels,
+  Looking,
   ReadAbout,
-  ReadPrompts,
+  ReadPersona,
 } from "../../src/port/catalogue.ts";
 import type { SharedWaits } from "../../src/port/pace.ts";
 import type { Workspaces } from "./api/workspaces.ts";
@@ -34,8 +35,10 @@ export interface SlackAdapterOptions {
   namedGroups?: () => Promise<readonly string[]>;
   /** Absent: no channel is listened to. */
   isListening?: IsListening;
-  /** Absent: the usual prompts are suggested everywhere. */
-  readPrompts?: ReadPrompts;
+  /** Absent: the usual prompts are suggested everywhere, and the form for a persona begins empty. */
+  readPersona?: ReadPersona;
+  /** Absent: what Slack tells of that apart from a message is not known. */
+  looking?: Looking;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu;
   /** Shared with other processes that use the same tokens; absent: there are none. */

@@ -33,6 +33,7 @@ import { createReadAbout } from "../people/about.ts";
 import { createEraseConversations, type EraseConversations } from "../people/conversation-erasure.ts";
 import { createRate } from "../people/feedback.ts";
 import { withLinkErasure } from "../people/link-erasure.ts";
+import { createLooking } from "../people/looking.ts";
 import { createPersonalData, type PersonalData } from "../people/personal-data.ts";
 import { type Access, createAccess } from "../policy/access.ts";
 import { type Audit, createAudit } from "../policy/audit.ts";
@@ -40,7 +41,15 @@ import { type ChatRules, createChatRules } from "../policy/chat-rules.ts";
 import { createModels, type Models } from "../policy/models.ts";
 import { createRefusals, type Refusals } from "../policy/refusals.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout, ReadPrompts } from "../port/catalogue.ts";
+import type {
+  FindTurn,
+  ImagineMenu,
+  IsListening,
+  ListModels,
+  Looking,
+  ReadAbout,
+  ReadPersona,
+} from "../port/catalogue.ts";
 import type { Accept, InboundEvent, ReplyAddress } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded/embedded-queue.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
@@ -124,7 +133,8 @@ export interface Engine {
   readAbout: ReadAbout;
   findTurn: FindTurn;
   isListening: IsListening;
-  readPrompts: ReadPrompts;
+  readPersona: ReadPersona;
+  looking: Looking;
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
@@ -188,7 +198,8 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit, insight };
+  const looking = createLooking({ ...kept, now: stores.now });
+  const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit, looking, insight };
   const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = lists.chat;
@@ -210,7 +221,8 @@ export function createEngine(options: EngineOptions): Engine {
     readAbout: createReadAbout({ history, settings, usage, model }),
     findTurn: records.turnOf,
     isListening: settings.isListening,
-    readPrompts: settings.readPrompts,
+    readPersona: settings.read,
+    looking,
     eraseConversations: createEraseConversations(data),
     history,
     records,
@@ -265,7 +277,7 @@ function createCommands({ botName, history, settings, access, audit, chatRules, 
     createExportCommand(collect),
     createForgetCommand(erasers),
   ];
-  commands.unshift(createHelpCommand(botName, commands));
+  commands.unshift(createHelpCommand(botName, commands, settings.read));
   return commands;
 }
 

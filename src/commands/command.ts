@@ -39,3 +39,7 @@ export async function postNotice(
 ): Promise<void> {
   await sink.post({ markdown: neutralize(markdown), buttons: [], streaming: false }, `${event.key}:notice`, signal);
 }
+
+export function toList(texts: readonly string[]): string {
+  return texts.map((text) => `- ${text}`).join("\n");
+}

@@ -4,7 +4,7 @@ import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { toLine } from "../text/quote-name.ts";
 import { createRuler } from "../text/ruler.ts";
-import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
+import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights, toList } from "./command.ts";
 
 const SHOW = /^show$/i;
 const RESET = /^(reset|default)$/i;
@@ -71,7 +71,7 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
 
   async function setPrompts(event: CommandEvent, text: string): Promise<string> {
     const { reply, author } = event;
-    const given = text.split(/[|\n]/).map(toLine).filter(Boolean);
+    const given = toPrompts(text);
     const prompts = RESET.test(text) ? undefined : given;
     if (given.length === 0) return showPrompts(event);
     if (given.length > MAX_PROMPTS || given.some(({ length }) => length > MAX_PROMPT_CHARS)) {
@@ -81,7 +81,22 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
     if (!(await settings.setPrompts(reply, prompts, author.id))) return NOT_KEPT;
     await audit.note({ event, what: "prompts", before, after: prompts?.join(" | ") });
     if (prompts === undefined) return "From now on I suggest the usual things here.";
-    return `From now on I suggest this to people who open me beside this channel; \`/persona prompts: reset\` takes it back:\n${toList(prompts)}`;
+    return `From now on I suggest this in \`/help\`, and to people who open me beside this channel; \`/persona prompts: reset\` takes it back:\n${toList(prompts)}`;
+  }
+
+  /** Sets what a form brings and leaves what it shows as it was; an empty field takes its setting back. */
+  async function apply(event: CommandEvent, limits: SinkLimits): Promise<string> {
+    const { persona = "", prompts = "" } = event.options ?? {};
+    const before = await settings.read(event.reply);
+    if (!before.isKnown) return NOT_KNOWN;
+    const said: string[] = [];
+    if (toPersona(persona) !== (before.persona ?? "")) {
+      said.push(await (toPersona(persona) === "" ? reset(event) : set(event, persona, limits)));
+    }
+    if (toPrompts(prompts).join("\n") !== (before.prompts ?? []).join("\n")) {
+      said.push(await setPrompts(event, toPrompts(prompts).length === 0 ? "reset" : prompts));
+    }
+    return said.length === 0 ? "Nothing was changed." : said.join("\n\n");
   }
 
   return {
@@ -90,11 +105,12 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
     async run(event, sink, signal) {
       const text = event.text.trim();
       const answer = async () => {
-        if (text === "" || SHOW.test(text)) return show(event, sink.limits);
+        if (event.options === undefined && (text === "" || SHOW.test(text))) return show(event, sink.limits);
         const wanted = PROMPTS.test(text) ? text.replace(PROMPTS, "") : undefined;
         if (wanted === "") return showPrompts(event);
         const refusal = await access.refuse(event, "settings");
         if (refusal !== undefined) return refusal;
+        if (event.options !== undefined) return apply(event, sink.limits);
         if (wanted !== undefined) return setPrompts(event, wanted);
         return RESET.test(text) ? reset(event) : set(event, text.replace(SET, ""), sink.limits);
       };
@@ -103,8 +119,8 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
   };
 }
 
-function toList(prompts: readonly string[]): string {
-  return prompts.map((prompt) => `- ${prompt}`).join("\n");
+function toPrompts(text: string): string[] {
+  return text.split(/[|\n]/).map(toLine).filter(Boolean);
 }
 
 /** The text without invisible characters and without needless room between its lines. */

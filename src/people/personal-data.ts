@@ -14,6 +14,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { Ledger } from "../tools/ledger.ts";
 import type { TurnRecords } from "../turn/record.ts";
 import type { Usage } from "../usage/usage.ts";
+import type { KeptLooking } from "./looking.ts";
 
 const PAGE_IDS = 100;
 
@@ -27,6 +28,7 @@ export interface PersonalDataDeps {
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
   audit: Pick<Audit, "forgetAuthor" | "exportAuthor">;
+  looking: Pick<KeptLooking, "forgetAuthor" | "exportAuthor">;
   /** What the dashboard knows; absent: there is none. */
   insight?: Pick<Insight, "forgetAuthor" | "exportAuthor"> | undefined;
   adapterOf(platform: string): Adapter;
@@ -42,8 +44,8 @@ export interface PersonalData {
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, insight, adapterOf, eraseCopies } =
-    deps;
+  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, looking, insight } = deps;
+  const { adapterOf, eraseCopies } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
@@ -84,6 +86,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       await settings.forgetAuthor(platform, id);
       await usage.forgetAuthor(platform, id);
       await audit.forgetAuthor(platform, id);
+      await looking.forgetAuthor(platform, id);
       await adapterOf(platform).forget?.(id);
     }
     eraseCopies();
@@ -103,6 +106,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
         turns: (await insight?.exportAuthor(platform, id, within)) ?? [],
         usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
         changes: isWhole(known) ? await audit.exportAuthor(platform, id) : [],
+        lookedAt: isWhole(known) ? await looking.exportAuthor(platform, id) : [],
       });
     }
     return {
@@ -117,6 +121,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       ...(insight && { turns: found.flatMap(({ turns }) => turns) }),
       usage: found.flatMap(({ usage }) => usage),
       changes: found.flatMap(({ changes }) => changes),
+      lookedAt: found.flatMap(({ lookedAt }) => lookedAt),
     };
   }
 

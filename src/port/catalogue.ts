@@ -20,10 +20,26 @@ export type FindTurn = (messageId: string) => Promise<string | undefined>;
 /** True in a channel where the bot answers everything that people write. Never rejects: not known, it is false. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
-/** Asks what a channel suggests to people who begin to talk to the bot; empty: nothing of its own. Never rejects. */
-export type ReadPrompts = (
+/**
+ * Asks what the bot is told to be in a channel, and what is suggested there to people who begin to talk to it; absent:
+ * nothing of its own. Never rejects.
+ */
+export type ReadPersona = (
   channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
-) => Promise<readonly string[]>;
+) => Promise<{ persona?: string; prompts?: readonly string[] }>;
+
+/** A person in a conversation with the bot alone, or in one thread of it. */
+export interface Viewer extends Pick<ReplyAddress, "platform" | "threadId"> {
+  authorId: string;
+}
+
+/** Knows, in all processes, which channel people look at beside such a conversation. Never rejects. */
+export interface Looking {
+  /** Undefined: at none. */
+  note(by: Viewer, channelId: string | undefined): Promise<void>;
+  /** Resolves to what was told of the thread, else of the conversation. */
+  read(by: Viewer): Promise<string | undefined>;
+}
 
 /** Somebody who does something, and where. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;

@@ -125,7 +125,7 @@ export interface CommandEvent extends EventBase {
   /** Everything after the name. */
   text: string;
   attachments?: AttachmentRef[];
-  /** The values of the platform's own fields, by the names of `ImagineOptions` in `catalogue.ts`. */
+  /** The values of the platform's own fields, by their names: `ImagineOptions` in `catalogue.ts`, or `persona` and `prompts`. */
   options?: Readonly<Record<string, string>>;
   /** The words of a message: the platform holds no place open for what is said about it. */
   isSpoken?: true;

@@ -1,6 +1,6 @@
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
-import type { IsListening, ReadPrompts } from "../port/catalogue.ts";
+import type { IsListening } from "../port/catalogue.ts";
 import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
 import {
   type Channel,
@@ -54,7 +54,6 @@ export interface Settings {
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
   /** Like `setPersona`. */
   setPrompts(channel: Channel, prompts: readonly string[] | undefined, authorId: string): Promise<boolean>;
-  readPrompts: ReadPrompts;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
   /** Switches a server of tools off, or on again; undefined switches all on. Resolves as `setModel`. */
@@ -118,7 +117,6 @@ export function createSettings(options: SettingsOptions): Settings {
 
   return {
     read,
-    readPrompts: async (channel) => (await read(channel)).prompts ?? [],
     setModel: (channel, model) =>
       change(channel, () => (model === undefined ? keys.erase(toModelKeys(channel)) : keys.writeModel(channel, model))),
     setPersona: (channel, persona, authorId) =>

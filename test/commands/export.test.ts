@@ -6,7 +6,8 @@ import { fakePlatform } from "../support/fake-platform.ts";
 
 describe("/export", () => {
   test("/export holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
-    const { accept, idle, channel, records } = startEngine();
+    const { accept, idle, channel, records, looking } = startEngine();
+    await looking.note({ platform: "test", authorId: "ada" }, "C1");
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
     for (const event of [mine, theirs]) {
       await accept(event);
@@ -22,11 +23,13 @@ describe("/export", () => {
       authorId: "ada",
       conversations: [{ entries: [{ id: mine.messageId }, { id: toTurnId(mine.key) }] }],
       feedback: [{ turnId: toTurnId(theirs.key), feedback: "good" }],
+      lookedAt: [{ channelId: "C1" }],
     });
     await accept(command("forget", "me for good"));
     await idle();
     expect((await records.load(toTurnId(theirs.key)))?.feedback).toEqual({});
     expect(await records.readFeedback("test", "ada")).toEqual([]);
+    expect(await looking.read({ platform: "test", authorId: "ada" })).toBeUndefined();
   });
 
   test.each([

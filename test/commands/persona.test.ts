@@ -47,25 +47,45 @@ describe("/persona", () => {
       /\n- Who is on call\?\n- Sum up today$/,
     );
     const set = ["Who is on call?", "Sum up today"];
-    expect(await settings.readPrompts(general)).toEqual(set);
+    expect((await settings.read(general)).prompts).toEqual(set);
+    expect(await say(command("help"))).toMatch(/for example:\n- Who is on call\?\n- Sum up today$/);
     expect(await say(command("persona", "Prompts"))).toMatch(/\n- Who is on call\?\n- Sum up today$/);
     expect(await say(command("persona", "prompts: a|b|c|d|e"))).toMatch(/^At most 4 prompts/);
     expect(await settings.exportAuthor("test", ada.id)).toEqual([{ channelId: "general", prompts: set }]);
     expect((await audit.read(1))[0]).toMatchObject({ what: "prompts", after: set.join(" | ") });
     await settings.forgetAuthor("test", ada.id);
     await audit.forgetAuthor("test", ada.id);
-    expect(await settings.readPrompts(general)).toEqual([]);
+    expect((await settings.read(general)).prompts).toBeUndefined();
     expect(JSON.stringify(await audit.read(9))).not.toContain("on call");
     await say(command("persona", "prompts: Who is on call?"));
     expect(await say(command("persona", "prompts: reset"))).toContain("the usual things here");
-    expect(await settings.readPrompts(general)).toEqual([]);
+    expect((await settings.read(general)).prompts).toBeUndefined();
   });
 
   test("/persona prompts are set by those who may change the channel", async () => {
     const { say, settings } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     expect(await say(command("persona", "prompts: mine", member))).not.toContain("From now on");
-    expect(await settings.readPrompts({ platform: "test", channelId: "general" })).toEqual([]);
+    expect((await settings.read({ platform: "test", channelId: "general" })).prompts).toBeUndefined();
+  });
+
+  test("/persona takes the fields of a form, changes what is another in them, and takes back what is empty", async () => {
+    const { say, settings, audit } = start();
+    const general = { platform: "test", channelId: "general" };
+    const send = (persona: string, prompts: string, more = {}) =>
+      say({ ...command("persona", "", more), options: { persona, prompts } });
+    const first = await send("a pirate", "Who is on call?\nSum up today");
+    expect(first).toMatch(
+      /this is my persona here.*\n> a pirate\n\nFrom now on I suggest.*\n- Who is on call\?\n- Sum/,
+    );
+    expect(await send("a pirate", "Who is on call?\nSum up today")).toBe("Nothing was changed.");
+    expect(await audit.read(9)).toHaveLength(2);
+    const member = { author: { ...ada, mayConfigure: false } };
+    expect(await send("a nurse", "", member)).toContain("Only people who manage this channel");
+    expect(await send("a pirate", "")).toBe("From now on I suggest the usual things here.");
+    expect(await settings.read(general)).toMatchObject({ persona: "a pirate" });
+    expect(await send("", "")).toContain("no persona of my own");
+    expect(await settings.read(general)).toEqual({ isKnown: true });
   });
 
   test.each([

@@ -18,7 +18,7 @@ test.skipIf(isOnRedis())("nothing that names a person is left in the store once 
   const platform = fakePlatform();
   const { gateway } = await startImageGateway();
   const adapter = { ...platform.adapter, openAttachment: async () => ReadableStream.from([PNG]) };
-  const { accept, idle, channel } = startEngine({
+  const { accept, idle, channel, looking } = startEngine({
     gateway,
     database,
     platform,
@@ -35,6 +35,7 @@ test.skipIf(isOnRedis())("nothing that names a person is left in the store once 
   await accept(message("hello", { author: ben, conversationId: "test:b" }));
   await accept({ ...command("imagine", "a fox", { author }), attachments: [ref] });
   await accept(command("persona", "be brief", { author }));
+  await looking.note({ platform: "test", authorId: author.id }, "canary-channel");
   await idle();
   const answer = channel.find(({ draft }) => draft.buttons.some(({ turnId }) => turnId.endsWith(".1")));
   await accept(action("stop", `${answer?.draft.buttons[0]?.turnId.replace(/\.1$/, "")}.0`, { author }));

@@ -102,7 +102,8 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, commands, history, records, settings, audit, queue, imagineMenu, usage, isListening } = engine;
+  const { accept, commands, history, records, settings, audit, queue, imagineMenu, usage, isListening, looking } =
+    engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
   return {
@@ -119,6 +120,7 @@ export function startEngine({
     queue,
     imagineMenu,
     usage,
+    looking,
     isListening,
     metrics,
     idle,

@@ -14,6 +14,8 @@ import { ApiError, codeOf, isUncertain } from "../api/error.ts";
 
 /** Discord waits for three seconds, and the way there takes its part of them. */
 const ACKNOWLEDGE_MS = 2_500;
+/** A form has to be the first answer, within Discord's three seconds; what is not known by then is left empty. */
+export const FORM_MS = 1_500;
 /** Before the same is tried again after a call whose answer was lost. */
 const AGAIN_MS = 150;
 const APOLOGY_MS = 10_000;

@@ -15,6 +15,7 @@ import { ApiError, isUncertain } from "../api/error.ts";
 export const ASK = "ask";
 export const IMAGINE = "imagine";
 export const MODEL = "model";
+export const PERSONA = "persona";
 /** The field of `/model` that is no option of its text. */
 export const MODEL_NAME = "name";
 /** In the menu of a message. */

@@ -27,7 +27,7 @@ import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts
 import { readSeen, toWords } from "../listen/wording.ts";
 import { toExtra } from "../write/interaction-token.ts";
 import type { Press } from "../write/message-body.ts";
-import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME } from "./commands.ts";
+import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME, PERSONA } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
@@ -96,6 +96,15 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
     name: interaction.data.name,
     text: values.join(" ").trim(),
   };
+}
+
+/** What the form of `/persona` brings is the command with its fields. */
+export function toPersonaEvent(
+  asked: Asked,
+  options: Readonly<Record<string, string>>,
+  deps: InteractionEventDeps,
+): CommandEvent {
+  return { kind: "command", ...toBase(asked, deps), name: PERSONA, text: "", options };
 }
 
 export function toActionEvent(

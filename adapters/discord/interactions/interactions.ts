@@ -10,15 +10,15 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord.js";
-import type { ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { ImagineMenu, ListModels, ReadPersona } from "../../../src/port/catalogue.ts";
 import type { Action, InboundEvent } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
 import type { FinalMessages } from "../write/final-message.ts";
 import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
 import { readCustomId } from "../write/message-body.ts";
-import { type Acknowledge, completeModels, type FirstAnswer, toDeferral } from "./acknowledge.ts";
-import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
+import { type Acknowledge, askWithin, completeModels, type FirstAnswer, FORM_MS, toDeferral } from "./acknowledge.ts";
+import { ASK, IMAGINE, PERSONA, USE_AS_REFERENCE } from "./commands.ts";
 import {
   type Asked,
   type InteractionEventDeps,
@@ -26,12 +26,15 @@ import {
   placeOf,
   readOptions,
   toActionEvent,
+  toActor,
   toAskAboutEvent,
   toAskEvent,
   toCommandEvent,
   toImagineEvent,
   toImagineRequest,
+  toPersonaEvent,
 } from "./events.ts";
+import { readPersonaForm, toPersonaForm } from "./persona-form.ts";
 import { createPictureForms } from "./picture-forms.ts";
 import { readReasonForm, toReasonForm } from "./reason-form.ts";
 
@@ -43,6 +46,8 @@ export interface InteractionsDeps extends InteractionEventDeps {
   files: Files;
   delivery: Pick<Delivery, "enqueue">;
   listModels: ListModels;
+  /** Absent: the form for a persona begins empty. */
+  readPersona?: ReadPersona;
   imagine?: ImagineMenu;
   /** When the interactions of these tokens, which wait for their answer, are acknowledged. */
   fresh: Map<string, Promise<unknown>>;
@@ -69,6 +74,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 
   function onCommand(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
     const { name } = interaction.data;
+    if (name === PERSONA && Object.keys(readOptions(interaction)).length === 0) return openPersona(interaction);
     const isImagine = name === IMAGINE && deps.imagine !== undefined;
     // The answer to a command is ephemeral; the answer to a question is for all, unless it was asked in private.
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
@@ -77,6 +83,12 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       if (isImagine) return toImagineEvent(asked, toImagineRequest(interaction, deps), deps);
       return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
     });
+  }
+
+  async function openPersona(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
+    const read = async () => (await deps.readPersona?.(toActor(interaction, deps).reply)) ?? {};
+    const data = toPersonaForm(await askWithin(FORM_MS, read, {}));
+    await acknowledge(interaction, { type: InteractionResponseType.Modal, data });
   }
 
   async function onMenu(interaction: APIMessageApplicationCommandInteraction): Promise<void> {
@@ -119,6 +131,11 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
   async function onForm(interaction: APIModalSubmitInteraction): Promise<void> {
     const onOther = onReason(interaction);
     if (onOther !== undefined) return onOther;
+    const persona = readPersonaForm(interaction);
+    if (persona !== undefined) {
+      const told: Asked = { interaction, isPrivate: true, isAcknowledged: false };
+      return take(told, "answer", () => toPersonaEvent(told, persona, deps));
+    }
     const toEvent = forms?.read(interaction);
     if (toEvent === undefined) {
       await acknowledge(interaction, say("This form does not do anything any more."));

@@ -14,11 +14,9 @@ import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
-import { type Acknowledge, askWithin } from "./acknowledge.ts";
+import { type Acknowledge, askWithin, FORM_MS } from "./acknowledge.ts";
 import { type Asked, type InteractionEventDeps, placeOf, toActor, toImagineEvent } from "./events.ts";
 
-/** A form has to be the first answer, within Discord's three seconds; what is not known by then is left empty. */
-const FORM_MS = 1_500;
 const READ_MS = 10_000;
 const MAX_REMEMBERED = 200;
 const COVERED = "covered";

@@ -29,15 +29,21 @@ export function toReasonForm(press: Press): APIModalInteractionResponseCallbackD
 }
 
 /** Reads a submitted form; undefined for a form that is not this one. An empty reason says nothing. */
-export function readReasonForm({ data }: APIModalSubmitInteraction): { press: Press; reason: string } | undefined {
+export function readReasonForm(interaction: APIModalSubmitInteraction): { press: Press; reason: string } | undefined {
+  const { data } = interaction;
   if (!data.custom_id.startsWith(PREFIX)) return undefined;
   const press = readCustomId(data.custom_id.slice(PREFIX.length));
   if (press?.action !== "bad") return undefined;
+  return { press, reason: readField(interaction, REASON) };
+}
+
+/** What was written into a field of a form; "" for nothing. */
+export function readField({ data }: APIModalSubmitInteraction, name: string): string {
   const fields = data.components.flatMap((holder) => {
     if ("component" in holder) return [holder.component];
     return "components" in holder ? holder.components : [];
   });
-  const [field] = fields.filter((one) => "custom_id" in one && one.custom_id === REASON);
+  const [field] = fields.filter((one) => "custom_id" in one && one.custom_id === name);
   const value = field !== undefined && "value" in field ? field.value : "";
-  return { press, reason: typeof value === "string" ? value.trim() : "" };
+  return typeof value === "string" ? value.trim() : "";
 }

@@ -56,8 +56,8 @@ export function createAssistant(deps: HandlerDeps): Assistant {
 
   async function findPrompts(workspaceId: string, channelIds: readonly string[]): Promise<readonly Suggestion[]> {
     for (const channelId of channelIds) {
-      const own = (await deps.readPrompts?.({ platform: PLATFORM, workspaceId, channelId })) ?? [];
-      if (own.length > 0) return own.map((message) => ({ title: toTitle(message), message }));
+      const own = (await deps.readPersona?.({ platform: PLATFORM, workspaceId, channelId }))?.prompts;
+      if (own !== undefined) return own.map((message) => ({ title: toTitle(message), message }));
     }
     return usual;
   }

@@ -4,6 +4,7 @@ import { toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
+import { PERSONA } from "./persona-form.ts";
 import { authorOf, type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { escapeMarkup, section } from "./views.ts";
 
@@ -36,6 +37,8 @@ export function readCommand(command: string, text: string, known: ReadonlySet<st
 export interface CommandsDeps extends HandlerDeps {
   /** Opens the form for pictures. Never rejects. */
   openImagine(userAction: UserAction, triggerId: string): Promise<void>;
+  /** The same for the persona. */
+  openPersona(userAction: UserAction, triggerId: string): Promise<void>;
 }
 
 /** Slash commands. What they answer is for who gave them; what is asked, and what is drawn, is for all. */
@@ -89,6 +92,9 @@ export function createCommands(
     };
     if (words.name === ASK) return ask(words.text, userAction);
     if (words.name === IMAGINE) return imagine(words.text, userAction, payload.trigger_id);
+    if (words.name === PERSONA && words.text === "") {
+      return { events: [], afterwards: () => deps.openPersona(userAction, payload.trigger_id) };
+    }
     return give(words, userAction, { isPrivate: true });
   };
 }

@@ -5,7 +5,7 @@ import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { HandlerResult, Interactions } from "../listen/intake.ts";
-import { readLookedAt } from "../people/looking.ts";
+import { readLookedAt, toViewer } from "../people/looking.ts";
 import { readButtonValue } from "../write/blocks.ts";
 import { createAssistant } from "./assistant.ts";
 import { createCommands } from "./commands.ts";
@@ -20,6 +20,7 @@ import {
   shortcutPayload,
   submissionPayload,
 } from "./payloads.ts";
+import { createPersonaForm, PERSONA_FORM } from "./persona-form.ts";
 import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
@@ -45,10 +46,12 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   const assistant = createAssistant(deps);
   const home = createHome({ ...deps, forms, readAbout: deps.readAbout });
   const reasons = createReasonForm(deps);
+  const personas = createPersonaForm(deps);
   const onMessageButton = createButtons({ ...deps, forms, reasons });
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
     ...deps,
+    openPersona: personas.open,
     openImagine: async ({ workspace, person, channelId, responseUrl }, trigger) =>
       forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
   });
@@ -69,6 +72,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   async function onSubmit(body: Body, workspace: Workspace): Promise<HandlerResult> {
     const payload = read(submissionPayload, body);
     if (payload?.view.callback_id === REASON_FORM) return reasons.onSubmit(payload, workspace);
+    if (payload?.view.callback_id === PERSONA_FORM) return personas.onSubmit(payload, workspace);
     if (payload?.view.callback_id !== IMAGINE_FORM) return NOTHING;
     return forms?.onSubmit(payload, workspace) ?? NOTHING;
   }
@@ -137,7 +141,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked") : NOTHING;
       if (workspace === undefined) return NOTHING;
       if (type === "app_home_opened") return onOpened(event, workspace);
-      if (typeof type === "string" && LOOKED.has(type)) noteLooked(deps.looking, event, workspace);
+      if (typeof type === "string" && LOOKED.has(type)) await noteLooked(deps.looking, event, workspace);
       if (type === "assistant_thread_started") return onThreadStarted(event, workspace);
       if (type === "agent_session_stopped") return assistant.onStopped(event, workspace);
       return NOTHING;
@@ -145,19 +149,17 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   };
 }
 
-/** The older assistant names the thread, the agent view the conversation. */
-function noteLooked(
+/** The older assistant names the thread; the agent view names the person, if anything. */
+async function noteLooked(
   looking: HandlerDeps["looking"],
-  { type, assistant_thread, ...event }: Body,
-  { teamId }: Workspace,
-): void {
-  const { channel_id, thread_ts, context } = toBody(assistant_thread);
-  const isThread = type !== "app_context_changed";
-  const channelId = readText(isThread ? channel_id : event["channel"]);
-  const threadTs = isThread ? readText(thread_ts) : undefined;
-  if (channelId !== undefined) {
-    looking?.note({ teamId, channelId, threadTs }, isThread ? context : event["context"]);
-  }
+  { type, assistant_thread, user, context }: Body,
+  workspace: Workspace,
+): Promise<void> {
+  const thread = type === "app_context_changed" ? { user_id: user, context } : toBody(assistant_thread);
+  const userId = readText(thread["user_id"]);
+  if (userId === undefined) return;
+  const by = toViewer(workspace, userId, readText(thread["thread_ts"]));
+  await looking?.note(by, readLookedAt(thread["context"]));
 }
 
 /** Slack writes what is not there as null here and leaves it out there. */

@@ -5,7 +5,8 @@ import type {
   FindTurn,
   ImagineMenu,
   ListModels,
-  ReadPrompts,
+  Looking,
+  ReadPersona,
 } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
@@ -13,7 +14,6 @@ import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import type { Looking } from "../people/looking.ts";
 import { type People, toIdentity } from "../people/people.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
 import type { Person } from "./payloads.ts";
@@ -132,7 +132,7 @@ export interface HandlerDeps {
   /** Absent: pictures are off. */
   imagine?: ImagineMenu | undefined;
   findTurn: FindTurn;
-  readPrompts?: ReadPrompts | undefined;
+  readPersona?: ReadPersona | undefined;
   looking?: Pick<Looking, "note"> | undefined;
   log: Logger;
   /** Unix milliseconds. */

@@ -1,10 +1,11 @@
+import type { Looking } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { readForwards, readShown } from "../people/content.ts";
-import type { Looking } from "../people/looking.ts";
+import { readLookedAt, toViewer } from "../people/looking.ts";
 import type { People } from "../people/people.ts";
 import { firstMention, mentions, readWords } from "../people/wording.ts";
 
@@ -46,7 +47,7 @@ export interface Place {
 export interface InboundDeps {
   people: People;
   toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
-  looking?: Pick<Looking, "at">;
+  looking?: Pick<Looking, "read">;
 }
 
 /** Undefined for what nobody wrote, and for what this bot wrote itself. */
@@ -147,7 +148,7 @@ export async function toBase(
   return {
     conversationId: toConversationId(message),
     author: { ...(await people.toAuthor(workspace, userId, given)), ...(message.isBot && { kind: "bot" }) },
-    reply: toReply(message, looking),
+    reply: toReply(message, await findLookedAt(message, looking)),
     at: Math.floor(timeOf(ts)),
   };
 }
@@ -157,12 +158,20 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-function toReply(message: SlackMessage, looking: InboundDeps["looking"]): ReplyAddress {
-  const { workspace, channelId, threadTs, ts, userId, userTeam, isDirect, raw } = message;
-  const { teamId } = workspace;
-  const lookingAt = isDirect ? looking?.at({ teamId, channelId, threadTs }, raw["app_context"]) : undefined;
+/** A message of the agent view brings what its author looks at; of the older assistant, Slack tells apart from it. */
+async function findLookedAt(
+  { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
+  looking: InboundDeps["looking"],
+): Promise<string | undefined> {
+  if (!isDirect) return undefined;
+  const context = raw["app_context"] ?? undefined;
+  return context === undefined ? looking?.read(toViewer(workspace, userId, threadTs)) : readLookedAt(context);
+}
+
+function toReply(message: SlackMessage, lookingAt: string | undefined): ReplyAddress {
+  const { workspace, channelId, threadTs, ts, userId, userTeam } = message;
   const extra: SlackExtra = {
-    team: teamId,
+    team: workspace.teamId,
     user: userId,
     recipientTeam: userTeam,
     ...(lookingAt !== undefined && { lookingAt }),

@@ -1,42 +1,13 @@
 import { z } from "zod";
-import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { Viewer } from "../../../src/port/catalogue.ts";
 import { readText, toBody } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { PLATFORM } from "../ids.ts";
+import { toIdentity } from "./people.ts";
 
-const MAX_REMEMBERED = 1_000;
-
-/** A conversation with the bot alone, or one thread of it. */
-export interface DirectPlace {
-  teamId: string;
-  channelId: string;
-  threadTs?: string | undefined;
-}
-
-/**
- * The channels that people look at beside their conversation with the bot. A message of the newer agent view says so
- * itself; what else Slack tells is remembered by the process that hears it, and is gone with it.
- */
-export interface Looking {
-  /** Takes in what an event tells of a conversation. */
-  note(place: DirectPlace, context: unknown): void;
-  /** The channel beside a message, by its own context where it has one. */
-  at(place: DirectPlace, context: unknown): string | undefined;
-}
-
-export function createLooking(): Looking {
-  const known = new BoundedMap<string, string>(MAX_REMEMBERED);
-  const toKey = ({ teamId, channelId, threadTs = "" }: DirectPlace) => [teamId, channelId, threadTs].join(":");
-
-  return {
-    note(place, context) {
-      const channelId = readLookedAt(context);
-      if (channelId === undefined) known.delete(toKey(place));
-      else known.set(toKey(place), channelId);
-    },
-    at(place, context) {
-      if (context !== undefined && context !== null) return readLookedAt(context);
-      return known.get(toKey(place)) ?? known.get(toKey({ ...place, threadTs: undefined }));
-    },
-  };
+export function toViewer(workspace: Workspace, userId: string, threadTs: string | undefined): Viewer {
+  const { id: authorId } = toIdentity(workspace, userId);
+  return { platform: PLATFORM, authorId, ...(threadTs !== undefined && { threadId: threadTs }) };
 }
 
 const told = z.object({

@@ -80,6 +80,7 @@ export async function startBot({
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
     isListening: engine.isListening,
+    looking: engine.looking,
     namedGroups: engine.access.namedGroups,
   });
   onTestFinished(async () => {

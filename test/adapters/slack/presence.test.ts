@@ -1,5 +1,8 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { ChatRequest } from "../../../src/gateway/chunks.ts";
+import { DEFAULT_EVENTS } from "../../simulators/slack/events.ts";
+import { startSlack } from "../../simulators/slack/slack.ts";
 import { saidIn } from "../../support/discussion.ts";
 import { startBot } from "./bot-stage.ts";
 
@@ -42,6 +45,24 @@ test("a question from Slack's side pane brings along the channel that the person
   );
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(places).not.toContain(-1);
+});
+
+test("what a person looks at beside a thread on Slack is known to the process that hears the question", async () => {
+  const database = new DatabaseSync(":memory:");
+  const scripts = [["Hello."], ["The disk is full."]];
+  const events = [...DEFAULT_EVENTS, "assistant_thread_context_changed"];
+  const first = await startBot({ slack: await startSlack({ events }), database, scripts });
+  const { slack, general, ada, bob, finished } = first;
+  bob.say(general, "Disk full on db-1");
+  const root = ada.dm("hi");
+  await finished(ada.direct(), root);
+  ada.lookAtFrom(root, general);
+  await first.heard();
+  await first.adapter.pause();
+  const second = await startBot({ slack, database, scripts });
+  ada.dm("What is wrong?", { thread: root });
+  await second.finished(ada.direct(), root, 2);
+  expect(saidIn(second.requests[0] as ChatRequest)).toContain("Disk full on db-1");
 });
 
 test("a thread with the bot alone on Slack is named after the question that begins it, where the app is an agent", async () => {

@@ -68,6 +68,8 @@ export interface Person {
   openHome(tab?: "home" | "messages"): void;
   /** Opens a channel while their conversation with the app is in sight. */
   lookAt(channel: Channel): void;
+  /** The same beside a thread of the older assistant, whose messages do not tell of it. */
+  lookAtFrom(thread: Message, channel: Channel): void;
 }
 
 export interface PersonDeps {
@@ -165,6 +167,12 @@ export function createPerson(user: User, { core, messages, interactions, home }:
       user.looksAt = { entities };
       const about = { user: user.id, channel: direct().id, event_ts: core.newTs() };
       core.emit(workspace, { type: "app_context_changed", ...about, context: user.looksAt });
+    },
+    lookAtFrom(thread, channel) {
+      const context = { channel_id: channel.id, team_id: workspace.id, enterprise_id: null };
+      const place = { user_id: user.id, context, channel_id: direct().id, thread_ts: rootOf({ thread }) };
+      const event = { type: "assistant_thread_context_changed", assistant_thread: place, event_ts: core.newTs() };
+      core.emit(workspace, event);
     },
     openHome(tab = "home") {
       const channel = direct();

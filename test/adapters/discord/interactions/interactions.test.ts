@@ -74,6 +74,29 @@ describe("an answer that is judged bad", () => {
   }
 });
 
+describe("/persona", () => {
+  test("alone opens a form with what is set, whose fields come as one command that only its person sees", async () => {
+    const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
+    const { discord, channel, ada, events, event } = await startCommands({ readPersona });
+    const given = discord.people.command(channel, ada, "persona", {});
+    const form = await discord.until(() => given.modal, "the form");
+    expect(JSON.stringify(form)).toContain('"value":"Who is on call?\\nSum up today"');
+    const sent = discord.people.submitModal(given, { persona: " a nurse ", prompts: "" });
+    const options = { persona: "a nurse", prompts: "" };
+    expect(await event(0)).toMatchObject({ kind: "command", name: "persona", text: "", options });
+    expect(events[0]?.reply).toMatchObject({ channelId: channel.id, visibleTo: ada.id });
+    expect(sent.acknowledgedAs).toBe(5);
+  });
+
+  test("opens an empty form where what is set does not come in time", async () => {
+    const { discord, channel, ada, event } = await startCommands({ readPersona: () => Promise.reject(new Error("no")) });
+    const given = discord.people.command(channel, ada, "persona", {});
+    await discord.until(() => given.modal, "the form");
+    discord.people.submitModal(given, { prompts: "Who is on call?" });
+    expect(await event(0)).toMatchObject({ name: "persona", options: { persona: "", prompts: "Who is on call?" } });
+  });
+});
+
 describe("/ask", () => {
   test("is acknowledged at once and becomes a question, which is answered where it was asked", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();

@@ -79,9 +79,9 @@ describe("Slack's own Stop", () => {
   });
 });
 
-test("what people look at is remembered with the thread of the older assistant, and with the conversation", async () => {
+test("what people look at is remembered of the thread of the older assistant, and else of the person", async () => {
   const noted: unknown[] = [];
-  const looking = { note: (...given: unknown[]) => void noted.push(given) };
+  const looking = { note: async (...given: unknown[]) => void noted.push(given) };
   const { interactions, workspace } = await startInteractions({ looking });
   const { teamId } = workspace;
   const context = { channel_id: "C1", team_id: teamId, enterprise_id: null };
@@ -89,13 +89,16 @@ test("what people look at is remembered with the thread of the older assistant, 
   const older = { type: "assistant_thread_context_changed", assistant_thread, event_ts: "2.0" };
   const entities = [{ type: "slack#/types/channel_id", value: "C2", team_id: teamId }];
   const newer = { type: "app_context_changed", user: "U1", channel: "D1", context: { entities }, event_ts: "3.0" };
+  const nothing = { ...newer, context: {} };
   const bare = { type: "app_context_changed", context: { entities } };
-  for (const event of [older, newer, bare]) {
+  for (const event of [older, newer, nothing, bare]) {
     expect((await interactions.onEvent(event, { event }, workspace)).events).toEqual([]);
   }
+  const ada = { platform: "slack", authorId: `${teamId}/U1` };
   expect(noted).toEqual([
-    [{ teamId, channelId: "D1", threadTs: "1.0" }, context],
-    [{ teamId, channelId: "D1", threadTs: undefined }, { entities }],
+    [{ ...ada, threadId: "1.0" }, "C1"],
+    [ada, "C2"],
+    [ada, undefined],
   ]);
 });
 

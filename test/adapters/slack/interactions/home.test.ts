@@ -141,8 +141,11 @@ describe("the messages tab", () => {
 
   test("suggests what is set for the channel beside it, then for the conversation itself", async () => {
     const set = new Map<string, string[]>();
-    const readPrompts = async ({ channelId }: { channelId: string }) => set.get(channelId) ?? [];
-    const { slack, ada, general, interactions, workspace } = await startInteractions({ readPrompts });
+    const readPersona = async ({ channelId }: { channelId: string }) => {
+      const prompts = set.get(channelId);
+      return prompts === undefined ? {} : { prompts };
+    };
+    const { slack, ada, general, interactions, workspace } = await startInteractions({ readPersona });
     const shown = async (context: object) => {
       const event = { type: "app_home_opened", tab: "messages", user: ada.id, channel: ada.direct().id, context };
       const { afterwards } = await interactions.onEvent(event, { event }, workspace);

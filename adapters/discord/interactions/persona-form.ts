@@ -1,0 +1,44 @@
+import {
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmitInteraction,
+  ComponentType,
+  TextInputStyle,
+} from "discord.js";
+import type { ReadPersona } from "../../../src/port/catalogue.ts";
+import { readField } from "./reason-form.ts";
+
+/** Says all that a form needs: it survives a restart. */
+const FORM = "persona";
+/** By their names in `CommandEvent.options`. */
+const LABELS = { persona: "What I am told to be in this channel", prompts: "What I suggest in /help, a line each" };
+type Name = keyof typeof LABELS;
+const MAX_CHARS = 4_000;
+
+/** The form for what the bot is in a channel, filled in with what is set. */
+export function toPersonaForm({
+  persona = "",
+  prompts = [],
+}: Awaited<ReturnType<ReadPersona>>): APIModalInteractionResponseCallbackData {
+  const label = (name: Name, value: string) => {
+    const component = {
+      type: ComponentType.TextInput as const,
+      custom_id: name,
+      style: TextInputStyle.Paragraph,
+      required: false,
+      max_length: MAX_CHARS,
+      ...(value !== "" && { value }),
+    };
+    return { type: ComponentType.Label as const, label: LABELS[name], component };
+  };
+  return {
+    custom_id: FORM,
+    title: "Persona: empty takes back what was set",
+    components: [label("persona", persona), label("prompts", prompts.join("\n"))],
+  };
+}
+
+/** Reads the fields of a submitted form; undefined for a form that is not this one. */
+export function readPersonaForm(interaction: APIModalSubmitInteraction): Record<Name, string> | undefined {
+  if (interaction.data.custom_id !== FORM) return undefined;
+  return { persona: readField(interaction, "persona"), prompts: readField(interaction, "prompts") };
+}

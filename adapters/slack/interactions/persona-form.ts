@@ -1,0 +1,98 @@
+import { z } from "zod";
+import type { CommandEvent } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { PLATFORM } from "../ids.ts";
+import type { HandlerResult } from "../listen/intake.ts";
+import type { SubmissionPayload } from "./payloads.ts";
+import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
+import { field, MAX_PROMPT_CHARS, plain, remark } from "./views.ts";
+
+/** `callback_id` of the form for what the bot is in a channel. */
+export const PERSONA_FORM = "persona_form";
+export const PERSONA = "persona";
+/** By their names in `CommandEvent.options`. */
+const FIELDS = ["persona", "prompts"] as const;
+const VALUE = "value";
+/** Together within the three seconds for which Slack opens a form. */
+const OPEN_MS = 2_000;
+
+/** Slack keeps it with the form, unseen. */
+const opened = z.object({
+  /** The person whose form it is, by Slack's own id: nobody else can send it. */
+  personId: z.string(),
+  channelId: z.string(),
+  responseUrl: z.string().optional(),
+});
+
+/** What the bot is told to be in a channel, and what is suggested beside it, as fields that show what is set. */
+export interface PersonaForm {
+  /** Never rejects: where it does not open, the person is told. */
+  open(by: UserAction, triggerId: string): Promise<void>;
+  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
+}
+
+export function createPersonaForm(deps: HandlerDeps): PersonaForm {
+  return {
+    async open(by, triggerId) {
+      const { workspace, person, channelId, responseUrl } = by;
+      try {
+        const set = await deps.readPersona?.({ platform: PLATFORM, workspaceId: workspace.teamId, channelId });
+        const values = { persona: set?.persona ?? "", prompts: set?.prompts?.join("\n") ?? "" };
+        const metadata = JSON.stringify({ personId: person.id, channelId, responseUrl });
+        const args = { trigger_id: triggerId, view: toForm(values, metadata) };
+        await deps.api.call(workspace.teamId, "views.open", args, AbortSignal.timeout(OPEN_MS));
+      } catch (err) {
+        deps.log.info({ err, team: workspace.teamId }, "The form for a persona could not be opened.");
+        await deps.tellPerson(by, "The form could not be opened. `/persona show` tells what is set.").catch(() => {});
+      }
+    },
+    async onSubmit({ user, view }, workspace) {
+      const about = readOpened(view.private_metadata);
+      if (about?.personId !== user.id) return { events: [] };
+      const { channelId, responseUrl } = about;
+      const name = `form:${view.id}:${view.hash}`;
+      const by: UserAction = { workspace, person: user, channelId, responseUrl, name };
+      const base = await toEventBase(by, { isPrivate: true }, deps);
+      const options = Object.fromEntries(FIELDS.map((key) => [key, readField(view.state.values[key])]));
+      const event: CommandEvent = { kind: "command", ...base, name: PERSONA, text: "", options };
+      return { events: [event] };
+    },
+  };
+}
+
+function toForm(values: Record<(typeof FIELDS)[number], string>, metadata: string): Body {
+  const lines = (key: (typeof FIELDS)[number]) => ({
+    type: "plain_text_input",
+    action_id: VALUE,
+    multiline: true,
+    max_length: MAX_PROMPT_CHARS,
+    ...(values[key] !== "" && { initial_value: values[key] }),
+  });
+  return {
+    type: "modal",
+    callback_id: PERSONA_FORM,
+    private_metadata: metadata,
+    title: plain("Persona"),
+    submit: plain("Save"),
+    close: plain("Cancel"),
+    blocks: [
+      field("persona", "What I am told to be in this channel", lines("persona"), { optional: true }),
+      field("prompts", "What I suggest to people beside it, a line each", lines("prompts"), { optional: true }),
+      remark("An empty field takes back what was set. Both hold for everybody in this channel."),
+    ],
+  };
+}
+
+function readOpened(metadata: string): z.infer<typeof opened> | undefined {
+  try {
+    return opened.safeParse(JSON.parse(metadata)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function readField(field: Readonly<Record<string, unknown>> = {}): string {
+  const { value } = (field[VALUE] ?? {}) as { value?: unknown };
+  return typeof value === "string" ? value.trim() : "";
+}
