@@ -93,21 +93,12 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     try {
       return await postAndUpdate.update(messagePlace, draft, nonce, signal);
     } catch (error) {
-      if (isSealing(error)) return leave(messagePlace, draft, error, signal);
+      if (isSealing(error)) return leaveSealed(api, { at: messagePlace, draft, refusal: error }, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
       // An earlier run began it as a stream and never came to its end.
       await streams.takeOver(messagePlace, nonce, signal);
       return postAndUpdate.update(messagePlace, draft, nonce, signal);
     }
-  }
-
-  /** A sealed message may show more of the draft than this process knows of, even all of it. */
-  async function leave(at: MessagePlace, draft: Draft, refusal: SlackApiError, signal: AbortSignal): Promise<Receipt> {
-    const message = await readMessage(api, at, signal).catch(() => undefined);
-    signal.throwIfAborted();
-    const shown = message && readShownPart(message, draft);
-    if (shown?.isAll === true) return {};
-    throw toSinkError(refusal, shown === undefined ? {} : { shownLength: shown.length });
   }
 
   return {
@@ -153,6 +144,21 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
       return guarded(signal, () => status.show(text, signal));
     },
   };
+}
+
+interface Sealed {
+  at: MessagePlace;
+  draft: Draft;
+  refusal: SlackApiError;
+}
+
+/** A sealed message may show more of the draft than this process knows of, even all of it. */
+async function leaveSealed(api: SlackApi, { at, draft, refusal }: Sealed, signal: AbortSignal): Promise<Receipt> {
+  const message = await readMessage(api, at, signal).catch(() => undefined);
+  signal.throwIfAborted();
+  const shown = message && readShownPart(message, draft);
+  if (shown?.isAll === true) return {};
+  throw toSinkError(refusal, shown === undefined ? {} : { shownLength: shown.length });
 }
 
 function createFallback(isActive: boolean): Fallback {
