@@ -17,6 +17,7 @@ import { readWord } from "./word.ts";
 import { readWorkbook } from "./workbook.ts";
 
 const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or PDF";
+const OUTLOOK_MAIL = "is a mail in Outlook's own format; save it as .eml or PDF";
 const ENCRYPTED = "is protected with a password; send it without one";
 
 /**
@@ -43,7 +44,7 @@ async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits)
     case "packed":
       return await readPacked(bytes, limits);
     case "old-office":
-      throw new DocumentError(isEncrypted(bytes) ? ENCRYPTED : OLD_OFFICE);
+      throw new DocumentError(describeContainer(bytes));
     case "mail":
       return await readMail(bytes, maxChars);
     case "markup":
@@ -68,9 +69,11 @@ async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<Do
   throw new DocumentError("is an archive; send the files in it one by one");
 }
 
-/** Office packs an encrypted document into the container of its old formats. */
-function isEncrypted(bytes: Uint8Array): boolean {
-  return Buffer.from(bytes).includes(Buffer.from("EncryptedPackage", "utf16le"));
+/** Office packs encrypted documents and Outlook's mails into the container of its old formats. */
+function describeContainer(bytes: Uint8Array): string {
+  const has = (name: string) => Buffer.from(bytes).includes(Buffer.from(name, "utf16le"));
+  if (has("EncryptedPackage")) return ENCRYPTED;
+  return has("__substg1.0_") ? OUTLOOK_MAIL : OLD_OFFICE;
 }
 
 function decode(bytes: Uint8Array, charset?: string): string {

@@ -37,6 +37,8 @@ describe("documents as people have them", () => {
     ].join("\n\n"),
     "sales.csv": '3 rows, 2 columns\n\n| month | sum |\n| --- | --- |\n| May | 1;5 |\n| June | a "b" |',
     "umsatz.csv": "2 rows, 2 columns\n\n| Straße | Maß |\n| --- | --- |\n| München | 3 |",
+    "export-16.csv": "2 rows, 2 columns\n\n| name | city |\n| --- | --- |\n| Åsa | 東京 |",
+    "uriage.csv": "2 rows, 2 columns\n\n| 月 | 金額 |\n| --- | --- |\n| 五月 | 3 |",
     "memo.txt": "日本語です。",
     "hours.html":
       "Opening hours\n\n# Opening hours\n\nFrom nine to five, see the map (https://example.com/map).\n\n- Monday\n- Tuesday",

@@ -83,6 +83,16 @@ export const GOOD_FILES: readonly CorpusFile[] = [
     make: () => Buffer.from("Straße;Maß\nMünchen;3\n", "latin1"),
   },
   {
+    name: "export-16.csv",
+    about: "a CSV in UTF-16, as Excel writes Unicode text",
+    make: () => Buffer.from("\ufeffname;city\nÅsa;東京\n", "utf16le"),
+  },
+  {
+    name: "uriage.csv",
+    about: "a CSV in Shift_JIS",
+    make: () => Buffer.from("8c8e2c8be08a7a0a8cdc8c8e2c330a", "hex"),
+  },
+  {
     name: "memo.txt",
     about: "a text in Shift_JIS",
     make: () => Buffer.from("93fa967b8cea82c582b78142", "hex"),
@@ -191,6 +201,11 @@ export const HOSTILE_FILES: readonly CorpusFile[] = [
     make: () => Buffer.concat([OFFICE_CONTAINER, Buffer.alloc(512)]),
   },
   {
+    name: "invite.msg",
+    about: "a mail that Outlook saved",
+    make: () => Buffer.concat([OFFICE_CONTAINER, Buffer.alloc(512), Buffer.from("__substg1.0_0037001F", "utf16le")]),
+  },
+  {
     name: "torn.docx",
     about: "the first half of a Word document",
     make: () => toDocx(toParagraph("x")).subarray(0, 400),
@@ -208,6 +223,7 @@ export const HOSTILE_FILES: readonly CorpusFile[] = [
   { name: "setup.exe", about: "a program", make: () => Buffer.from("MZ\x90\0\x03\0\0\0", "latin1") },
   { name: "blank.docx", about: "a Word document without text", make: () => toDocx("") },
   { name: "nothing.txt", about: "an empty file", make: () => new Uint8Array() },
+  { name: "nothing.pdf", about: "a PDF of no bytes", make: () => new Uint8Array() },
 ];
 
 /** Documents that take longer than there is time for one, each in a way of its own. */
