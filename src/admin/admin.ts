@@ -97,7 +97,7 @@ export function createAdmin(options: AdminOptions): Admin {
   api.post("/turns/:turnId/stop", async (c) => {
     const by = access.nameOf(c);
     const turnId = c.req.param("turnId");
-    const stopped = await stopTurn(turnId, by);
+    const stopped = await stopTurn(turnId);
     if (stopped === undefined) return c.json({ error: "This answer has ended already." }, 404);
     const { conversationId, reply } = stopped;
     await note({ by, act: "stopped an answer", turnId, conversationId, reply });

@@ -3,17 +3,20 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Accept } from "../port/events.ts";
 
+/** For those who read the answer: they are not told where an administrator works. */
+const ADMINISTRATOR = "an administrator";
+
 export interface StopDeps {
   insight: Pick<Insight, "processes">;
   accept: Accept;
 }
 
 /** Stops a turn, whichever process runs it. Resolves to its story; undefined where none runs. */
-export type StopTurn = (turnId: string, by: string) => Promise<Story | undefined>;
+export type StopTurn = (turnId: string) => Promise<Story | undefined>;
 
 /** Presses the button that whoever asked has before them: it goes the way that a press goes. */
 export function createStopTurn({ insight, accept }: StopDeps): StopTurn {
-  return async (turnId, by) => {
+  return async (turnId) => {
     const running = (await insight.processes.read()).flatMap((process) => process.running);
     const story = running.find((one) => one.turnId === turnId);
     if (story === undefined) return undefined;
@@ -23,7 +26,7 @@ export function createStopTurn({ insight, accept }: StopDeps): StopTurn {
       action: "stop",
       key: `admin:stop:${randomUUID()}`,
       conversationId,
-      author: { id: author.id, name: by },
+      author: { id: author.id, name: ADMINISTRATOR },
       reply,
       at: Date.now(),
       turnId,

@@ -448,10 +448,21 @@ function noteStep({ story, steps, thinking, sink, record, show, callTimes }: Run
   if (words !== "" && !isInReply) show(words);
 }
 
+/** Others read the answer too, unless it stands where only its person does. */
+function describeStopper({ record: { author, reply }, stoppedBy }: Run): string | undefined {
+  const by = stoppedBy();
+  // The dashboard presses the button of whoever asked, under a name of its own.
+  const isOwn = by?.id === author.id && by.name === author.name;
+  if (isOwn && (reply.isDirect === true || reply.visibleTo !== undefined)) return "you";
+  return by && quoteName(by.name);
+}
+
 /** Text that nobody can see is no answer. */
-function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
+function toEnding(run: Run, cause: Cause, text: string): Ending {
+  const { deps, model, signal } = run;
   const aborted = "error" in cause && signal.aborted;
-  const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
+  const stoppedBy = describeStopper(run);
+  const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now(), stoppedBy });
   // Asking again does not help: the model that a channel chose may be gone from the gateway since.
   const isEmpty = neutralize(text).trim() === "";
   // There is nothing to go on with.

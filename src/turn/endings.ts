@@ -33,6 +33,8 @@ export type EndingCause = { finish: string } | { error: unknown };
 
 export interface EndingContext {
   model: string;
+  /** Who stopped it, for whoever reads that: "you" where nobody but them does. */
+  stoppedBy?: string | undefined;
   /** Unix milliseconds. */
   now: number;
 }
@@ -56,7 +58,7 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
   if (error instanceof NotPermittedError) return final("failed", error.message);
   if (error instanceof GatewayError) return describeGatewayError(error, context);
   if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
-  if (error === "stopped") return end("stopped", "Stopped: this answer was ended on request.");
+  if (error === "stopped") return end("stopped", describeStop(context.stoppedBy));
   if (error === "given-up") {
     return end("failed", `Given up: I tried this again and again without coming to an answer. ${ASK_AGAIN}`);
   }
@@ -70,6 +72,11 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
   if (isDomException(error, "AbortError"))
     return end("interrupted", `Interrupted: the answer was cut short. ${ASK_AGAIN}`);
   return end("failed", `Failed: something went wrong inside the bot, and its log says what. ${ASK_AGAIN}`);
+}
+
+function describeStop(by: string | undefined): string {
+  if (by === "you") return "You stopped this answer.";
+  return by === undefined ? "Stopped: this answer was ended on request." : `Stopped: ${by} ended this answer.`;
 }
 
 /** Gateways have more words for a normal end than can be listed, so an unknown one counts as that. */

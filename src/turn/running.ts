@@ -25,6 +25,8 @@ export interface Beginning {
   mustAsk: boolean;
   /** Who had the answer begin once more; absent: nobody. */
   pressedBy?: Author;
+  /** Who stopped the attempt; undefined: nobody has. */
+  stoppedBy(): Author | undefined;
   /** Sentences for the person, to stand under the answer. */
   notices: readonly string[];
 }
@@ -62,14 +64,14 @@ export function createRunningTurn(
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
   let messages = [...known];
   let pending: Array<EditedEvent | DeletedEvent> = [];
-  let isStopped = false;
+  let stoppedBy: Author | undefined;
   let isGivenUp = false;
   let areStored = true;
   let controller = new AbortController();
 
   function stop(event: ActionEvent | CommandEvent): "refused" | undefined {
     if (!mayPress(event, record)) return "refused";
-    isStopped = true;
+    stoppedBy = event.author;
     taken.push(event);
     controller.abort("stopped");
     return undefined;
@@ -111,15 +113,15 @@ export function createRunningTurn(
       const deleted = changes.filter(({ kind }) => kind === "deleted").map(({ messageId }) => messageId);
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
-      if (isStopped) controller.abort("stopped");
+      if (stoppedBy !== undefined) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
       const by = pressedBy === undefined ? {} : { pressedBy };
-      return { controller, messages, areStored, changes, mustAsk, notices, ...by };
+      return { controller, messages, areStored, changes, mustAsk, notices, stoppedBy: () => stoppedBy, ...by };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
       // A stopped turn begins again by nothing but Retry, and goes away with its question.
-      if (!isStopped && !isGivenUp) return pending.length > 0;
+      if (stoppedBy === undefined && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),
       );

@@ -4,7 +4,7 @@ import { GatewayError } from "../../src/gateway/errors.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
-import { action, ben, deleted, edited, message } from "../support/events.ts";
+import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
@@ -17,8 +17,25 @@ describe("a button", () => {
     await until(() => channel.length === 1);
     await accept(action("stop", toTurnId(question.key)));
     await idle();
-    expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_Stopped/);
+    expect(channel[0]?.draft.markdown).toBe("So far\n\n_Stopped: `Ada` ended this answer._");
     expect(openStreams()).toBe(0);
+  });
+
+  test("says who stopped an answer, and to the person who did, where nobody else reads it, that it was them", async () => {
+    const reply = { platform: "test", channelId: "direct", isDirect: true as const };
+    const stopBy = async (author: typeof ada) => {
+      const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
+      const question = message("Hello", { reply });
+      await accept(question);
+      await until(() => texts().length === 1);
+      await accept({ ...action("stop", toTurnId(question.key), { author }), reply });
+      await idle();
+      return texts()[0]?.split("\n\n")[1];
+    };
+    expect(await stopBy(ada)).toBe("_You stopped this answer._");
+    expect(await stopBy({ ...ben, isModerator: true })).toBe("_Stopped: `Ben` ended this answer._");
+    // The dashboard presses the button of whoever asked.
+    expect(await stopBy({ ...ada, name: "an administrator" })).toBe("_Stopped: `an administrator` ended this answer._");
   });
 
   test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {

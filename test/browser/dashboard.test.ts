@@ -3,8 +3,9 @@ import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import { PASSWORD } from "../support/administrator.ts";
 import { type Browser, describeWithBrowser, openBrowser } from "../support/browser.ts";
-import { PASSWORD, startReplica } from "../support/dashboard.ts";
+import { startReplica } from "../support/dashboard.ts";
 import { message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -53,7 +54,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     await stop.focus();
     await tab.keyboard.press("Enter");
     await tab.getByText("Nothing is being answered.").waitFor();
-    expect(replica.texts().join("\n")).toContain("Stopped: this answer was ended on request.");
+    expect(replica.texts().join("\n")).toContain("Stopped: `an administrator` ended this answer.");
     expect(problems).toEqual([]);
   });
 

@@ -89,7 +89,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     const { tab, write } = await open();
     await write("sandbox fault: slow-head=30 hello");
     await tab.click('main [aria-label="Stop the answer"]');
-    await tab.waitForSelector(".message.bot >> text=Stopped");
+    await tab.waitForSelector(".message.bot >> text=You stopped this answer.");
     expect(await tab.locator(".message.bot .retry").count()).toBe(1);
   });
 

@@ -97,7 +97,7 @@ test("whatever the gateway, the platform and the people do, every question has o
   expect(drafts.filter(({ streaming }) => streaming)).toEqual([]);
   for (const { markdown, buttons } of drafts) {
     const isOrphan = markdown.includes("_The question was deleted.");
-    const offered = isOrphan ? ["delete"] : /Press Retry|Stopped/.test(markdown) ? ["retry"] : [];
+    const offered = isOrphan ? ["delete"] : /Press Retry|stopped/i.test(markdown) ? ["retry"] : [];
     // Behind an answer to a question that was edited stands the one before.
     expect(buttons.map(({ action }) => action).filter((action) => action !== "show")).toEqual(offered);
   }

@@ -58,7 +58,7 @@ describe("the service as a process", () => {
     const [streaming] = (await client.until((all) => all.some(isBot))).filter(isBot);
     await client.press(streaming?.id ?? 0, "stop");
     const [stopped] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
-    expect(stopped?.text).toContain("Stopped");
+    expect(stopped?.text).toContain("You stopped this answer.");
     expect(stopped?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
     await client.press(stopped?.id ?? 0, "retry");
     await client.until((all) => all.some((message) => message.id === stopped?.id && message.isStreaming));

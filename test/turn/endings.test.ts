@@ -87,6 +87,12 @@ const ENDINGS: ReadonlyArray<[string, EndingCause, string, boolean, RegExp]> = [
 ];
 
 describe("describeEnding", () => {
+  test("says who stopped it", () => {
+    const noteOf = (stoppedBy: string) => describeEnding({ error: "stopped" }, { ...context, stoppedBy }).note;
+    expect(noteOf("you")).toBe("_You stopped this answer._");
+    expect(noteOf("`Ben`")).toBe("_Stopped: `Ben` ended this answer._");
+  });
+
   for (const finish of ["stop", "end_turn", "tool_calls", "something_else"]) {
     test(`says nothing under an answer that ended with ${finish}`, () => {
       expect(describeEnding({ finish }, context)).toEqual({ outcome: "complete", note: "", retry: false });
