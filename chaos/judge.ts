@@ -4,6 +4,7 @@ import { REPEATED, RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-fa
 import {
   AMNESIA,
   findShrinks,
+  hasNote,
   isBegunAnew,
   judge as judgeEndings,
   NOTICE,
@@ -26,6 +27,7 @@ export const COLUMNS = [
   "fenced",
   "overspent",
   "acted twice",
+  "dashboard",
   "secrets",
   "other",
 ] as const;
@@ -35,7 +37,8 @@ export const COLUMNS = [
  * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
  * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
  * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no
- * room was reserved. `acted twice`: a second call of a tool that acts, for one question. `secrets`: secrets, or what
+ * room was reserved. `acted twice`: a second call of a tool that acts, for one question. `dashboard`: a number of the dashboard
+ * that is not what happened. `secrets`: secrets, or what
  * people said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
  */
 export type Column = (typeof COLUMNS)[number];
@@ -92,6 +95,7 @@ export function judge(record: Record): Verdict {
   judgeUpstreamWaits(court);
   judgeFences(court);
   judgeSpending(court);
+  judgeBoard(court);
   judgeSecrets(court);
   return { findings, excused };
 }
@@ -458,6 +462,50 @@ function judgeSpending({ record, find }: Court): void {
   const taken = [...names].flatMap((name) => asked(name)).filter(({ way }) => !REPEATED.has(way)).length;
   const missing = taken - spent.counted - spent.held;
   if (missing > 0) find("overspent", `${missing} of ${taken} requests were made without a reservation.`);
+}
+
+// --- dashboard ---
+
+/** Ends that the page of failures leaves out. */
+const NO_FAILURES = new Set(["complete", "stopped", "waiting", "refused"]);
+
+/** The dashboard says of this run what its records say, and the records say what people see. */
+function judgeBoard(court: Court): void {
+  const { record, shown, find } = court;
+  const { board, turns, questions, acts, begunAnew, removed, plan } = record;
+  const ends = turns.flatMap((turn) => turn.ends ?? []);
+  for (const outcome of new Set([...ends, ...Object.keys(board.turns)])) {
+    const count = ends.filter((one) => one === outcome).length;
+    judgeNumber(court, `turns that ended as "${outcome}"`, board.turns[outcome], count);
+  }
+  judgeNumber(court, "failures", board.failures, ends.filter((outcome) => !NO_FAILURES.has(outcome)).length);
+  for (const { ends: own = [], posted, messageIds } of turns) {
+    const text = posted.map((id) => shown.get(id)?.text ?? "").join("\n");
+    if (text === "" || messageIds.some((id) => removed.has(id))) continue;
+    const isWhole = own.at(-1) === "complete";
+    if (isWhole === hasNote(text)) {
+      const sentence = `A turn is told of as "${own.at(-1)}" whose answer ${isWhole ? "is marked" : "is whole"}.`;
+      find("dashboard", sentence, { names: namesIn(text.slice(0, 200)), messageIds: posted });
+    }
+  }
+  const drawn = plan.pictures.filter(({ name }) => record.shown.some(({ text }) => text.includes(name)));
+  judgeNumber(court, "pictures", sumOf(board.pictures), drawn.length);
+  // What was called for an answer that people had begin anew may be told of with its next end, or with none.
+  const loose = new Set(questions.filter(({ id }) => begunAnew.has(id) || removed.has(id)).map(({ name }) => name));
+  const made = acts.filter((name) => !loose.has(unedited(name)));
+  const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);
+  const most = acts.length + [...shown.values()].filter(isUnsure).length;
+  judgeNumber(court, "calls of tools", sumOf(board.tools), made.length, most);
+}
+
+function judgeNumber({ find }: Court, what: string, told = 0, least: number, most = least): void {
+  if (told >= least && told <= most) return;
+  const truth = least === most ? String(least) : `${least} to ${most}`;
+  find("dashboard", `The dashboard tells of ${told} ${what}; there were ${truth}.`);
+}
+
+function sumOf(counts: Readonly<{ [label: string]: number }>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 // --- secrets ---

@@ -3,6 +3,7 @@ import type { TurnRecord } from "../src/turn/record.ts";
 import type { Asked } from "../test/support/fault-loop/upstream.ts";
 import type { Break, Question, Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
+import type { Board } from "./dashboard.ts";
 import type { FaultKind, Plan } from "./plan.ts";
 import type { Call, Told } from "./stage.ts";
 
@@ -53,6 +54,8 @@ export interface Record {
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   /** Requests to the upstream: those that were counted, and those for which room is still reserved. */
   spent: { counted: number; held: number };
+  /** What the dashboard says at the end. */
+  board: Board;
   /** Names of questions for whose answer a tool acted, once for each time that it did. */
   acts: readonly string[];
   /** Events that were not done when nothing changed any more. */

@@ -17,6 +17,7 @@ import { createRandom } from "../test/support/pacing/random.ts";
 import { startRedis } from "../test/support/redis.ts";
 import { makeDataDir } from "../test/support/service.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
+import { DASHBOARD_ENV, readBoard } from "./dashboard.ts";
 import { openDiscordStage } from "./discord-stage.ts";
 import type { Doing, FaultKind, Plan, PlannedFault, PlannedQuestion } from "./plan.ts";
 import type { Disturbance, Note, Record, SaidQuestion } from "./record.ts";
@@ -93,6 +94,7 @@ export async function runPlan(
       MAX_CONCURRENT_TURNS: "64",
       // Seven of them are for the end itself.
       SHUTDOWN_GRACE_SECONDS: "9",
+      ...DASHBOARD_ENV,
       ...(hasDetails && { LOG_LEVEL: "debug" }),
     }),
     preload,
@@ -128,6 +130,7 @@ export async function runPlan(
   note("all was said and done");
   const open = await settle(script, restMs);
   note("it is at rest");
+  const board = await readBoard(await cluster.ready());
   const { turns, histories, spent } = await readStores(redis.url, stage.prefixes);
   return {
     plan,
@@ -146,9 +149,10 @@ export async function runPlan(
     turns,
     histories,
     spent,
+    board,
     acts: shop.marks,
     open,
-    secrets: [REDIS_SECRET, GATEWAY_SECRET, ...stage.secrets],
+    secrets: [REDIS_SECRET, GATEWAY_SECRET, ...Object.values(DASHBOARD_ENV), ...stage.secrets],
   };
 }
 

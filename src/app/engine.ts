@@ -193,7 +193,7 @@ export function createEngine(options: EngineOptions): Engine {
   const bringEarlier = createBringEarlier(answered);
   const overhear = createOverhear(history, log);
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
-  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, overhear, waiting });
+  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, overhear, waiting, watch });
   const explain = createExplain({ records, history, settings });
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });

@@ -71,6 +71,7 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
     // Taken up after a crash, they are pending again already.
     if (!failed && job.isOver) return;
     if (job.isOver) {
+      job.retries = (job.retries ?? 0) + 1;
       job.parts = job.parts.map((part) => (part.state === "failed" ? { state: "pending" } : part));
       // The person wants again what was stopped before.
       await jobs.dropStop(job.id);

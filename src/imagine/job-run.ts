@@ -9,7 +9,7 @@ import { isRefusal } from "../reply/platform-call.ts";
 import { type DrawingDeps, drawParts, type PictureReservation } from "./drawing.ts";
 import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
-import { filesOf, type PictureJob } from "./picture-job.ts";
+import { filesOf, type PictureJob, toEndId } from "./picture-job.ts";
 import { createStatus, insist, type Status } from "./status.ts";
 import { toStatusNonce } from "./waiting.ts";
 import { toProgress, toSummary } from "./wording.ts";
@@ -56,7 +56,8 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         onSettled(jobId);
         const isDrawn = error === undefined;
         const outcome = isDrawn ? "drawn" : error === "stopped" ? "stopped" : "failed";
-        metrics.pictureEnded(outcome);
+        // Before it is written down: after that nobody would count it.
+        await metrics.pictureEnded(outcome, toEndId(job, number));
         if (outcome === "failed") log.warn({ err: error, jobId, number, model }, "a picture was not drawn");
         else log.info({ jobId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
         await jobs.save(job);
@@ -124,7 +125,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       return true;
     },
     async giveUp(job, signal) {
-      failPending(job);
+      await failPending(job, metrics);
       await end(job, await openStatus(job, sinkOf(job.reply), signal), signal);
       onSettled(job.id);
     },
@@ -148,7 +149,10 @@ async function letGo(status: Status, { reason }: AbortSignal): Promise<void> {
   await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});
 }
 
-function failPending(job: PictureJob): void {
+async function failPending(job: PictureJob, metrics: JobRunDeps["metrics"]): Promise<void> {
+  for (const [index, { state }] of job.parts.entries()) {
+    if (state === "pending") await metrics.pictureEnded("failed", toEndId(job, index + 1));
+  }
   const given = { state: "failed", reason: GIVEN_UP, canRetry: true } as const;
   job.parts = job.parts.map((part) => (part.state === "pending" ? given : part));
 }

@@ -49,6 +49,8 @@ const job = z.object({
   isSpoiler: z.boolean(),
   references: z.array(attachment),
   parts: z.array(part),
+  /** How often people had drawn once more what had failed; absent: never. */
+  retries: z.number().exactOptional(),
   /** The message that says how far it is. */
   statusId: z.string().optional(),
   /** Every part has its end, and the status message says so. */
@@ -68,6 +70,11 @@ export type PicturePart = z.infer<typeof part>;
 export function readPictureJob(value: unknown): PictureJob | undefined {
   const { success, data } = job.safeParse(value);
   return success ? data : undefined;
+}
+
+/** Names the end of a picture: whoever draws it again after a crash has the same one. */
+export function toEndId({ id, retries = 0 }: PictureJob, number: number): string {
+  return `${id}:${number}:${retries}`;
 }
 
 /** A picture that can be looked at again, as a reference. */

@@ -84,9 +84,9 @@ export function withTrends(metrics: Metrics, trends: Trends): Metrics {
       metrics.reasonGiven(platform);
       trends.count("votes", "reason");
     },
-    pictureEnded(outcome) {
-      metrics.pictureEnded(outcome);
-      trends.count("pictures", outcome);
+    async pictureEnded(outcome, id) {
+      await metrics.pictureEnded(outcome, id);
+      await trends.end(id, { counts: [["pictures", outcome]] });
     },
     platformCall(platform, call) {
       metrics.platformCall(platform, call);

@@ -8,6 +8,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** How often what was counted is brought to the store, where no end of a turn brings it sooner. */
 const FLUSH_MS = 30_000;
+/** After the store did not take it. */
+const AGAIN_MS = 1_000;
 /** Labels of one thing that a process tells apart; all further ones count as one. */
 const MAX_LABELS = 100;
 const OTHERS = "others";
@@ -31,7 +33,7 @@ export const RANGES = {
 export type RangeName = keyof typeof RANGES;
 
 /** Things that are counted, each by a label of a few. */
-export type CountName = "turns" | "refusals" | "votes" | "pictures" | "retries" | "writes";
+export type CountName = "turns" | "tools" | "refusals" | "votes" | "pictures" | "retries" | "writes";
 /** Things that take time; `tool` by the name of the tool. */
 export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
 export interface Series {
@@ -56,12 +58,23 @@ export interface Percentiles {
 export interface Trends {
   count(name: CountName, label: string, by?: number): void;
   measure(name: MeasureName, label: string, ms: number): void;
-  spend(tokens: { prompt: number; completion: number }): void;
+  /**
+   * Counts what has come to its end, once for each `id`, however often and by whichever process it is told: whoever tells
+   * it again after a crash changes nothing. Resolves as `flush` does, to false where it was counted before or may have been.
+   */
+  end(id: string, ended: Ended): Promise<boolean>;
   /** Brings what was counted to the store. Resolves also where that fails: then it is brought later. */
   flush(): Promise<void>;
   /** Rejects when the store does not answer. */
   read(range: RangeName): Promise<Series>;
   close(): Promise<void>;
+}
+
+/** What one end adds to the counts. */
+export interface Ended {
+  counts: ReadonlyArray<readonly [name: CountName, label: string]>;
+  times?: ReadonlyArray<readonly [name: MeasureName, label: string, ms: number]>;
+  tokens?: { prompt: number; completion: number };
 }
 
 export interface TrendsOptions {
@@ -74,10 +87,11 @@ export interface TrendsOptions {
 export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
-  let batches = 0;
   let waiting = new Map<string, number>();
-  /** On its way to the store: it keeps its name until it is there, so that it counts once. */
-  let sent: { once: string; additions: Addition[] } | undefined;
+  /** On their way to the store: each keeps its name until it is there, so that it counts once. */
+  const batches: Batch[] = [];
+  let batchCount = 0;
+  let again: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => void flush(), FLUSH_MS).unref();
 
@@ -89,21 +103,31 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     return known.has(label) ? label.replaceAll("|", "/").slice(0, 200) : OTHERS;
   }
 
-  function add(count: string, by: number): void {
-    if (Number.isSafeInteger(by) && by > 0) waiting.set(count, (waiting.get(count) ?? 0) + by);
+  function add(to: Map<string, number>, count: string, by: number): void {
+    if (Number.isSafeInteger(by) && by > 0) to.set(count, (to.get(count) ?? 0) + by);
+  }
+
+  const toCount = (name: CountName, label: string) => `count|${name}|${toLabel(name, label)}`;
+  const toTime = (name: MeasureName, label: string, ms: number) => `time|${name}|${toLabel(name, label)}|${toStep(ms)}`;
+
+  function send(once: string, counts: ReadonlyMap<string, number>): Batch {
+    const batch = { once, additions: toAdditions(Object.fromEntries(counts), now()), isNew: false };
+    batches.push(batch);
+    return batch;
   }
 
   async function bring(): Promise<void> {
+    if (waiting.size > 0) send(`trends:${by}:${batchCount++}`, waiting);
+    waiting = new Map();
     try {
-      if (sent !== undefined) await counters.add(sent.once, sent.additions);
-      sent = undefined;
-      if (waiting.size === 0) return;
-      sent = { once: `trends:${by}:${batches++}`, additions: toAdditions(Object.fromEntries(waiting), now()) };
-      waiting = new Map();
-      await counters.add(sent.once, sent.additions);
-      sent = undefined;
+      for (let batch = batches[0]; batch !== undefined; batch = batches[0]) {
+        batch.isNew = await counters.add(batch.once, batch.additions);
+        batches.shift();
+      }
     } catch (err) {
       log.debug({ err }, "what was counted could not be brought to the store, and is brought later");
+      clearTimeout(again);
+      again = setTimeout(() => void flush(), AGAIN_MS).unref();
     }
   }
 
@@ -113,11 +137,17 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   }
 
   return {
-    count: (name, label, by = 1) => add(`count|${name}|${toLabel(name, label)}`, by),
-    measure: (name, label, ms) => add(`time|${name}|${toLabel(name, label)}|${toStep(ms)}`, Number(ms >= 0)),
-    spend({ prompt, completion }) {
-      add("tokens|prompt", prompt);
-      add("tokens|completion", completion);
+    count: (name, label, by = 1) => add(waiting, toCount(name, label), by),
+    measure: (name, label, ms) => add(waiting, toTime(name, label, ms), Number(ms >= 0)),
+    async end(id, { counts, times = [], tokens }) {
+      const ended = new Map<string, number>();
+      for (const [name, label] of counts) add(ended, toCount(name, label), 1);
+      for (const [name, label, ms] of times) add(ended, toTime(name, label, ms), Number(ms >= 0));
+      add(ended, "tokens|prompt", tokens?.prompt ?? 0);
+      add(ended, "tokens|completion", tokens?.completion ?? 0);
+      const batch = send(`ended:${id}`, ended);
+      await flush();
+      return batch.isNew;
     },
     flush,
     async read(range) {
@@ -128,8 +158,15 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     async close() {
       clearInterval(timer);
       await flush();
+      clearTimeout(again);
     },
   };
+}
+
+interface Batch {
+  once: string;
+  additions: Addition[];
+  isNew: boolean;
 }
 
 function toAdditions(counts: Counts, at: number): Addition[] {
@@ -153,7 +190,15 @@ type Field = readonly [kind: string, name: string, label: string, last: string];
 
 function toSeries(at: number[], buckets: readonly Counts[]): Series {
   const zeros = () => at.map(() => 0);
-  const counts: Series["counts"] = { turns: {}, refusals: {}, votes: {}, pictures: {}, retries: {}, writes: {} };
+  const counts: Series["counts"] = {
+    turns: {},
+    tools: {},
+    refusals: {},
+    votes: {},
+    pictures: {},
+    retries: {},
+    writes: {},
+  };
   const tokens = { prompt: zeros(), completion: zeros() };
   const sketches = new Map<MeasureName, Map<string, Sketch[]>>();
 

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { persist } from "../concurrency/retry.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { InsightStore } from "./insight-store.ts";
 import { MAX_STEPS, readStory, type Story } from "./story.ts";
-import type { Trends } from "./trends.ts";
+import type { Ended, Trends } from "./trends.ts";
 
 const TURNS = "turns";
 const FAILURES = "failures";
@@ -31,12 +32,20 @@ export interface Beginning {
 }
 
 export interface End {
+  /** How often the turn has ended, this time included: people have some begin anew. */
+  number: number;
   outcome: string;
   /** What people read under the answer, in Markdown. */
   note: string;
   messages: number;
   used: { promptTokens: number; completionTokens: number; estimatedTokens: number };
   calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
+}
+
+/** The end of a turn as it is kept: whoever takes up its question again tells of it once more. */
+export interface KeptEnd extends Omit<End, "note">, Omit<Beginning, "acceptedAt" | "attempts"> {
+  /** Unix milliseconds. */
+  at: number;
 }
 
 /** Hears what happens to one turn. Nothing of it ever throws. */
@@ -65,6 +74,11 @@ export interface TurnListener {
 /** Follows turns, tells which of them run here, and keeps what became of the latest of all processes. */
 export interface TurnWatch {
   begin(beginning: Beginning): TurnListener;
+  /**
+   * Makes up for a process that died when it had kept the end of a turn and had not told of it. Does nothing where it
+   * had. Never rejects.
+   */
+  makeUp(end: KeptEnd): Promise<void>;
   /** Those of this process. */
   running(): Story[];
   /** The newest that ended, and those of them that did not end well; of all processes, newest first. */
@@ -74,12 +88,15 @@ export interface TurnWatch {
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
+/** Of a call that was planned, or had been made before. */
+const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
 const nothing = () => {};
 
 /** Where nobody looks. */
-export const NO_WATCH: Pick<TurnWatch, "begin"> = {
+export const NO_WATCH: Pick<TurnWatch, "begin" | "makeUp"> = {
+  makeUp: async () => {},
   begin: () => ({
     note: nothing,
     step: nothing,
@@ -110,31 +127,50 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
 
   async function keep(story: Story): Promise<void> {
     const text = JSON.stringify(story);
-    try {
-      await store.push(TURNS, text, MAX_TURNS);
-      if (!FINE.has(story.outcome ?? "")) await store.push(FAILURES, text, MAX_FAILURES);
-    } catch (err) {
-      log.warn({ err, turnId: story.turnId }, "what happened to a turn could not be kept");
+    for (const [list, max] of listsOf(story)) {
+      await persist(
+        () => store.push(list, text, max),
+        (err) => log.warn({ err, turnId: story.turnId }, "what happened to a turn could not be kept"),
+      );
     }
   }
 
-  const read = async (list: string) => (await store.list(list)).flatMap((text) => readStory(text) ?? []);
+  /** A story that was kept twice, because the store's word of the first time was lost, is told once. */
+  async function read(list: string): Promise<Story[]> {
+    const stories = (await store.list(list)).flatMap((text) => readStory(text) ?? []);
+    return [...new Map(stories.map((story) => [story.id, story])).values()];
+  }
+
+  /** Counted last: of what is counted there is a story. */
+  async function endWith(story: Story, refusal: string | undefined): Promise<void> {
+    await keep(story);
+    await trends.end(story.id, toEnded(story, refusal));
+  }
 
   return {
     begin(beginning) {
       const story = toStory(beginning, process, now());
-      running.set(story.id, story);
+      const { id } = story;
+      running.set(id, story);
       return listenTo(story, {
         trends,
         now,
-        left: () => void running.delete(story.id),
+        left: () => void running.delete(id),
         async ended(refusal) {
-          running.delete(story.id);
-          countEnd(trends, story, refusal);
-          const kept = Promise.all([trends.flush(), keep(story)]);
+          running.delete(id);
+          const kept = endWith(story, refusal);
           await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, KEEP_MS).unref())]);
         },
       });
+    },
+    async makeUp({ number, at, outcome, messages, used, calls, ...beginning }) {
+      const story = toStory({ ...beginning, acceptedAt: at, attempts: 1 }, process, at);
+      Object.assign(story, toEndOf(story, { number, outcome, messages, used, calls }, at));
+      const what = `Ended: ${outcome}. Its process died before it had told more`;
+      story.steps = [{ at, what, ...(!FINE.has(outcome) && { isBad: true as const }) }];
+      if (!(await trends.end(story.id, toEnded(story, undefined)))) return;
+      const isThere = (await read(TURNS).catch(() => [])).some(({ id }) => id === story.id);
+      if (!isThere) await keep(story);
     },
     running: () => [...running.values()],
     turns: () => read(TURNS),
@@ -249,15 +285,12 @@ function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnList
       story.longestLagMs = Math.max(story.longestLagMs, lagMs);
       trends.measure("lag", story.reply.platform, lagMs);
     },
-    async end({ outcome, note: sentence, messages, used, calls }) {
+    async end({ note: sentence, ...end }) {
+      const { outcome } = end;
       note(`Ended: ${outcome}`, !FINE.has(outcome));
-      const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
-      const tools = calls.map(({ name, tookMs, state = "not run" }) => {
-        return { name, state, ...(tookMs !== undefined && { tookMs }) };
-      });
-      Object.assign(story, { endedAt: now(), outcome, messages, tokens, tools, state: "ended" });
+      Object.assign(story, toEndOf(story, end, now()));
       if (sentence !== "") story.note = sentence.replace(/^_|_$/g, "");
-      await ended(refusal ?? (outcome === "refused" ? "quota" : undefined));
+      await ended(refusal);
     },
     leave(reason) {
       if (story.endedAt !== undefined) return;
@@ -267,11 +300,30 @@ function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnList
   };
 }
 
-function countEnd(trends: Trends, { outcome, tokens, tools }: Story, refusal: string | undefined): void {
-  trends.count("turns", outcome ?? "unknown");
-  if (refusal !== undefined) trends.count("refusals", refusal);
-  for (const { name, tookMs } of tools) if (tookMs !== undefined) trends.measure("tool", name, tookMs);
-  trends.spend(tokens);
+/** The end has a name of its own, by which it is counted and kept once. */
+function toEndOf({ turnId }: Story, { number, outcome, messages, used, calls }: Omit<End, "note">, endedAt: number) {
+  const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
+  const tools = calls.map(({ name, tookMs, state = NOT_RUN }) => {
+    return { name, state, ...(tookMs !== undefined && { tookMs }) };
+  });
+  return { id: `${turnId}:${number}`, endedAt, outcome, messages, tokens, tools, state: "ended" };
+}
+
+function toEnded({ outcome = "unknown", tokens, tools }: Story, why: string | undefined): Ended {
+  const refusal = why ?? (outcome === "refused" ? "quota" : undefined);
+  return {
+    counts: [
+      ["turns", outcome],
+      ...(refusal === undefined ? [] : [["refusals", refusal] as const]),
+      ...tools.filter(({ state }) => state !== NOT_RUN).map(({ name }) => ["tools", name] as const),
+    ],
+    times: tools.flatMap(({ name, tookMs }) => (tookMs === undefined ? [] : [["tool", name, tookMs] as const])),
+    tokens,
+  };
+}
+
+function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
+  return [[TURNS, MAX_TURNS], ...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const])];
 }
 
 function seconds(ms: number): string {

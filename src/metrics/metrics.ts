@@ -42,8 +42,11 @@ export interface Metrics {
   feedback(platform: string, feedback: "good" | "bad"): void;
   /** Somebody said why an answer is bad. */
   reasonGiven(platform: string): void;
-  /** A picture that was asked for is there, or is not. */
-  pictureEnded(outcome: "drawn" | "failed" | "stopped"): void;
+  /**
+   * A picture that was asked for is there, or is not. `id`: the same whenever that is told again. Resolves when it is
+   * counted, or cannot be for now.
+   */
+  pictureEnded(outcome: "drawn" | "failed" | "stopped", id: string): Promise<void>;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */
   rateLimited(side: "gateway" | "platform"): void;
@@ -94,7 +97,7 @@ export function createMetrics(): Metrics {
     },
     feedback: (platform, feedback) => counters.feedback.inc({ platform, feedback }),
     reasonGiven: (platform) => counters.reasons.inc({ platform }),
-    pictureEnded: (outcome) => counters.pictures.inc({ outcome }),
+    pictureEnded: async (outcome) => counters.pictures.inc({ outcome }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
     detoured: (to) => counters.detours.inc({ to }),

@@ -48,8 +48,8 @@ export interface Counters {
   confirm(id: string, token: string): Promise<boolean>;
   /** Ends a hold and counts what was used instead. Resolves to false where it had ended before: then nothing is counted. */
   settle(id: string, token: string, additions: readonly Addition[]): Promise<boolean>;
-  /** Counts once for each `once`. */
-  add(once: string, additions: readonly Addition[]): Promise<void>;
+  /** Counts once for each `once`. Resolves to false where it was counted before. */
+  add(once: string, additions: readonly Addition[]): Promise<boolean>;
   read(row: string): Promise<Counts>;
   /** All rows whose names begin like this, in the order of their names. */
   list(prefix: string): Promise<Array<[row: string, counts: Counts]>>;
@@ -129,7 +129,9 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
       }),
     add: async (once, additions) =>
       transact(database, () => {
-        if (table.once.run(once, now() + ONCE_MS).changes === 1) apply(additions);
+        const isNew = table.once.run(once, now() + ONCE_MS).changes === 1;
+        if (isNew) apply(additions);
+        return isNew;
       }),
     read: async (row) => toCounts(table.row.all(row, now())),
     async list(prefix) {

@@ -85,7 +85,8 @@ add(cjson.decode(ARGV[3]))
 return 1`;
 
 const ADD = `${COMMON}
-if redis.call('SET', place .. 'once:' .. ARGV[1], '1', 'NX', 'PX', ARGV[3]) then add(cjson.decode(ARGV[2])) end
+if not redis.call('SET', place .. 'once:' .. ARGV[1], '1', 'NX', 'PX', ARGV[3]) then return 0 end
+add(cjson.decode(ARGV[2]))
 return 1`;
 
 const RENAME = `${COMMON}
@@ -129,7 +130,7 @@ export function createRedisCounters({ client, run }: RedisConnection, now: () =>
     },
     confirm: async (id, token) => (await evaluate(CONFIRM, id, token)) === 1,
     settle: async (id, token, additions) => (await evaluate(SETTLE, id, token, JSON.stringify(additions))) === 1,
-    add: async (once, additions) => void (await evaluate(ADD, once, JSON.stringify(additions), String(ONCE_MS))),
+    add: async (once, additions) => (await evaluate(ADD, once, JSON.stringify(additions), String(ONCE_MS))) === 1,
     read: (row) => readHash(`row:${row}`),
     async list(prefix) {
       const rows = await evaluate<Array<[string, string[]]>>(LIST, `[${prefix}`, `(${prefix}\u{10FFFF}`);

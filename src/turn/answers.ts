@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { persist } from "../concurrency/retry.ts";
 import type { History } from "../history/history.ts";
+import type { TurnWatch } from "../insight/turn-watch.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { readCallsId, readEditionId, readTurnId } from "../port/ids.ts";
@@ -94,6 +95,7 @@ export interface AnswersDeps {
   bringEarlier: BringEarlier;
   overhear: Overhear;
   waiting: Pick<WaitingMarks, "clear">;
+  watch: Pick<TurnWatch, "makeUp">;
   log: Logger;
 }
 
@@ -146,6 +148,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const record = await records.load(turnId);
       if (record === undefined)
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
+      await makeUp(deps, record);
       if (!mayPress(event, record)) return refuse(events, NOT_YOURS);
       if (await isQuestionGone(deps.history, record)) return refuse(events, "The question was deleted.");
       // Pressed twice: the answer is on its way.
@@ -157,6 +160,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
 
     async reconsider(event, signal) {
       const record = await records.answerTo(event.messageId);
+      if (record !== undefined) await makeUp(deps, record);
       if (record?.waits === undefined) return false;
       if (await takeUpChange(deps, record, event)) await askAgain(record, { events: [event] }, signal);
       return true;
@@ -205,6 +209,25 @@ export function createAnswers(deps: AnswersDeps): Answers {
       return running.values().find(isOf)?.record.conversationId;
     },
   };
+}
+
+/** What an earlier run ended may be counted nowhere: it may have died right after. */
+async function makeUp({ records, watch, log }: AnswersDeps, record: Partial<TurnRecord>): Promise<void> {
+  const { id, conversationId, reply, author, ends = [], posted = [], phase } = record;
+  const outcome = ends.at(-1);
+  if (phase !== "final" || outcome === undefined || !id || !conversationId || !reply || !author) return;
+  try {
+    const { at = Date.now(), model = "", calls = [], tokens } = (await records.readSight(id)) ?? {};
+    const used = {
+      promptTokens: tokens?.prompt ?? 0,
+      completionTokens: tokens?.completion ?? 0,
+      estimatedTokens: tokens?.estimated ?? 0,
+    };
+    const end = { number: ends.length, at, outcome, messages: posted.length, used, calls };
+    await watch.makeUp({ turnId: id, conversationId, reply, author, model, ...end });
+  } catch (err) {
+    log.warn({ err, turnId: id }, "the end of a turn could not be counted");
+  }
 }
 
 /** An answer that is whole is kept beside the next one; what broke off makes way for it. */
@@ -322,7 +345,10 @@ async function proceed(
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);
   const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
-  if (isOver) return done;
+  if (isOver) {
+    await makeUp(deps, earlier);
+    return done;
+  }
   deps.waiting.clear(own);
   const asked = await withoutDeleted(history, own, log);
   Object.assign(record, earlier, { messageIds: asked.map(({ messageId }) => messageId) });

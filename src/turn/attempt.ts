@@ -150,16 +150,15 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     if (notice !== undefined) run.notices = [...run.notices, notice];
     try {
       const { text, ending } = await write(run);
-      const calls = toCalls(run.context.messages.slice(run.askedCount), record.attempts, run.callTimes);
+      const calls = callsOf(run, run.context.messages.slice(run.askedCount));
       // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
       // Nothing more is stored of a person who is being erased.
       if (ending === undefined && signal.reason === "forgotten") return "forgotten";
       // Before the record ends: after that nobody would count it again.
       if (ending !== undefined && ending.outcome !== "waiting" && text !== "") await run.spending.noteAnswer();
-      if (ending !== undefined) await keep(run, ending);
       if (ending === undefined) return "superseded";
-      await report(run, text, ending, calls);
+      await report(run, text, ending, calls, await keep(run, ending));
       return "ended";
     } finally {
       story.leave(signal.reason);
@@ -494,9 +493,10 @@ function canContinue({ outcome, retry }: Ending): boolean {
 
 /**
  * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
- * of the one that Retry may bring.
+ * of the one that Retry may bring. Resolves to whether its end is in the record: if not, whoever takes up the question
+ * brings it to another one.
  */
-async function keep(run: Run, ending: Ending): Promise<void> {
+async function keep(run: Run, ending: Ending): Promise<boolean> {
   const { deps, record, context, askedCount, pieces, queueSignal } = run;
   const { history, records, unkept, log } = deps;
   // An answer is not kept without what it answers.
@@ -522,7 +522,8 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   delete record.said;
   delete record.waits;
   const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;
-  const final = { phase: "final", attempts: 0, ...offers } as const;
+  const ends = [...(record.ends ?? []), ending.outcome];
+  const final = { phase: "final", attempts: 0, ends, ...offers } as const;
   // A process that ends has little time left.
   const pausesMs = queueSignal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS;
   const isStored = await persist(
@@ -540,11 +541,15 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);
   // Of a turn whose end is not known nothing can be asked again, and its buttons would say that it is being written.
-  await records.save(record, sight, pausesMs);
+  return records.save(record, sight, pausesMs);
+}
+
+function callsOf({ record, callTimes, ledger }: Run, messages: ChatMessage[]): Sight["calls"] {
+  return toCalls(messages, record.attempts, callTimes, ledger.rounds);
 }
 
 function toSight(run: Run, messages: ChatMessage[]): Sight {
-  const { record, context, model, detour, options, persona, callTimes, spending } = run;
+  const { context, model, detour, options, persona, spending } = run;
   const { used } = spending;
   return {
     v: 1,
@@ -554,7 +559,7 @@ function toSight(run: Run, messages: ChatMessage[]): Sight {
     options,
     ...context.given,
     ...(persona !== undefined && { persona: toPersonaMark(persona) }),
-    calls: toCalls(messages, record.attempts, callTimes),
+    calls: callsOf(run, messages),
     notices: toNotices(context.notices),
     tokens: { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens },
   };
@@ -571,14 +576,16 @@ function logFailure(run: Run, error: unknown): void {
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
 }
 
-async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"]): Promise<void> {
+async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"], isKept: boolean): Promise<void> {
   const { deps, record, story, model, acceptedAt } = run;
   const { outcome } = ending;
   deps.metrics.turnEnded(outcome);
   const { id: turnId, conversationId, posted } = record;
   const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
   deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
-  await story.end({ outcome, note: ending.note, messages: posted.length, used: run.spending.used, calls });
+  if (!isKept) return;
+  const number = record.ends?.length ?? 1;
+  await story.end({ number, outcome, note: ending.note, messages: posted.length, used: run.spending.used, calls });
 }
 
 function secondsSince(unixMs: number): number {

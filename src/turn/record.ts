@@ -44,6 +44,8 @@ const turnRecord = replyRecord.extend({
   edition: z.int().default(1),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
+  /** How it has ended, each time that it did: people have some begin anew. Absent in the oldest, and before the first end. */
+  ends: z.array(z.string()).exactOptional(),
   /** Its end asks a person to allow calls of tools; when they decide, it goes on. */
   waits: z.literal(true).exactOptional(),
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
@@ -68,10 +70,11 @@ export interface TurnRecords {
   /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
-   * Saves a record, and with it what the model was given for the answer. Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
-   * kept. `pausesMs`: before each further attempt, where it is to be tried more often than usual.
+   * Saves a record, and with it what the model was given for the answer. Resolves to whether that is kept: a turn does
+   * not end because its record could not be, and that is logged. `pausesMs`: before each further attempt, where it is to be
+   * tried more often than usual.
    */
-  save(record: TurnRecord, sight?: Sight, pausesMs?: readonly number[]): Promise<void>;
+  save(record: TurnRecord, sight?: Sight, pausesMs?: readonly number[]): Promise<boolean>;
   /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
   note(record: TurnRecord): Promise<void>;
   readSight(id: string): Promise<Sight | undefined>;
@@ -185,7 +188,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     },
     async save(record, seen, pausesMs) {
       const sights = seen === undefined ? [] : [{ key: toSightKey(record.id), value: seen, ttl: ttlMs }];
-      await store(record, [...toPointers(record, ttlMs), ...sights], pausesMs);
+      return store(record, [...toPointers(record, ttlMs), ...sights], pausesMs);
     },
     readSight,
     async readSights(platform, authorId, within) {

@@ -148,7 +148,7 @@ async function writeWhole(
     record,
     isResumed: false,
     refusal: closing,
-    onRecord: () => records.save(record),
+    onRecord: async () => void (await records.save(record)),
     onSeen: async () => {},
     onCall: (call, error) => error && log.warn({ err: error, turnId: record.id, call }, "a write was refused"),
     onRefused: () => {},

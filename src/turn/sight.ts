@@ -5,6 +5,7 @@ import { GATEWAY_ERROR_KINDS } from "../gateway/errors.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Step } from "../port/sink.ts";
 import { answerOptions } from "../settings/answer-options.ts";
+import type { LedgerRound } from "../tools/ledger.ts";
 
 /** Kept of one answer at most: it is written with each of them. */
 const MAX_CALLS = 20;
@@ -15,10 +16,11 @@ const MAX_NOTICE_CHARS = 500;
 const call = z.object({
   name: z.string(),
   arguments: z.string(),
-  /** Unix milliseconds; absent for a call that was not run. */
+  /** Unix milliseconds; absent for a call that this attempt did not run. */
   at: z.number().exactOptional(),
   tookMs: z.number().exactOptional(),
-  state: z.enum(["running", "done", "failed"]).exactOptional(),
+  /** Absent for a call that was not run, or belongs to an end before this one. `unknown`: nobody saw its end. */
+  state: z.enum(["running", "done", "failed", "unknown"]).exactOptional(),
 });
 
 /**
@@ -87,13 +89,26 @@ export function createCallTimes(now: () => number): CallTimes {
   };
 }
 
-/** The calls of a turn, of which `messages` are what it added: each of its rounds with calls is one message. */
-export function toCalls(messages: readonly ChatMessage[], attempt: number, times: CallTimes): Sight["calls"] {
+/**
+ * The calls of a turn, of which `messages` are what it added: each of its rounds with calls is one message. What became of
+ * calls in an attempt that was cut is in the ledger.
+ */
+export function toCalls(
+  messages: readonly ChatMessage[],
+  attempt: number,
+  times: CallTimes,
+  ledger: readonly LedgerRound[],
+): Sight["calls"] {
+  const stateOf = (round: number, index: number) => {
+    const state = attempt > 1 ? ledger[round]?.calls[index]?.state : undefined;
+    return state === "done" || state === "unknown" ? { state } : {};
+  };
   const rounds = messages.flatMap((message) => (message.role === "assistant" ? [message.tool_calls ?? []] : []));
   return rounds
     .flatMap((calls, round) =>
       calls.map(({ function: { name, arguments: json } }, index) => {
-        return { name, arguments: cut(json, MAX_ARGUMENT_CHARS), ...times.find(`${attempt}.${round + 1}.${index}`) };
+        const seen = times.find(`${attempt}.${round + 1}.${index}`) ?? stateOf(round, index);
+        return { name, arguments: cut(json, MAX_ARGUMENT_CHARS), ...seen };
       }),
     )
     .slice(0, MAX_CALLS);

@@ -1,7 +1,8 @@
 import { request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { comeIn, PASSWORD, startReplica, tryPassword } from "../support/dashboard.ts";
+import { comeIn, PASSWORD, tryPassword } from "../support/administrator.ts";
+import { startReplica } from "../support/dashboard.ts";
 
 /** With a `Host` of its own, which fetch does not allow. */
 function statusAt(url: string, path: string, headers: Record<string, string>): Promise<number> {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { createLive } from "../../src/admin/live.ts";
 import type { Now } from "../../src/admin/page/wire.ts";
-import { comeIn, startReplica } from "../support/dashboard.ts";
+import { comeIn } from "../support/administrator.ts";
+import { startReplica } from "../support/dashboard.ts";
 
 async function firstEvent(stream: ReadableStream<Uint8Array>): Promise<Now> {
   const { value } = await stream.getReader().read();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Story, Trends } from "../../src/admin/page/wire.ts";
+import { comeIn } from "../support/administrator.ts";
 import { keepBotsOnRedis } from "../support/bot-store.ts";
-import { comeIn, startReplica } from "../support/dashboard.ts";
+import { startReplica } from "../support/dashboard.ts";
 import { message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

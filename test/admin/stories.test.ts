@@ -1,8 +1,13 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { OpenedMessage, Sight, Story } from "../../src/admin/page/wire.ts";
+import type { OpenedMessage, Sight, Story, Trends } from "../../src/admin/page/wire.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { comeIn, startReplica } from "../support/dashboard.ts";
-import { ada, command, message } from "../support/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
+import { comeIn } from "../support/administrator.ts";
+import { startReplica } from "../support/dashboard.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ada, ben, command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
 
 const SECRET = "the password of the safe is swordfish";
 
@@ -27,6 +32,24 @@ describe("the stories of the dashboard", () => {
       "Ended: interrupted",
     ]);
     expect(story?.steps.filter(({ isBad }) => isBad)).toHaveLength(2);
+  });
+
+  test("an end of which its process could not tell any more is told when its turn is taken up, and counted once", async () => {
+    const { database, platform } = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
+    const question = message("hi");
+    const dead = startEngine({ database, platform, scripts: [["Well", new GatewayError("interrupted", "cut")]] });
+    await dead.accept(question);
+    await dead.idle();
+    const replica = await startReplica({ database, platform });
+    const admin = await comeIn(replica.url);
+    expect(await admin.read<Story[]>("failures")).toEqual([]);
+    for (const _ of ["once", "twice"]) await replica.accept(action("retry", toTurnId(question.key), { author: ben }));
+    await replica.idle();
+    expect(await admin.read<Story[]>("failures")).toMatchObject([
+      { turnId: toTurnId(question.key), outcome: "interrupted", messages: 1, model: "fake" },
+    ]);
+    const { counts } = await admin.read<Trends>("trends/hour");
+    expect(counts.turns).toMatchObject({ interrupted: expect.arrayContaining([1]) });
   });
 
   test("messages are opened only after it was noted who did", async () => {

@@ -45,7 +45,12 @@ const toCall = (atMs: number) => ({
 
 /** One question that was answered as it should be, but for what is given. */
 function toRecord(given: Partial<Record>): Record {
-  const turn = { ...newRecord([QUESTION], [QUESTION]), posted: ["answer"], phase: "final" as const };
+  const turn = {
+    ...newRecord([QUESTION], [QUESTION]),
+    posted: ["answer"],
+    phase: "final" as const,
+    ends: ["complete"],
+  };
   const asked = {
     way: "answer" as const,
     atMs: 0,
@@ -85,6 +90,7 @@ function toRecord(given: Partial<Record>): Record {
       ],
     ]),
     spent: { counted: 2, held: 0 },
+    board: { turns: { complete: 1 }, pictures: {}, tools: {}, failures: 0 },
     acts: [],
     open: 0,
     secrets: [],
@@ -160,12 +166,32 @@ describe("the judge of what was recorded", () => {
   });
 
   test("finds what acted twice for one question, and lets an answer say that nobody knows", () => {
-    expect(columnsOf({ acts: [NAME, "q1n2"] })).toEqual([]);
-    expect(columnsOf({ acts: [NAME, NAME] })).toEqual(["acted twice"]);
+    const told = (tools: number) => ({ ...toRecord({}).board, tools: { buy: tools } });
+    expect(columnsOf({ acts: [NAME, "q1n2"], board: told(2) })).toEqual([]);
+    expect(columnsOf({ acts: [NAME, NAME], board: told(2) })).toEqual(["acted twice"]);
     const unknown = "_It is not known whether `shop__buy` was done: no result came._";
     const record = toRecord({ shown: [shownAt([[0, `${ANSWER}\n\n${unknown}`]])] });
     expect(judge(record).findings).toEqual([]);
     expect([...judge(record).excused.keys()]).toEqual(["an answer says that nobody knows whether its tool acted"]);
+  });
+
+  test("finds each number of the dashboard that is not what happened, and an end that people do not see", () => {
+    const { board, turns } = toRecord({});
+    const tell = (told: Partial<Record["board"]>) => columnsOf({ board: { ...board, ...told } });
+    expect(tell({ turns: {} })).toEqual(["dashboard"]);
+    expect(tell({ turns: { complete: 2 } })).toEqual(["dashboard"]);
+    expect(tell({ turns: { complete: 1, failed: 1 } })).toEqual(["dashboard"]);
+    expect(tell({ failures: 1 })).toEqual(["dashboard"]);
+    expect(tell({ pictures: { drawn: 1 } })).toEqual(["dashboard"]);
+    expect(tell({ tools: { buy: 1 } })).toEqual(["dashboard"]);
+    const failed = turns.map((turn) => ({ ...turn, ends: ["failed"] }));
+    expect(columnsOf({ turns: failed, board: { ...board, turns: { failed: 1 }, failures: 1 } })).toEqual(["dashboard"]);
+  });
+
+  test("lets a call be counted or not whose answer people had begin anew", () => {
+    const acts = [NAME];
+    expect(columnsOf({ acts })).toEqual(["dashboard"]);
+    expect(columnsOf({ acts, begunAnew: new Set([QUESTION.messageId]) })).toEqual([]);
   });
 
   test("lets a question be acknowledged late while something is broken", () => {

@@ -22,10 +22,10 @@ describe("trends", () => {
     const { open, pass } = openTrends();
     const [one, other] = [open(), open()];
     one.count("turns", "complete");
-    other.count("turns", "complete", 2);
+    other.count("turns", "complete");
     other.measure("lag", "test", 100);
     one.measure("lag", "test", 900);
-    one.spend({ prompt: 10, completion: 5 });
+    await one.end("a", { counts: [["turns", "complete"]], tokens: { prompt: 10, completion: 5 } });
     await Promise.all([one.flush(), other.flush()]);
     pass(24 * HOUR_MS);
     one.count("turns", "failed");
@@ -48,8 +48,9 @@ describe("trends", () => {
       ...counters,
       async add(once, additions) {
         // It was counted, and the answer was lost.
-        await counters.add(once, additions);
+        const isNew = await counters.add(once, additions);
         if (isAway) throw new Error("away");
+        return isNew;
       },
     }));
     const trends = open();
@@ -59,6 +60,27 @@ describe("trends", () => {
     isAway = false;
     await trends.flush();
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
+  });
+
+  test("an end is counted once, whoever tells of it and however often", async () => {
+    const { open } = openTrends();
+    const [one, other] = [open(), open()];
+    const told = [];
+    for (const trends of [one, other, one]) {
+      told.push(
+        await trends.end("t:1", {
+          counts: [
+            ["turns", "complete"],
+            ["tools", "search"],
+            ["tools", "search"],
+          ],
+        }),
+      );
+    }
+    told.push(await other.end("t:2", { counts: [["turns", "failed"]] }));
+    expect(told).toEqual([true, false, false, true]);
+    const { turns, tools } = (await one.read("hour")).counts;
+    expect([turns["complete"], turns["failed"], tools["search"]].map(sum)).toEqual([1, 1, 2]);
   });
 
   test("however many names there are, 90 days of them cost no more than so much", async () => {

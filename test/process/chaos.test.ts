@@ -67,7 +67,7 @@ describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs re
       { platform: "slack", ways: ["rate-limited", "answer"] },
     ],
     ["no fence", ["fenced"], { platform: "slack", areApart: true, faults: stops }],
-    ["sudden end,no reservation", ["other", "overspent"], { platform: "slack" }],
+    ["sudden end,no reservation,lost counts", ["other", "overspent", "dashboard"], { platform: "slack" }],
   ];
 
   test("has a break for each of its columns", () =>

@@ -122,7 +122,8 @@ function toCharts(trends: Trends, plots: Plots): TemplateResult {
       <section><h2>Refusals by kind</h2>${toTotals("Refusals by kind", { ...counts.refusals }, "Nothing was refused.")}</section>
       <section><h2>Retries of the gateway</h2>${toTotals("Retries of the gateway", { ...counts.retries }, "Nothing was asked twice.")}</section>
     </div>
-    <section><h2>Tool times</h2>${toTools(times.tool)}</section>
+    <section><h2>Tool times</h2>${toTools(times.tool, counts.tools)}</section>
+    <p class="hint">Turns, pictures, calls of tools and failures are counted exactly, also where processes are killed. Times, refusals, retries and votes are counted by each process and brought together at the end of an answer, or every 30 seconds: what a killed process counted since then is missing.</p>
     <h2 class="above">What was used, since ${since} (UTC)</h2>
     <div class="pair">
       ${toSubjects("Model", subjects.model)} ${toSubjects("Channel", subjects.channel)}
@@ -193,19 +194,25 @@ function toTotals(caption: string, series: Readonly<Record<string, number[]>>, n
   );
 }
 
-function toTools(times: Readonly<Record<string, Percentiles>>): TemplateResult {
-  const rows = Object.entries(times)
-    .filter(([name]) => name !== "all")
-    .toSorted(([, one], [, other]) => other.count - one.count);
+function toTools(
+  times: Readonly<Record<string, Percentiles>>,
+  counts: Readonly<Record<string, number[]>>,
+): TemplateResult {
+  const names = new Set([...Object.keys(counts), ...Object.keys(times).filter((name) => name !== "all")]);
+  const rows = [...names]
+    // A call whose process died in it has no time; of the oldest calls there are times alone.
+    .map((name) => ({ name, calls: Math.max(sum(counts[name] ?? []), times[name]?.count ?? 0), all: times[name]?.all }))
+    .toSorted((one, other) => other.calls - one.calls);
   if (rows.length === 0) return empty("No tool was called.");
+  const time = (ms: number | undefined) => (ms === undefined ? "–" : describeMs(ms));
   return table(
     "Tool times",
     [
-      { title: "Tool", cell: ([name]) => html`<code>${name}</code>` },
-      { title: "Calls", isNumber: true, cell: ([, { count }]) => describeCount(count) },
-      { title: "p50", isNumber: true, cell: ([, { all }]) => describeMs(all.p50) },
-      { title: "p95", isNumber: true, cell: ([, { all }]) => describeMs(all.p95) },
-      { title: "p99", isNumber: true, cell: ([, { all }]) => describeMs(all.p99) },
+      { title: "Tool", cell: ({ name }) => html`<code>${name}</code>` },
+      { title: "Calls", isNumber: true, cell: ({ calls }) => describeCount(calls) },
+      { title: "p50", isNumber: true, cell: ({ all }) => time(all?.p50) },
+      { title: "p95", isNumber: true, cell: ({ all }) => time(all?.p95) },
+      { title: "p99", isNumber: true, cell: ({ all }) => time(all?.p99) },
     ],
     rows,
   );

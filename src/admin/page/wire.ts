@@ -41,7 +41,10 @@ export interface Subject {
 
 export interface Trends {
   at: number[];
-  counts: Record<"turns" | "refusals" | "votes" | "pictures" | "retries" | "writes", Record<string, number[]>>;
+  counts: Record<
+    "turns" | "tools" | "refusals" | "votes" | "pictures" | "retries" | "writes",
+    Record<string, number[]>
+  >;
   times: Record<"firstToken" | "firstVisible" | "lag" | "tool", Record<string, Percentiles>>;
   tokens: { prompt: number[]; completion: number[] };
   /** By currency, where the points are days; empty elsewhere, and where nothing has a price. */

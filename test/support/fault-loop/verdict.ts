@@ -38,7 +38,7 @@ export interface Remains {
 
 /** How a turn that did not end with a complete answer says so. */
 const NOTE =
-  /(?:^|\n)_(?:Stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|The model gave an empty answer)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|The model gave an empty answer)[^\n]*_\s*$/;
 
 /** Stands under an answer whose conversation could not be read, which is otherwise as it should be. */
 export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
@@ -70,6 +70,11 @@ export function isBegunAnew(
   const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
   const names = new Set(states.flatMap(namesIn).map(unedited));
   return questions.some(({ id, name }) => removed.has(id) && !messageIds.includes(id) && names.has(name));
+}
+
+/** Whether a message says that its answer did not come to its end. */
+export function hasNote(text: string): boolean {
+  return NOTE.test(withoutWarnings(text));
 }
 
 function withoutWarnings(text: string): string {
@@ -179,7 +184,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
 /** A note that nothing has called for hides an answer that was there. */
 function judgeNote(who: string, note: string, requests: readonly Asked[]): Complaint[] {
   const last = requests.at(-1);
-  if (last?.isComplete !== true || /^_(?:Stopped|Interrupted: the bot was shut down)/.test(note)) return [];
+  if (last?.isComplete !== true || /^_(?:Stopped|You stopped|Interrupted: the bot was shut down)/.test(note)) return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
 }
 
