@@ -133,7 +133,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     if (onOther !== undefined) return onOther;
     const persona = readPersonaForm(interaction);
     if (persona !== undefined) {
-      const told: Asked = { interaction, isPrivate: true, isAcknowledged: false };
+      const told: Asked = { interaction, isPrivate: true };
       return take(told, "answer", () => toPersonaEvent(told, persona, deps));
     }
     const toEvent = forms?.read(interaction);
