@@ -220,12 +220,19 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await desk.tab.keyboard.press("Enter");
     await desk.tab.waitForSelector(".sidebar a >> text=Plans for May");
     await desk.tab.fill(COMPOSER, "a thought that goes with it");
-    await desk.tab.click('[aria-label="Delete the chat"]');
-    await desk.tab.click("dialog .danger");
+    const deleteIt = async () => {
+      await desk.tab.click('[aria-label="Delete the chat"]');
+      await desk.tab.waitForSelector(".welcome");
+      await desk.tab.waitForSelector(".sidebar a >> text=Plans for May", { state: "detached" });
+    };
+    await deleteIt();
+    await desk.tab.click("text=Undo");
+    await desk.tab.waitForSelector("main .message >> text=hello");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("a thought that goes with it");
+    await deleteIt();
+    await desk.tab.goto("about:blank");
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "command", name: "forget", text: "conversation" });
-    await desk.tab.waitForSelector(".welcome");
-    await desk.tab.waitForSelector(".sidebar a >> text=Plans for May", { state: "detached" });
-    await desk.tab.reload();
+    await desk.tab.goto(desk.page.url);
     await desk.tab.waitForSelector(".welcome");
     expect(await desk.tab.locator(".sidebar >> text=Plans for May").count()).toBe(0);
     expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft'))")).toEqual([]);

@@ -180,6 +180,17 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(() => column("Discord").locator("pre").count()).toBe(1);
     expect(await column("Discord").locator("table").count()).toBe(0);
     expect(await column("Discord").innerText()).toContain("$x^2$");
+    // Each in the colours and letters of its own app.
+    const [slack, discord] = await Promise.all(
+      ["Slack", "Discord"].map((name) =>
+        column(name)
+          .locator("message-body")
+          .first()
+          .evaluate((body) => [getComputedStyle(body).fontSize, getComputedStyle(body).color]),
+      ),
+    );
+    expect(slack).toEqual(["15px", "rgb(29, 28, 29)"]);
+    expect(discord).toEqual(["16px", "rgb(49, 51, 56)"]);
     const [left, right] = await Promise.all(["Slack", "Discord"].map((name) => column(name).boundingBox()));
     expect(left?.y).toBe(right?.y);
     await desk.tab.keyboard.press("Escape");

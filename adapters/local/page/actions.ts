@@ -1,14 +1,23 @@
 import { askWhatToForget } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
 import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
-import { createPlaceActions, type PlaceActions } from "./places.ts";
+import { createPlaceActions, go, type PlaceActions } from "./places.ts";
 import { createNonce, describeProblem, getJson, postJson, postLast } from "./requests.ts";
 import type { Sending } from "./sending.ts";
-import { isUploading, type Place, placeKey, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
+import {
+  isUploading,
+  type LeavingId,
+  type Place,
+  placeKey,
+  type Store,
+  stoppableAt,
+  type Writing,
+  writingAt,
+} from "./state.ts";
 import type { Button, Described, MessageRow, PictureMenu } from "./wire.ts";
 
 const NOTICE_MS = 7000;
-/** A deleted message can be brought back for so long. */
+/** What was deleted can be brought back for so long. */
 const UNDO_MS = 5000;
 /** Leaves open what is to be forgotten, or whether everything is. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
@@ -30,7 +39,9 @@ export interface Actions extends PlaceActions, PictureActions {
   /** Resolves to whether the text was taken. */
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
+  /** Both can be taken back for a few seconds. */
   erase: (message: MessageRow) => void;
+  eraseChat: (id: string) => void;
   /** With `undo`, for as long as that can be pressed. */
   notice: (text: string, undo?: () => void) => void;
 }
@@ -108,7 +119,9 @@ function createNotice({ state, change }: Store): Actions["notice"] {
   };
 }
 
-type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase"> & { stop: (turnId: string) => void };
+type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "eraseChat"> & {
+  stop: (turnId: string) => void;
+};
 
 function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
   /** Presses on their way: the same button twice in a row is meant once. */
@@ -150,46 +163,60 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
       change(() => void (state.editingId = undefined));
       return true;
     },
-    erase: createErase({ state, change }, request, notice),
+    ...createLeaving({ state, change }, request, notice),
   };
 }
 
 type Request = (path: string, body: object) => Promise<boolean>;
 
-/** Hides a message at once, and deletes it when nobody has brought it back. A page that is left has decided. */
-function createErase({ state, change }: Pick<Store, "state" | "change">, request: Request, notice: Actions["notice"]) {
-  const waiting = new Map<number, number>();
-  const pathOf = (id: number) => `/local/messages/${id}/delete`;
-  const show = (id: number) => change(() => void state.leaving.delete(id));
+/** Hides something at once, and deletes it when nobody has brought it back. A page that is left has decided. */
+function createLeaving(
+  { state, change }: Pick<Store, "state" | "change">,
+  request: Request,
+  notice: Actions["notice"],
+) {
+  const waiting = new Map<string, { id: LeavingId; timer: number }>();
 
-  async function send(id: number): Promise<void> {
-    clearTimeout(waiting.get(id));
-    waiting.delete(id);
-    await request(pathOf(id), {});
-    show(id);
+  function show(path: string, id: LeavingId): void {
+    clearTimeout(waiting.get(path)?.timer);
+    waiting.delete(path);
+    change(() => void state.leaving.delete(id));
+  }
+
+  async function send(path: string, id: LeavingId): Promise<void> {
+    await request(path, {});
+    show(path, id);
   }
 
   addEventListener("pagehide", () => {
-    for (const id of waiting.keys()) postLast(pathOf(id), { nonce: createNonce(), authorId: state.speakerId });
+    for (const path of waiting.keys()) postLast(path, { nonce: createNonce(), authorId: state.speakerId });
     waiting.clear();
   });
 
-  return (message: MessageRow): void => {
-    const { id } = message;
-    change(() => void state.leaving.add(id));
-    // Its answer goes with it, and would be written on until then.
-    if (stoppableAt(state, message) !== undefined) return void send(id);
-    waiting.set(
-      id,
-      setTimeout(() => void send(id), UNDO_MS),
-    );
-    notice("The message is deleted.", () => {
-      clearTimeout(waiting.get(id));
-      waiting.delete(id);
-      show(id);
+  return {
+    erase(message: MessageRow): void {
+      const { id } = message;
+      const path = `/local/messages/${id}/delete`;
+      change(() => void state.leaving.add(id));
+      // Its answer goes with it, and would be written on until then.
+      if (stoppableAt(state, message) !== undefined) return void send(path, id);
+      leave(path, id, "The message is deleted.", () => {});
+    },
+    eraseChat(id: string): void {
+      const { view } = state;
+      change(() => void state.leaving.add(id));
+      leave(`/local/chats/${id}/delete`, id, "The chat is deleted.", () => go(view));
+    },
+  };
+
+  function leave(path: string, id: LeavingId, words: string, back: () => void): void {
+    waiting.set(path, { id, timer: setTimeout(() => void send(path, id), UNDO_MS) });
+    notice(words, () => {
+      show(path, id);
+      back();
       notice("");
     });
-  };
+  }
 }
 
 function rewrite(nonce: string, { state, change }: Store, sending: Sending): void {

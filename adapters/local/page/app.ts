@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import type { Actions } from "./actions.ts";
 import { answeringView } from "./answering.ts";
 import type { Composer } from "./composer.ts";
-import { askForName, askToChoose } from "./dialog.ts";
+import { askForName } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
 import type { SetupPanel } from "./setup.ts";
 import { sidebarView } from "./sidebar.ts";
@@ -61,17 +61,9 @@ function chatToolsView({ id, title }: ChannelRow, actions: Actions): TemplateRes
     askForName({ title: "Rename the chat", label: "Title", verb: "Rename", value: title, maxLength: 80 }, (name) =>
       actions.renameChat(id, name),
     );
-  const erase = async () => {
-    const problem = await actions.eraseChat(id);
-    if (problem !== "") actions.notice(problem);
-  };
-  const ask = () =>
-    askToChoose("Delete this chat?", "Everything said in it is erased, also from the bot's memory.", [
-      { label: "Delete", run: () => void erase() },
-    ]);
   return html`<div class="chat-tools">
     <button type="button" aria-label="Rename the chat" title="Rename" @click=${rename}>${ICONS.edit}</button>
-    <button type="button" aria-label="Delete the chat" title="Delete" @click=${ask}>${ICONS.trash}</button>
+    <button type="button" aria-label="Delete the chat" title="Delete" @click=${() => actions.eraseChat(id)}>${ICONS.trash}</button>
   </div>`;
 }
 

@@ -171,7 +171,10 @@ function toolsView(
   };
   const hasPreviews = state.hello?.hasPreviews === true && message.authorId === null && message.text !== "";
   const preview = async () => {
-    await showPreviews(textsOf(state, message).join("\n\n")).catch((error) => actions.notice(describeProblem(error)));
+    const { botName = "Palaver" } = state.hello ?? {};
+    await showPreviews(textsOf(state, message).join("\n\n"), botName).catch((error) =>
+      actions.notice(describeProblem(error)),
+    );
   };
   const edit = () => actions.change((state) => void (state.editingId = message.id));
   const reply = () => actions.go({ channelId: message.channelId, threadId: message.id });

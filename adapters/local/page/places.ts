@@ -9,7 +9,6 @@ export interface PlaceActions {
   addPerson: (name: string) => Promise<string>;
   addChannel: (name: string) => Promise<string>;
   renameChat: (id: string, title: string) => Promise<string>;
-  eraseChat: (id: string) => Promise<string>;
 }
 
 export function createPlaceActions({ state, change }: Store): PlaceActions {
@@ -34,10 +33,6 @@ export function createPlaceActions({ state, change }: Store): PlaceActions {
     addPerson: (name) => request("/local/people", { name }, ({ id }) => speakAs(id)),
     addChannel: (name) => request("/local/channels", { name }, ({ id }) => go({ channelId: id, threadId: null })),
     renameChat: (id, title) => request(`/local/chats/${id}/rename`, { title }, () => {}),
-    eraseChat: (id) =>
-      request(`/local/chats/${id}/delete`, { nonce: createNonce(), authorId: state.speakerId }, () => {
-        if (state.view.channelId === id) go(toNewChat());
-      }),
   };
 }
 
@@ -59,7 +54,7 @@ function findUnsentChat({ writing, channels, view }: State): Place | undefined {
 }
 
 /** The address holds the place, so that going back and reloading work. */
-function go(place: Place): void {
+export function go(place: Place): void {
   location.hash = placeKey(place);
 }
 
@@ -70,6 +65,7 @@ export function readPlace(hash: string): Place | undefined {
 }
 
 /** True for a place that somebody deleted. */
-export function isGone({ channels }: State, { channelId }: Place): boolean {
+export function isGone({ channels, leaving }: State, { channelId }: Place): boolean {
+  if (leaving.has(channelId)) return true;
   return channels.get(channelId)?.isDeleted ?? !channelId.startsWith("chat-");
 }

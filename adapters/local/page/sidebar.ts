@@ -11,7 +11,7 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
   const newest = newestByChannel(state);
   const all = [...state.channels.values()];
   const chats = all
-    .filter(({ kind, id }) => kind === "chat" && newest.has(id))
+    .filter(({ kind, id }) => kind === "chat" && newest.has(id) && !state.leaving.has(id))
     .sort((a, b) => (newest.get(b.id)?.at ?? 0) - (newest.get(a.id)?.at ?? 0));
   const channels = all.filter(({ kind }) => kind === "channel").sort((a, b) => a.title.localeCompare(b.title));
   const addChannel = () =>

@@ -100,11 +100,14 @@ export interface State {
   notice: string;
   /** Takes back what the notice tells of. */
   undo: (() => void) | undefined;
-  /** Ids of deleted messages that may still be brought back. */
-  leaving: Set<number>;
+  /** What was deleted and may still be brought back. */
+  leaving: Set<LeavingId>;
   /** The message that was searched for, until it is shown. */
   soughtId: number | undefined;
 }
+
+/** Of a message, or of a chat. */
+export type LeavingId = number | string;
 
 export interface Store {
   readonly state: State;

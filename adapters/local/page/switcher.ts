@@ -79,7 +79,7 @@ function focusOnce(element: Element | undefined): void {
 
 function toTargets(query: string, state: State, actions: Actions): Target[] {
   const wanted = query.trim().toLowerCase();
-  const channels = [...state.channels.values()].filter(({ isDeleted }) => !isDeleted);
+  const channels = [...state.channels.values()].filter(({ id, isDeleted }) => !isDeleted && !state.leaving.has(id));
   const places = channels.toReversed().map(({ id, title, kind }) => ({
     label: kind === "channel" ? `# ${title}` : title,
     open: () => actions.go({ channelId: id, threadId: null }),
@@ -96,7 +96,8 @@ function findMessages(wanted: string, state: State, actions: Actions): Target[] 
     if (found.length >= MOST_MESSAGES) break;
     const { id, channelId, threadId, text, isDeleted, visibleTo } = message;
     const channel = state.channels.get(channelId);
-    if (isDeleted || channel === undefined || channel.isDeleted || state.leaving.has(id)) continue;
+    if (isDeleted || channel === undefined || channel.isDeleted) continue;
+    if (state.leaving.has(id) || state.leaving.has(channelId)) continue;
     if (visibleTo !== null && visibleTo !== state.speakerId) continue;
     const at = text.toLowerCase().indexOf(wanted);
     if (at === -1) continue;

@@ -109,14 +109,14 @@ function toCharts(trends: Trends, plots: Plots): TemplateResult {
   ];
   return html`
     <div class="charts">
-      ${chart("Turns by outcome", stacked(turns), `${describeCount(totalOf(turns))} turns`)}
+      ${chart("Turns by outcome", stacked(turns), describeSum(turns, "turn"))}
       ${toTimes("Time to the first token", times.firstToken["all"], at, plots)}
       ${toTimes("Time to the first visible text", times.firstVisible["all"], at, plots)}
       ${toTimes("Lag of what people see", times.lag["all"], at, plots)}
-      ${chart("Tokens", stacked(used), `${describeCount(totalOf(used))} tokens`)}
+      ${chart("Tokens", stacked(used), describeSum(used, "token"))}
       ${spent.length > 0 ? chart("Cost", stacked(spent, describeCost), spent.map(({ name, values }) => `${describeCost(total(values))} ${name}`).join(", ")) : nothing}
       ${chart("Votes", stacked(votes), votes.length === 0 ? "none" : [...votes, { name: "with a reason", values: reasons }].map(({ name, values }) => `${describeCount(total(values))} ${name}`).join(", "))}
-      ${pictures.length > 0 ? chart("Pictures", stacked(pictures), `${describeCount(totalOf(pictures))} pictures`) : nothing}
+      ${pictures.length > 0 ? chart("Pictures", stacked(pictures), describeSum(pictures, "picture")) : nothing}
     </div>
     <div class="pair">
       <section><h2>Refusals by kind</h2>${toTotals("Refusals by kind", { ...counts.refusals }, "Nothing was refused.")}</section>
@@ -172,6 +172,11 @@ function toLines(series: Readonly<Record<string, number[]>>, colors: Readonly<Re
 
 function total(values: Line["values"]): number {
   return sum(values.map((value) => value ?? 0));
+}
+
+function describeSum(lines: readonly Line[], what: string): string {
+  const count = totalOf(lines);
+  return `${describeCount(count)} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function totalOf(lines: readonly Line[]): number {
