@@ -1,4 +1,4 @@
-import { Routes } from "discord.js";
+import { type APIThreadChannel, Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { MessageEvent } from "../../../src/port/events.ts";
 import { toTitle } from "../../../src/text/title.ts";
@@ -34,16 +34,19 @@ export type PlaceQuestion = (
 export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
   const calls = createSpareCalls(api, { firstCalls: OPENED_AT_ONCE });
 
-  async function open(channelId: string, messageId: string, name: string): Promise<boolean> {
+  /** Resolves to the thread's id; undefined where there is none. */
+  async function open(channelId: string, messageId: string, name: string): Promise<string | undefined> {
     // A question does not wait for its thread: it is answered in the channel.
     const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
     const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
     try {
-      return (await calls.call(channelId, call, AbortSignal.timeout(OPEN_MS))) !== undefined;
+      const answer = await calls.call(channelId, call, AbortSignal.timeout(OPEN_MS));
+      // Discord gives it the id of the message it was opened from; others have been seen to give it one of its own.
+      return answer && ((answer.data as Partial<APIThreadChannel> | undefined)?.id ?? messageId);
     } catch (error) {
-      if (codeOf(error) === EXISTS) return true;
+      if (codeOf(error) === EXISTS) return messageId;
       log.warn({ err: error, channelId }, "A thread could not be opened; the answer stands in the channel.");
-      return false;
+      return undefined;
     }
   }
 
@@ -51,14 +54,10 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
     // A follow-up stays where its answer stands.
     const isNew = event.addressed === "bot" && event.inReplyTo === undefined;
     const isWanted = mode === "on" || (mode === "auto" && activity.isBusy(channelId));
-    if (
-      isNew &&
-      isWanted &&
-      rooms.mayOpenThread(channelId) &&
-      (await open(channelId, messageId, toTitle(event.text, NAME_CHARS) || `A question of ${event.author.name}`))
-    ) {
-      // A thread has the id of the message it was opened from.
-      return toThreadEvent(event, channelId, messageId);
+    if (isNew && isWanted && rooms.mayOpenThread(channelId)) {
+      const name = toTitle(event.text, NAME_CHARS) || `A question of ${event.author.name}`;
+      const threadId = await open(channelId, messageId, name);
+      if (threadId !== undefined) return toThreadEvent(event, channelId, threadId);
     }
     if (event.addressed === "bot") activity.begin(channelId, messageId);
     return event;

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
+import { createPlaceQuestion } from "../../../../adapters/discord/listen/threads.ts";
 import type { ThreadMode } from "../../../../adapters/discord/options.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
+import { message as question } from "../../../support/events.ts";
+import { silent } from "../../../support/log.ts";
+import { botMessages, draft, NO_ROOMS, type StageOptions, signal, startStage } from "../stage.ts";
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
@@ -101,6 +105,20 @@ describe("threads", () => {
     });
     discord.people.say(channel, ada, "a question", { mentionBot: true });
     expect((await message(0)).reply.threadId).toBeUndefined();
+  });
+
+  test("a thread has the id that its server gives it", async () => {
+    const place = createPlaceQuestion({
+      mode: "on",
+      api: { call: async () => ({ data: { id: "7" } }), settled: async () => {} },
+      activity: createActivity(Date.now),
+      rooms: { ...NO_ROOMS, mayOpenThread: () => true },
+      log: silent,
+    });
+    expect(await place(question("what now?"), { channelId: "c", messageId: "1" })).toMatchObject({
+      conversationId: "discord:7",
+      reply: { channelId: "c", threadId: "7" },
+    });
   });
 
   test("a thread that is there already is used", async () => {
