@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
@@ -5,7 +6,7 @@ import type { HandlerResult } from "../listen/intake.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
 import { PERSONA } from "./persona-form.ts";
-import { authorOf, type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
+import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 import { escapeMarkup, section } from "./views.ts";
 
 export const ASK = "ask";
@@ -15,6 +16,9 @@ export const IMAGINE = "imagine";
 const POST_MS = 1_500;
 /** Shown of a question to everybody; the model reads all of it. */
 const MAX_SHOWN_CHARS = 2_000;
+
+/** Questions remembered, so that one which is delivered again is not shown again. */
+const MAX_ASKED = 500;
 
 /** A command of ours, and what was written behind it. */
 type CommandWords = Pick<CommandEvent, "name" | "text">;
@@ -46,6 +50,7 @@ export function createCommands(
   deps: CommandsDeps,
 ): (payload: CommandPayload, workspace: Workspace) => Promise<HandlerResult> {
   const known = new Set([ASK, IMAGINE, ...deps.commands.map(({ name }) => name)]);
+  const asked = new BoundedMap<string, Promise<HandlerResult>>(MAX_ASKED);
 
   async function give(
     words: CommandWords,
@@ -88,9 +93,13 @@ export function createCommands(
       person: { id: payload.user_id, name: payload.user_name, team_id: payload.team_id },
       channelId: payload.channel_id,
       responseUrl: payload.response_url,
-      name: `command:${payload.trigger_id}`,
+      name: toName("command", payload),
     };
-    if (words.name === ASK) return ask(words.text, userAction);
+    if (words.name === ASK) {
+      const asking = asked.get(userAction.name) ?? ask(words.text, userAction);
+      asked.set(userAction.name, asking);
+      return asking;
+    }
     if (words.name === IMAGINE) return imagine(words.text, userAction, payload.trigger_id);
     if (words.name === PERSONA && words.text === "") {
       return { events: [], afterwards: () => deps.openPersona(userAction, payload.trigger_id) };

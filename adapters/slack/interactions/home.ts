@@ -13,7 +13,7 @@ import { toIdentity } from "../people/people.ts";
 import { ASK } from "./commands.ts";
 import type { ImagineForms } from "./imagine.ts";
 import type { ButtonPayload } from "./payloads.ts";
-import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
+import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 import { escapeMarkup, header, plain, remark, section, select } from "./views.ts";
 
 const PUBLISH_MS = 10_000;
@@ -96,7 +96,8 @@ export function createHome(deps: HomeDeps): Home {
       }
       const said = toCommand(element.action_id, element.selected_option?.value);
       if (said === undefined) return NOTHING;
-      const userAction: UserAction = { workspace, person: user, channelId, name: `home:${trigger}`, isFromHome: true };
+      const name = toName("home", payload);
+      const userAction: UserAction = { workspace, person: user, channelId, name, isFromHome: true };
       const base = await toEventBase(userAction, { isPrivate: true }, deps);
       const event: CommandEvent = { kind: "command", ...base, ...said };
       return { events: [event] };

@@ -23,7 +23,7 @@ import {
 import { createPersonaForm, PERSONA_FORM } from "./persona-form.ts";
 import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
-import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
+import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 
 /** Events that tell what somebody looks at beside their conversation with the bot. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
@@ -206,7 +206,7 @@ function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: W
       channelId,
       threadTs,
       responseUrl,
-      name: `press:${trigger}`,
+      name: toName("press", payload),
     };
     // The result of a button is shown to those who saw the button.
     const isPrivate = container.is_ephemeral;

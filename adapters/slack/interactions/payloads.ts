@@ -10,6 +10,8 @@ const person = z.object({
   team_id: z.string().optional(),
 });
 const channel = z.object({ id });
+/** Lets a form be opened. */
+const trigger = z.string().default("");
 const message = z.object({
   ts: id,
   thread_ts: z.string().optional(),
@@ -31,7 +33,7 @@ export const commandPayload = z.object({
   user_name: z.string().default(""),
   team_id: z.string().optional(),
   response_url: z.string().optional(),
-  trigger_id: id,
+  trigger_id: trigger,
 });
 
 export const buttonPayload = z.object({
@@ -53,10 +55,11 @@ export const buttonPayload = z.object({
       action_id: z.string(),
       value: z.string().optional(),
       selected_option: z.object({ value: z.string() }).nullish(),
+      action_ts: z.string().optional(),
     }),
   ),
   response_url: z.string().optional(),
-  trigger_id: id,
+  trigger_id: trigger,
 });
 
 export const messageShortcutPayload = z.object({
@@ -65,11 +68,11 @@ export const messageShortcutPayload = z.object({
   channel,
   message,
   response_url: z.string().optional(),
-  trigger_id: id,
+  trigger_id: trigger,
   action_ts: z.string().optional(),
 });
 
-export const shortcutPayload = z.object({ callback_id: z.string(), user: person, trigger_id: id });
+export const shortcutPayload = z.object({ callback_id: z.string(), user: person, trigger_id: trigger });
 
 export const submissionPayload = z.object({
   user: person,

@@ -10,7 +10,7 @@ import { toQuestion } from "./commands.ts";
 import type { ImagineForms } from "./imagine.ts";
 import { isMember, NOT_HERE } from "./membership.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
-import { authorOf, type HandlerDeps, type UserAction } from "./user-action.ts";
+import { authorOf, type HandlerDeps, toName, type UserAction } from "./user-action.ts";
 import { note } from "./views.ts";
 
 /** In the menu of a message: "Ask about this". */
@@ -46,7 +46,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   }
 
   async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult> {
-    const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
+    const { message, channel, user, response_url: responseUrl } = payload;
     const threadTs = message.thread_ts ?? message.ts;
     const userAction: UserAction = {
       workspace,
@@ -54,7 +54,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       channelId: channel.id,
       threadTs,
       responseUrl,
-      name: `shortcut:${trigger}`,
+      name: toName("shortcut", payload),
     };
     // All at once: Slack waits three seconds for everything together.
     const [isHere, words, writer, author] = await Promise.all([

@@ -13,7 +13,7 @@ import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { PLATFORM } from "../ids.ts";
+import { PLATFORM, toFingerprint } from "../ids.ts";
 import { type People, toIdentity } from "../people/people.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
 import type { Person } from "./payloads.ts";
@@ -38,6 +38,14 @@ export interface UserAction {
 /** Somebody at work, in no channel in particular where none is named. */
 export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
+
+/**
+ * Names what somebody did: the same each time that Slack delivers it, which it does until it is acknowledged. Slack's
+ * own name for it is the trigger, but what stands in for Slack may send the same one always, or none.
+ */
+export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
+  return `${kind}:${toFingerprint(JSON.stringify(payload))}`;
+}
 
 /** The fields that all events of interactions have. */
 export interface EventBase {

@@ -50,6 +50,15 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
 });
 
 describe("/ask", () => {
+  test("shows a question once, however often Slack delivers it", async () => {
+    const { slack, ada, general, interactions, workspace } = await startInteractions();
+    const asked = { command: "/ask", text: "why?", channel_id: general.id, user_id: ada.id, trigger_id: "t" };
+    const taken = await Promise.all([asked, asked].map((body) => interactions.onInteraction(body, workspace)));
+    const again = await interactions.onInteraction(asked, workspace);
+    expect([...taken, again].map(({ events: [event] }) => event)).toMatchObject(Array(3).fill(again.events[0]));
+    expect(slack.messages(general)).toHaveLength(1);
+  });
+
   test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);

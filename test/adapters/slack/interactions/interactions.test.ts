@@ -47,6 +47,28 @@ describe("a payload of Slack", () => {
     expect(asked.events).toMatchObject([{ kind: "message" }]);
   });
 
+  test("is told from another one that has the same trigger or none, and not from its own second delivery", async () => {
+    const { interactions, workspace, general } = await startInteractions();
+    const user = { id: "U1" };
+    const place = { channel_id: general.id, user_id: "U1" };
+    const press = (value: string) => ({
+      type: "block_actions",
+      ...{ user, channel: { id: general.id }, message: { ts: "100.0" } },
+      actions: [{ action_id: "a", value }],
+    });
+    const payloads = [
+      { command: "/help", ...place },
+      { command: "/model", text: "x", ...place },
+      press("retry:turn-1"),
+      press("stop:turn-1"),
+    ];
+    const read = async (body: Body) => (await interactions.onInteraction(body, workspace)).events.map(({ key }) => key);
+    const keys = (await Promise.all(payloads.map((body) => read({ ...body, trigger_id: "t" })))).flat();
+    expect(new Set(keys).size).toBe(payloads.length);
+    expect((await Promise.all(payloads.map(read))).flat()).toHaveLength(payloads.length);
+    expect((await Promise.all(payloads.map((body) => read({ ...body, trigger_id: "t" })))).flat()).toEqual(keys);
+  });
+
   test("that is not understood is noted without what people wrote", async () => {
     const { log, lines } = recordingLog();
     const { interactions, workspace } = await startInteractions({ log });
