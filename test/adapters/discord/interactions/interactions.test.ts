@@ -89,7 +89,9 @@ describe("/persona", () => {
   });
 
   test("opens an empty form where what is set does not come in time", async () => {
-    const { discord, channel, ada, event } = await startCommands({ readPersona: () => Promise.reject(new Error("no")) });
+    const { discord, channel, ada, event } = await startCommands({
+      readPersona: () => Promise.reject(new Error("no")),
+    });
     const given = discord.people.command(channel, ada, "persona", {});
     await discord.until(() => given.modal, "the form");
     discord.people.submitModal(given, { prompts: "Who is on call?" });
