@@ -90,11 +90,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const knownOf = (guildId: string | undefined) =>
     heard.values().find(({ shard }) => shardOf(guildId, shard.count) === shard.id);
 
-  const guildOfRole = (id: string) =>
-    heard
-      .values()
-      .map(({ rooms }) => rooms.guildOfRole(id))
-      .find((guildId) => guildId !== undefined);
+  const guildOfRole = (id: string) => findGuildOfRole(heard.values(), id);
   const rolesOf = createDirectRoles({ namedGroups: options.namedGroups, guildOfRole, findMember, now });
 
   return {
@@ -147,4 +143,12 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await sessions.close();
     },
   };
+}
+
+function findGuildOfRole(heard: Iterable<Heard>, roleId: string): string | undefined {
+  for (const { rooms } of heard) {
+    const guildId = rooms.guildOfRole(roleId);
+    if (guildId !== undefined) return guildId;
+  }
+  return undefined;
 }

@@ -108,7 +108,7 @@ export interface Platforms {
 
 /** Puts the service together: store, gateway, engine, platforms, HTTP. Nothing is worked on before `run`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, log, createPlatforms, onFatal, onEnd } = options;
+  const { config, log, createPlatforms, onEnd } = options;
   const [listens, works] = [config.role !== "worker", config.role !== "ingress"];
   let isClosing = false;
   let serviceUrl: string | undefined;
@@ -155,18 +155,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     insight: dashboard.insight,
     log,
   });
-  const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
-  const platforms = await createPlatforms({
-    config,
-    engine,
-    database,
-    stores,
-    limits,
-    ...keys,
-    log,
-    onFatal: onLost,
-    onEnd,
-  });
+  const onFatal = (reason: string) => options.onFatal(reason, platforms.adapters.size === 1);
+  const platforms = await createPlatforms({ config, engine, database, stores, limits, ...keys, log, onFatal, onEnd });
   const adapters = [...platforms.adapters.values()];
   gateway.health?.begin();
 
@@ -180,11 +170,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
     metrics,
     metricsToken: config.metricsToken,
-    health: {
-      accepting: async () => !isClosing,
-      store: isStoreReachable,
-      ...(listens && toConnected(adapters)),
-    },
+    health: { accepting: async () => !isClosing, store: isStoreReachable, ...(listens && toConnected(adapters)) },
     ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
     mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
     closeTimeoutMs: LAST_REQUESTS_MS,

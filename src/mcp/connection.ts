@@ -114,19 +114,12 @@ export function connectTo(
   }
 
   async function keepConnected(): Promise<void> {
-    let pauseMs = AGAIN_MIN_MS;
-    while (!closing.signal.aborted) {
-      const begunAt = performance.now();
-      const problem = await serve().catch(words);
-      if (closing.signal.aborted) break;
+    const onAway = (problem: string, pauseMs: number) => {
       Object.assign(status, { state: "failed", problem });
       tried.resolve();
-      if (performance.now() - begunAt > STEADY_MS) pauseMs = AGAIN_MIN_MS;
       log.warn({ server: config.name, problem, pauseMs }, "a tool server is away and is tried again");
-      const wait = pauseMs * (0.5 + Math.random() / 2);
-      await sleep(wait, undefined, { signal: closing.signal, ref: false }).catch(() => {});
-      pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2);
-    }
+    };
+    await serveAgain(() => serve().catch(words), onAway, closing.signal);
     tried.resolve();
   }
 
@@ -178,6 +171,27 @@ export function connectTo(
       await running;
     },
   };
+}
+
+/**
+ * Serves again and again until `signal` aborts. The pauses grow while a server is soon away again. `onAway` is told
+ * before each one why it ended, and how long it is.
+ */
+async function serveAgain(
+  serve: () => Promise<string>,
+  onAway: (problem: string, pauseMs: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let pauseMs = AGAIN_MIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
+    const begunAt = performance.now();
+    const problem = await serve();
+    if (signal.aborted) return;
+    if (performance.now() - begunAt > STEADY_MS) pauseMs = AGAIN_MIN_MS;
+    onAway(problem, pauseMs);
+    const wait = pauseMs * (0.5 + Math.random() / 2);
+    await sleep(wait, undefined, { signal, ref: false }).catch(() => {});
+    if (signal.aborted) return;
+  }
 }
 
 /** Bounds the calls of a server that run at a time. One that finds no place in time is not made. */

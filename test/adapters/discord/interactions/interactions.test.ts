@@ -85,7 +85,7 @@ describe("/persona", () => {
     const options = { persona: "a nurse", prompts: "" };
     expect(await event(0)).toMatchObject({ kind: "command", name: "persona", text: "", options });
     expect(events[0]?.reply).toMatchObject({ channelId: channel.id, visibleTo: ada.id });
-    expect(sent.acknowledgedAs).toBe(5);
+    await discord.until(() => sent.acknowledgedAs === 5, "the acknowledgement");
   });
 
   test("opens an empty form where what is set does not come in time", async () => {

@@ -53,7 +53,9 @@ describe("a payload of Slack", () => {
     const place = { channel_id: general.id, user_id: "U1" };
     const press = (value: string) => ({
       type: "block_actions",
-      ...{ user, channel: { id: general.id }, message: { ts: "100.0" } },
+      user,
+      channel: { id: general.id },
+      message: { ts: "100.0" },
       actions: [{ action_id: "a", value }],
     });
     const payloads = [
