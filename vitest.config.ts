@@ -4,16 +4,30 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Files that take a minute and more, for the most part in pauses. */
 const LONGEST =
   /[\\/]test[\\/](process[\\/](two-processes|chaos|roles-\w+|service)|queue[\\/]redis[\\/]traps)\.test\.ts$/;
-/** Files that wait for processes and browsers of their own: long, and they leave cores to others. */
-const WAITING = /[\\/]test[\\/](process|browser)[\\/]/;
+/** Files that wait for processes and browsers of their own, or for a bot's pauses: long, and they leave cores to others. */
+const WAITING =
+  /[\\/]test[\\/]((process|browser)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound)|imagine-surfaces[\\/]slack|fault-loop|bot[\\/]on-redis)/;
+/** The part of the run in which they begin: none of them is left for its end. */
+const BEGUN = 0.85;
 
-/** The longest files begin first, so that what computes fills their pauses and none of them is left for the end. */
-class LongestFirst extends BaseSequencer {
+/**
+ * What waits is spread over what computes, the longest first: so that there is always something to compute while
+ * others wait, and processes and browsers do not all start at once.
+ */
+class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const groups = Map.groupBy(sorted, ({ moduleId }) => [LONGEST, WAITING].find((files) => files.test(moduleId)));
-    return [LONGEST, WAITING, undefined].flatMap((group) => groups.get(group) ?? []);
+    const waiting = [LONGEST, WAITING].flatMap((group) => groups.get(group) ?? []);
+    return spread(waiting, BEGUN, groups.get(undefined) ?? []);
   }
+}
+
+/** Both in their order: the first ones evenly over a part of the others. */
+function spread(files: TestSpecification[], part: number, others: TestSpecification[]): TestSpecification[] {
+  const first = files.map((file, index) => ({ file, at: (part * (index + 0.5)) / files.length }));
+  const rest = others.map((file, index) => ({ file, at: (index + 0.5) / others.length }));
+  return [...first, ...rest].toSorted((a, b) => a.at - b.at).map(({ file }) => file);
 }
 
 /** One project for all: its workers load the sources once, whatever kind of test they come to. */
@@ -23,12 +37,12 @@ export default defineConfig({
     setupFiles: ["test/support/node-first.ts", "test/support/queue-mode.ts"],
     // To load the sources anew for each file costs as much as all the tests.
     isolate: false,
-    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy. With six the
-    // processes of the longest files had so little of two cores that platforms' bounds of three seconds ran out.
-    maxWorkers: 4,
+    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy. With six,
+    // which all began with the longest, processes had so little of two cores that platforms' bounds of three seconds ran out.
+    maxWorkers: 5,
     // What a test waits for is bounded by progress (test/support/patience.ts); these bounds are for what hangs otherwise.
     testTimeout: 600_000,
     hookTimeout: 180_000,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: Mixed },
   },
 });
