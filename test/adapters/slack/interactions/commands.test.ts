@@ -62,7 +62,7 @@ describe("/ask", () => {
   test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
-    for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 1_200);
+    for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 800);
     const asked = bob.say(general, `hello <@${ada.id}>`);
     await Promise.all([ada.command("/ask", "why?", general), ada.shortcut("ask_about", asked)]);
     expect(events.map(({ kind }) => kind)).toEqual(["message", "message"]);
