@@ -5,6 +5,8 @@ import {
   GatewayDispatchEvents,
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
+  InteractionContextType,
+  MessageFlags,
 } from "discord.js";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
@@ -12,6 +14,7 @@ import { createRooms } from "./api/rooms.ts";
 import { applicationIdOf } from "./ids.ts";
 import type { Acknowledge } from "./interactions/acknowledge.ts";
 import { registerCommands, toDefinitions } from "./interactions/commands.ts";
+import { placeOf } from "./interactions/events.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
@@ -103,10 +106,10 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     });
   }
   function onMessage(message: Message): void {
-    // An ephemeral message arrives as if it were direct.
-    const isOwn = message.author.id === client.user?.id;
-    if (isOwn) parts.seenMessages.see(message);
-    else if (message.guild_id === undefined) directChannels.note(message.channel_id);
+    if (message.author.id === client.user?.id) parts.seenMessages.see(message);
+    // An ephemeral message arrives as if it were direct. What the bot says to somebody first may be answered.
+    const isEphemeral = ((message.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
+    if (message.guild_id === undefined && !isEphemeral) directChannels.note(message.channel_id);
     listener.onMessage(message);
   }
 
@@ -118,6 +121,10 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     for (const id of ids) listener.onDelete({ ...place, id });
   });
   on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
+    // In a conversation of other people the bot cannot read what it missed.
+    const isDirect =
+      interaction.guild_id === undefined && interaction.context !== InteractionContextType.PrivateChannel;
+    if (isDirect) directChannels.note(placeOf(interaction).channelId);
     onInteraction(interaction).catch((error: unknown) => {
       log.error({ err: error }, "A command or a button could not be dealt with.");
     });

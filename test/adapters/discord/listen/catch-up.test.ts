@@ -8,6 +8,7 @@ import { createHolding } from "../../../../adapters/discord/listen/holding.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
 
@@ -185,6 +186,27 @@ describe("what was said while the bot was away", () => {
     expect((await message(0)).text).toBe("before");
     expect((await message(1)).text).toBe("while away");
   });
+
+  test.each(["to which the bot wrote first", "in which a command was given first"])(
+    "a missed direct message is heard also in a conversation %s",
+    async (how) => {
+      const { discord, channel, ada } = await startStage({ listens: false });
+      const directChannels = keeping([]);
+      const { adapter } = await startAdapter(discord, { directChannels });
+      const dm = discord.openDm(ada);
+      if (how.includes("command")) {
+        await discord.until(() => discord.commands().length > 0);
+        discord.people.command(dm, ada, "ask", { prompt: "hello" });
+      } else {
+        await adapter.whisper?.({ platform: "discord", channelId: channel.id }, ada.id, "not here", "n", signal);
+      }
+      await eventually(directChannels.read).toEqual([dm.id]);
+      await adapter.close();
+      discord.people.say(dm, ada, "why?");
+      const { message } = await startAdapter(discord, { directChannels });
+      expect((await message(0)).text).toBe("why?");
+    },
+  );
 
   test("a list of direct channels that cannot be read is a line in the log, without words", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
