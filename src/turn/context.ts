@@ -16,6 +16,7 @@ import { type Given, toGiven } from "./sight.ts";
 import { estimateTokens } from "./token-counts.ts";
 
 const STORE_AGAIN_MS = 1_000;
+const READ_AGAIN_MS = 200;
 /** Read beside the window's own number: what was said to others counts by its tokens alone. */
 const EARLIER_ENTRIES = 500;
 /** More than that for each token of the window never fits into it. */
@@ -88,13 +89,16 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     return entries.find((entry) => entry.id === id)?.messages ?? [];
   }
 
-  async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
+  async function readEntries(record: TurnRecord, messages: readonly MessageEvent[], signal: AbortSignal) {
     try {
-      const branch = await readBranch(record);
+      // A process that stood still, or waited for its turn on a busy machine, finds its first look too old.
+      const look = () => readBranch(record);
+      const branch = await retry(look, { pausesMs: [READ_AGAIN_MS], mayPass: isStoreOutage }, signal);
       const entries = withMessages(branch.entries, messages);
       const first = branch.hasOlder ? await history.readFirst(record.conversationId) : entries[0];
       return { written: [], ...branch, entries, first, notices: [] as string[] };
     } catch (error) {
+      signal.throwIfAborted();
       // A question that is nowhere at hand cannot be answered.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
@@ -104,7 +108,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   }
 
   return async (record, messages, { systemPrompt, channelMessages, showsFiles = true }, signal) => {
-    const branch = await readEntries(record, messages);
+    const branch = await readEntries(record, messages, signal);
     const { hasOlder, notices, written } = branch;
     const entries = withRoot(withoutRefused(branch.entries), branch);
     signal.throwIfAborted();

@@ -31,8 +31,9 @@ function open(talk: HistoryEntry[] = []) {
   const limits = { maxEntries: 10, maxTokens: 10_000 };
   const files = createFiles(async ({ id }) => once(id));
   const readChannelTalk = async () => talk;
-  const readContext = createReadContext({ history, readChannelTalk, ...limits, files, log: silent });
-  return { database, history, readContext };
+  const readWith = (given: typeof history) =>
+    createReadContext({ history: given, readChannelTalk, ...limits, files, log: silent });
+  return { database, history, readWith, readContext: readWith(history) };
 }
 
 describe("the context of a turn", () => {
@@ -102,6 +103,23 @@ describe("the context of a turn", () => {
     expect(JSON.stringify(messages)).not.toContain("another");
     expect(oldestShownId).toBe(long[5]?.messageId);
     expect(notices).toEqual([expect.stringContaining("left out")]);
+  });
+
+  test("knows what was said before also where the store was silent for a moment", async () => {
+    const { history, readWith } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const question = message("question");
+    await history.append("test:a", toEntry(question));
+    const failures = [new StoreError("Redis did not answer.")];
+    const read: typeof history.read = async (...asked) => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      return history.read(...asked);
+    };
+    const readContext = readWith({ ...history, read });
+    const { messages, notices } = await readContext(newRecord([question], [question]), [question], told, signal);
+    expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
+    expect(notices).toEqual([]);
   });
 
   test("without a history is the messages at hand, and says so", async () => {
