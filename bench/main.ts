@@ -113,6 +113,13 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "tools",
+    {
+      url: import.meta.resolve("./tools.ts"),
+      measures: "what 20 servers with 300 tools cost: the start, the event loop, memory, and the list in a request",
+    },
+  ],
+  [
     "start",
     {
       url: import.meta.resolve("./start.ts"),
