@@ -94,6 +94,8 @@ export async function startRawServer(
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Once it is closed, whoever calls has no connection left on which the call might have come through.
+    response.setHeader("connection", "close");
     if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
       id?: number;
