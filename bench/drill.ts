@@ -7,13 +7,23 @@ import type { Policy } from "../src/config/policy/policy-file.ts";
 import { textOf } from "../src/gateway/chunks.ts";
 import { createGateway, type Gateway } from "../src/gateway/client.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
+import type { Adapter } from "../src/port/adapter.ts";
 import type { MessageEvent, ReplyAddress } from "../src/port/events.ts";
 import type { Draft } from "../src/port/sink.ts";
 import { startSandbox } from "../src/sandbox/server.ts";
 import { createStores } from "../src/store/keyv.ts";
 import { createRandom } from "../test/support/pacing/random.ts";
 import { createQuickScheduler } from "../test/support/quick-scheduler.ts";
-import { findPing, MALICE, namesEverybody, openHugeFile, toMalice, toReadingTools } from "./support/hostile.ts";
+import {
+  createReadLinked,
+  findPing,
+  MALICE,
+  namesEverybody,
+  openHugeFile,
+  SERVER,
+  toMalice,
+  toReadingTools,
+} from "./support/hostile.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { createOpenPlatform } from "./support/open-platform.ts";
 
@@ -47,6 +57,8 @@ interface Run {
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;
+  /** Links that led somewhere for whoever asked, and that did not. */
+  links: { read: number; refused: number };
   tokens: number;
 }
 
@@ -65,7 +77,7 @@ await runBench(async () => {
     `drill: ${STRANGERS} strangers in ${CHANNELS} channels for ${options.seconds} s, seed ${options.seed}, ${describeMachine()}.`,
     `without hostile ones: ${describe(calm)}`,
     `20 of them hostile:   ${describe(stormy)}`,
-    `limit of ${limit} tokens: overspent ${Math.max(0, stormy.tokens - limit)}. Leaks: ${stormy.leaks.size}, with ${stormy.toolRequests} requests that bring what the reading tools found. Pings: ${stormy.pings.size}, in ${stormy.pingAnswers.size} answers that try.`,
+    `limit of ${limit} tokens: overspent ${Math.max(0, stormy.tokens - limit)}. Leaks: ${stormy.leaks.size}, with ${stormy.toolRequests} requests that bring what the reading tools found; of links ${stormy.links.read} to a place for all were read and ${stormy.links.refused} to places of others were not. Pings: ${stormy.pings.size}, in ${stormy.pingAnswers.size} answers that try.`,
     ...[...stormy.leaks, ...stormy.pings].slice(0, 10),
   ].join("\n");
 }, LIMIT_MS);
@@ -92,6 +104,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     pingAnswers: new Set(),
     hostileRequests: 0,
     toolRequests: 0,
+    links: { read: 0, refused: 0 },
     tokens: 0,
   };
   const asked = new Map<string, { person: number; atMs: number }>();
@@ -121,7 +134,15 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     }
     if (!draft.streaming) onEnd.get(key)?.();
   }
-  const adapter = createOpenPlatform("drill", onShown, openHugeFile);
+  const readLinked = createReadLinked(secretOf);
+  const adapter: Adapter = {
+    ...createOpenPlatform("drill", onShown, openHugeFile),
+    async readLinked(...asked) {
+      const found = await readLinked(...asked);
+      run.links[found === undefined ? "refused" : "read"] += 1;
+      return found;
+    },
+  };
   const client = createGateway({ baseUrl: sandbox.url, apiKey: "sk-sandbox-all", log });
   resources.defer(client.close);
   const gateway: Gateway = {
@@ -193,7 +214,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
       key,
       conversationId: `drill:${channelId}:${person}`,
       author: { id: String(person), name: `Stranger ${person}`, ...more },
-      reply: { platform: "drill", channelId, workspaceId: "w", threadId: String(person), replyToId: key },
+      reply: { platform: "drill", channelId, workspaceId: SERVER, threadId: String(person), replyToId: key },
       at: Date.now(),
       messageId: key,
       text,
@@ -222,7 +243,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
         onEnd.set(key, ended.resolve);
         await Promise.race([ended.promise, sleep(FLOOD_MS)]);
       } else {
-        await ask(person, toMalice(malice, round, victim));
+        await ask(person, toMalice(malice, round + Math.floor(index / MALICE.length), victim));
         await sleep(FLOOD_MS);
       }
     }
