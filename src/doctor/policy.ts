@@ -1,7 +1,10 @@
 import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
+import { namedGroupsOf } from "../policy/access.ts";
 import { describeRule, toList } from "../policy/rules.ts";
 import type { Finding } from "../port/finding.ts";
 
+/** Ids of user groups and of roles, as the platforms make them. */
+const GROUP_ID = /^(?:S[A-Z0-9]+|\d+)$/;
 /** Words for everything of one part of a rule. */
 const ALL = new Set(["everybody", "everywhere", "everything"]);
 /** Words that stand for all things of a kind, which others name one by one. */
@@ -31,8 +34,14 @@ export function checkAccess(access: AccessPolicy): Finding[] {
       fix: "Put it before that rule, or take it out.",
     };
   });
+  const names = namedGroupsOf({ ...access, rules }).filter((id) => !GROUP_ID.test(id));
+  const unknown: Finding[] = names.map((name) => ({
+    ok: false,
+    what: `The policy names a group or role "${name}", which is no id: it matches nobody.`,
+    fix: "Write the id in its place; docs/policy.md says where it is to be found.",
+  }));
   const rest = { ok: true, what: "Whatever no rule is about is as without a policy." };
-  return [named, ...told, ...(rules.length > 0 ? [rest] : [])];
+  return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
 /** True when the first rule decides everything that the second is about. */

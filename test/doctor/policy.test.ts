@@ -19,6 +19,16 @@ test("a rule that can never match is named, with the rule that stands before it"
   expect(findings[0]?.what).toBe("Admins, who may change the rules with /access: person:1.");
 });
 
+test("a group or role that is named by its name is one that matches nobody", () => {
+  const findings = checkAccess({
+    admins: ["group:S024BE7LH"],
+    rules: [{ deny: "chat", to: ["role:Mods", "role:118"] }],
+  });
+  expect(findings.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual([
+    'The policy names a group or role "Mods", which is no id: it matches nobody.',
+  ]);
+});
+
 test("a policy without admins says what follows from that", () => {
   expect(checkAccess({})).toEqual([{ ok: true, what: expect.stringContaining("names no admins") }]);
 });
