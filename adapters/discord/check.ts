@@ -2,6 +2,7 @@ import {
   type APIApplication,
   type APIApplicationCommand,
   type APIChannel,
+  type APIGatewayBotInfo,
   type APIGuildMember,
   type APIOverwrite,
   type APIRole,
@@ -10,7 +11,6 @@ import {
   ChannelType,
   PermissionFlagsBits,
   type RESTAPIPartialCurrentUserGuild,
-  type RESTGetAPIGatewayBotResult,
   Routes,
 } from "discord.js";
 import type { Finding } from "../../src/port/finding.ts";
@@ -26,6 +26,7 @@ import {
 } from "./api/permissions.ts";
 import { ASK } from "./interactions/commands.ts";
 import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/connection.ts";
+import { toWholeInfo } from "./listen/gateway-info.ts";
 import { toSinkError } from "./write/failures.ts";
 
 export interface CheckOptions {
@@ -70,7 +71,7 @@ export async function checkDiscord(options: CheckOptions, signal: AbortSignal): 
   const invite = inviteLink(botId);
   await look("What the bot is allowed to read", () => checkIntents(api, signal));
   await look("The gateway", async () => {
-    return checkGateway(await read<RESTGetAPIGatewayBotResult>(api, Routes.gatewayBot(), signal), signal);
+    return checkGateway(toWholeInfo(await read<unknown>(api, Routes.gatewayBot(), signal)), signal);
   });
   const reader = <T>(route: `/${string}`, query?: URLSearchParams) => read<T>(api, route, signal, query);
   await look("The servers", () => checkGuilds({ read: reader, botId, invite, guildId }));
@@ -121,7 +122,7 @@ const FEW_SESSIONS = 50;
 
 /** Looks whether the gateway can be reached and how many sessions may still be begun. Begins none. */
 async function checkGateway(
-  { url, shards, session_start_limit: limit }: RESTGetAPIGatewayBotResult,
+  { url, shards, session_start_limit: limit }: APIGatewayBotInfo,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const hasHello = await waitForHello(`${url}?v=10&encoding=json`, signal);

@@ -22,7 +22,7 @@ export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): Gatewa
   return {
     read() {
       if (last !== undefined && performance.now() - last.at < FRESH_MS) return last.answer;
-      const asked = { at: performance.now(), answer: rest.get(Routes.gatewayBot()) as Promise<APIGatewayBotInfo> };
+      const asked = { at: performance.now(), answer: rest.get(Routes.gatewayBot()).then(toWholeInfo) };
       last = asked;
       asked.answer.catch(() => {
         if (last === asked) last = undefined;
@@ -30,4 +30,13 @@ export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): Gatewa
       return asked.answer;
     },
   };
+}
+
+/** What a server means that has one gateway and no limit of sessions, and says nothing of either. */
+const NO_LIMIT = { total: 1_000, remaining: 1_000, reset_after: 0, max_concurrency: 1 };
+
+/** The answer to `GET /gateway/bot`, with all that is read of it. */
+export function toWholeInfo(answer: unknown): APIGatewayBotInfo {
+  const { shards, session_start_limit: limit, ...info } = answer as APIGatewayBotInfo;
+  return { ...info, shards: shards ?? 1, session_start_limit: { ...NO_LIMIT, ...limit } };
 }

@@ -80,7 +80,11 @@ export function createListener(deps: ListenerDeps): Listener {
     },
     onEdit(given) {
       const botId = deps.botId();
-      if (botId === undefined || given.author === undefined) return;
+      if (botId === undefined) return;
+      // An update need not say more than what has changed.
+      if (given.author === undefined) {
+        return void delivery.enqueue(given.channel_id, async () => toPartialEditEvents(given, botId, state));
+      }
       const message = toWhole(given, botId);
       if (message.author.id === botId) return activity.see(message);
       if (!isByPerson(message) || message.edited_timestamp === null) return;
@@ -162,6 +166,17 @@ async function toEditEvents(message: Message, botId: string, state: ListenerStat
   const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
   const edited = toEdited(message, placed ?? event, state);
   return placed === undefined ? [edited] : [placed, edited];
+}
+
+/** Asks for the message where it is one that was heard, and its words have changed. */
+async function toPartialEditEvents(
+  { id: messageId, channel_id: channelId, guild_id, content }: Partial<Message> & Pick<Message, "id" | "channel_id">,
+  botId: string,
+  state: ListenerState,
+): Promise<InboundEvent[]> {
+  if (content === undefined || state.known.get(messageId) === undefined) return [];
+  const found = await state.findMessage({ channelId, messageId });
+  return found === undefined ? [] : toEditEvents(toWhole({ ...found, guild_id }, botId), botId, state);
 }
 
 type Whole = Pick<EditedEvent, "conversationId" | "author" | "reply" | "text" | "attachments">;

@@ -22,6 +22,7 @@ export interface ApiDeps {
   simulation: Simulation;
   sessionLimits: SessionLimits;
   recommendedShards: number;
+  isSparse: boolean;
   gatewayUrl(): string;
 }
 

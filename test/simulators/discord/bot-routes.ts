@@ -9,7 +9,8 @@ import type { Guild } from "./world.ts";
 const MAX_GUILDS = 200;
 
 /** Who the bot is, where it connects, and the guilds it is in. */
-export function createBotRoutes({ simulation, sessionLimits, recommendedShards, gatewayUrl }: ApiDeps): Route[] {
+export function createBotRoutes(deps: ApiDeps): Route[] {
+  const { simulation, sessionLimits, recommendedShards, isSparse, gatewayUrl } = deps;
   const { world, portal } = simulation;
   const { bot } = world;
 
@@ -42,13 +43,16 @@ export function createBotRoutes({ simulation, sessionLimits, recommendedShards, 
       handle: () =>
         ok({
           url: gatewayUrl(),
-          shards: recommendedShards,
-          session_start_limit: {
-            total: 1000,
-            remaining: sessionLimits.remaining,
-            reset_after: 14_400_000,
-            max_concurrency: sessionLimits.maxConcurrency,
-          },
+          // Servers that speak Discord's language with one gateway and no such limit leave these out.
+          ...(!isSparse && {
+            shards: recommendedShards,
+            session_start_limit: {
+              total: 1000,
+              remaining: sessionLimits.remaining,
+              reset_after: 14_400_000,
+              max_concurrency: sessionLimits.maxConcurrency,
+            },
+          }),
         }),
     },
     { route: "GET /applications/@me", access: "bot", handle: application },

@@ -38,7 +38,7 @@ export interface SimulatorOptions {
   /** Length of every round trip. */
   latencyMs?: number;
   heartbeatIntervalMs?: number;
-  /** Events leave out whatever Discord may leave out. */
+  /** Events leave out whatever Discord may leave out, and the way to the gateway what others do. */
   isSparse?: boolean;
   /** What GET /gateway/bot recommends. */
   shards?: number;
@@ -85,7 +85,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
   const token = createToken(world.bot.id);
   const isToken = (given: string) => given === token;
   const requests = createRequestLog(clock);
-  const api = createApi({ simulation, sessionLimits, recommendedShards: shards, gatewayUrl });
+  const api = createApi({ simulation, sessionLimits, recommendedShards: shards, isSparse, gatewayUrl });
   const faults = createFaults(api.routes);
   const server = createRestServer({
     clock,

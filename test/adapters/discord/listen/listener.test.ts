@@ -92,6 +92,19 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ text: "go on", addressed: "bot", inReplyTo: `discord:c:${answer.id}` }]);
   });
 
+  test("an edit is heard that tells no more than what has changed, a preview is none", async () => {
+    const asked = packet("tell me of cats");
+    const messages = [{ ...asked, content: "tell me of dogs" }];
+    const { listener, events, drained } = start(undefined, messages);
+    listener.onMessage(asked);
+    const { id, channel_id } = asked;
+    listener.onEdit({ id, channel_id, embeds: [{ title: "Cats" }] } as Message);
+    listener.onEdit({ id: "1", channel_id, content: "of people" } as Message);
+    listener.onEdit({ id, channel_id, content: "tell me of dogs" } as Message);
+    await drained();
+    expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", text: "tell me of dogs" }]);
+  });
+
   test("the listener hears a message that leaves out every empty list", async () => {
     const { listener, events, drained } = start();
     const { id, author, timestamp } = packet("");
