@@ -132,7 +132,7 @@ function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
     const flight = flights.getStore();
     const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: flight?.signal ?? null });
     if (flight !== undefined) {
-      const retryAfterS = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
+      const retryAfterS = Number.parseFloat(response.headers.get("retry-after") ?? "");
       flight.status = response.status;
       flight.retryAfterS = Number.isNaN(retryAfterS) ? undefined : retryAfterS;
     }

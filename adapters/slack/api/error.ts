@@ -1,4 +1,4 @@
-import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
+import { WebAPIHTTPError, WebAPIPlatformError } from "@slack/web-api";
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
 
 /** Asked for where Slack refuses for the rate and names no time. */
@@ -96,10 +96,8 @@ export interface ResponseInfo {
 /** Converts a failure of Slack's client; the message carries nothing of what was sent. */
 export function toApiError(method: string, error: unknown, { status, retryAfterS }: ResponseInfo): SlackApiError {
   const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
-  if (error instanceof WebAPIRateLimitedError || status === 429) {
-    const seconds = error instanceof WebAPIRateLimitedError ? error.retryAfter * 1_000 : told;
-    return toRateLimit(method, seconds, status);
-  }
+  // The library's own error has lost the part of a second that the header may have.
+  if (status === 429) return toRateLimit(method, told, status);
   if (error instanceof WebAPIPlatformError) return toRefusal(method, error, status, told);
   if (error instanceof WebAPIHTTPError) {
     const { statusCode } = error;

@@ -55,6 +55,7 @@ describe("the Web API", () => {
   test.each<[string, Fault, object]>([
     ["a refusal", { error: "not_in_channel" }, { code: "not_in_channel", retryAfterMs: undefined }],
     ["a limit as a status", { retryAfterS: 3 }, { retryAfterMs: 3_000 }],
+    ["a limit with a part of a second", { retryAfterS: 1.5 }, { retryAfterMs: 1_500 }],
     ["a limit as a refusal", { error: "ratelimited" }, { retryAfterMs: 10_000 }],
     ["a limit without a time", { status: 429 }, { retryAfterMs: 10_000 }],
     ["a failing server", { status: 503 }, { code: "", status: 503 }],
