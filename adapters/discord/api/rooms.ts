@@ -1,4 +1,4 @@
-import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
+import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits, type Role } from "discord.js";
 import { channelPermissions, guildPermissions } from "./permissions.ts";
 
 /** The kind of place decides where a conversation begins and ends. */
@@ -48,7 +48,7 @@ const TO_REACT = [...TO_READ, PermissionFlagsBits.AddReactions];
 function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
   const { guild } = channel;
   const member = { id, guildId: guild.id, ownerId: guild.ownerId, roleIds };
-  const roles = guild.roles.cache.map((role) => ({ id: role.id, permissions: role.permissions.bitfield }));
+  const roles = guild.roles.cache.map((role) => ({ id: role.id, permissions: toldOf(role)?.bitfield ?? 0n }));
   const place = channel.isThread() ? channel.parent : channel;
   const overwrites = place?.permissionOverwrites.cache.map((overwrite) => {
     return { id: overwrite.id, allow: overwrite.allow.bitfield, deny: overwrite.deny.bitfield };
@@ -56,15 +56,25 @@ function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly
   return channelPermissions(guildPermissions(member, roles), member, overwrites ?? []);
 }
 
+/** Undefined for a role of which the server does not tell what it permits, which the library takes for impossible. */
+function toldOf(role: Role | undefined): Role["permissions"] | undefined {
+  return role?.permissions;
+}
+
 export function createRooms(client: Client): Rooms {
+  /** Null where the server does not tell. */
+  function ownPermissions(channel: GuildBasedChannel): Role["permissions"] | null {
+    const { cache } = channel.guild.roles;
+    const isTold = cache.has(channel.guildId) && cache.every((role) => toldOf(role) !== undefined);
+    return isTold && client.user !== null ? channel.permissionsFor(client.user) : null;
+  }
+
   function mayAll(channel: GuildBasedChannel, permissions: readonly bigint[]): boolean {
-    const { user } = client;
-    return user !== null && channel.permissionsFor(user)?.has([...permissions]) === true;
+    return ownPermissions(channel)?.has([...permissions]) === true;
   }
 
   function mayOrUnknown(channel: GuildBasedChannel | undefined, permissions: readonly bigint[]): boolean {
-    if (channel === undefined || client.user === null || channel.permissionsFor(client.user) === null) return true;
-    return mayAll(channel, permissions);
+    return channel === undefined || (ownPermissions(channel)?.has([...permissions]) ?? true);
   }
 
   function guildChannel(id: string): GuildBasedChannel | undefined {
