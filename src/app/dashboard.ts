@@ -131,7 +131,7 @@ export interface AdminDeps
 }
 
 async function openAdmin(
-  { config, stores, log }: DashboardOptions,
+  { config, stores, readState, log }: DashboardOptions,
   insight: Insight,
   { audit, ...deps }: AdminDeps,
 ): Promise<Admin | undefined> {
@@ -145,6 +145,8 @@ async function openAdmin(
     stores,
     admin,
     log,
+    isOwn: (platform) =>
+      readState().adapters.some((adapter) => adapter.platform === platform && adapter.isOwn === true),
     isSecure: config.publicUrl?.startsWith("https:") === true,
     async examine({ mayChat }) {
       const { createSections, examineSection } = await import("../doctor/sections.ts");

@@ -54,6 +54,23 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     );
   });
 
+  test("an answer of a platform that each process has to itself is stopped there, and elsewhere it is said where", async () => {
+    const platform = fakePlatform();
+    const scripts = [["Well,", new Promise<never>(() => {})]];
+    const one = await startReplica({ name: "one", platform, scripts, isOwn: () => true });
+    const two = await startReplica({ name: "two", platform, scripts, isOwn: () => true });
+    const [atOne, atTwo] = [await comeIn(one.url), await comeIn(two.url)];
+    await one.accept(message("hi"));
+    const now = await atOne.until(({ processes }) => processes.some(({ running }) => running.length > 0));
+    const [story] = now.processes.flatMap(({ running }) => running);
+    const [here, elsewhere] = story?.process === "one" ? [atOne, atTwo] : [atTwo, atOne];
+    await elsewhere.until(({ processes }) => processes.some(({ running }) => running.length > 0));
+    const refused = await elsewhere.ask(`turns/${story?.turnId}/stop`, { method: "POST" });
+    expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining(`page of ${story?.process}`)]);
+    await here.read(`turns/${story?.turnId}/stop`, { method: "POST" });
+    await here.until(({ processes }) => processes.every(({ running }) => running.length === 0));
+  });
+
   test("trends are the sum of all processes", async () => {
     const { one, two } = await startTwo(Promise.resolve());
     for (let n = 0; n < 6; n++) await one.accept(message("hi", { conversationId: `test:${n}` }));
