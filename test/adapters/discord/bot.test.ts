@@ -109,7 +109,7 @@ describe("second thoughts on Discord", () => {
     const ada = discord.addUser("ada");
     const direct = discord.openDm(ada);
     discord.people.say(direct, ada, "count");
-    await discord.until(() => botTexts(discord, direct).length > 0);
+    await discord.until(() => botTexts(discord, direct)[0]?.startsWith("One,") === true);
     const second = discord.people.say(direct, ada, "go on");
     await discord.until(() => second.reactions.has("⏳"));
     end.resolve();
@@ -202,7 +202,7 @@ describe("the bot on Discord", () => {
     const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " never"]] });
     const { discord, channel, ada } = bot;
     discord.people.say(channel, ada, "tell me", { mentionBot: true });
-    await discord.until(() => botMessages(discord, channel).length === 1);
+    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("Once upon") === true);
     const [message] = botMessages(discord, channel);
     if (message !== undefined) discord.people.press(message, ada, "Stop");
     const [text] = await finished(bot, channel);

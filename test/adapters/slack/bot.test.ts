@@ -213,7 +213,7 @@ describe("the bot on Slack", () => {
     const [waiting] = slack.answers(general, other);
     if (waiting !== undefined) await ada.press(waiting, "stop");
     await slack.until(() => slack.texts(general, other)[0]?.includes("Stopped"), "the end");
-    expect(await finished(general, other)).toEqual(["_Stopped: this answer was ended on request._"]);
+    expect(await finished(general, other)).toEqual(["_Stopped: `Ada` ended this answer._"]);
   });
 
   test("shows Slack's own Stop before there is a word, and no message for it", async () => {
@@ -224,7 +224,7 @@ describe("the bot on Slack", () => {
     expect(slack.texts(general, asked)).toEqual([]);
     ada.stop(asked);
     await slack.until(() => slack.texts(general, asked)[0]?.includes("Stopped"), "the end");
-    expect(await finished(general, asked)).toEqual(["_Stopped: this answer was ended on request._"]);
+    expect(await finished(general, asked)).toEqual(["_Stopped: `Ada` ended this answer._"]);
     hold.resolve();
   });
 
