@@ -76,9 +76,11 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     view.wait(`_${words} …_`);
     pace.text(STEP_UNITS);
   };
-  const stopping = setTimeout(() => {
-    // Asked only now: the platform may have refused its own Stop meanwhile.
-    if (isTold && sink.hasOwnStop !== true && view.text === "") show(toSentence(options.describeWait()));
+  // Asked again and again: the platform may be slow to refuse its own Stop.
+  const stopping = setInterval(() => {
+    if (!isTold || sink.hasOwnStop === true) return;
+    clearInterval(stopping);
+    if (view.text === "") show(toSentence(options.describeWait()));
   }, options.stopMs ?? STOP_MS);
   let told = "";
   const waiting = setInterval(() => {
@@ -94,7 +96,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     else options.onWait(describeRunning(steps.all));
   }, options.tickMs ?? TICK_MS);
   const stopTelling = () => {
-    clearTimeout(stopping);
+    clearInterval(stopping);
     clearInterval(waiting);
   };
   try {

@@ -26,7 +26,7 @@ describe.skipIf(isOnRedis())("a process that dies", () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ tellsWaits: true })];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("Hello"));
-    await platform.until(() => platform.texts()[0]?.includes("Waiting for the model") === true);
+    await platform.until(() => /waiting for the model/i.test(platform.texts()[0] ?? ""));
     const second = startEngine({ database, platform, scripts: [["So far, so good."]] });
     await second.idle();
     expect(platform.texts()).toEqual(["So far, so good."]);

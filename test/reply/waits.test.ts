@@ -50,33 +50,28 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("brings no message for Stop where the platform still has its own by then", async () => {
-    for (const hasOwnStop of [true, false]) {
-      const { options, channel, until } = setUp({ closing: null });
-      const told = Promise.withResolvers<string>();
-      const hold = held();
-      let isOffered = true;
-      const sink = {
-        ...options.sink,
-        tellsWaits: true,
-        get hasOwnStop() {
-          return isOffered;
-        },
-      };
-      const writing = writeReply(events(hold.promise), {
-        ...options,
-        sink,
-        stopMs: 1,
-        waitMs: 30,
-        onWait: told.resolve,
-      });
-      isOffered = hasOwnStop;
-      if (hasOwnStop) await told.promise;
-      else await until(() => channel.length === 1);
-      expect(channel).toHaveLength(hasOwnStop ? 0 : 1);
-      hold.resolve();
-      await writing;
-    }
+  test("brings no message for Stop while the platform has its own, however late it is refused", async () => {
+    const { options, channel, until } = setUp();
+    const [hold, asked] = [held(), held()];
+    let isOffered = true;
+    let count = 0;
+    const sink = {
+      ...options.sink,
+      tellsWaits: true,
+      get hasOwnStop() {
+        count += 1;
+        if (count === 3) asked.resolve();
+        return isOffered;
+      },
+    };
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    await asked.promise;
+    expect(channel).toEqual([]);
+    // It refuses it late.
+    isOffered = false;
+    await until(() => channel.length === 1);
+    hold.resolve();
+    await writing;
   });
 
   test("is told the second way of writing where there are two: what may be stopped goes before what grows", async () => {

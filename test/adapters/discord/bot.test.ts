@@ -216,11 +216,11 @@ describe("the bot on Discord", () => {
     const bot = await startGuild({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });
     const { discord, channel, ada } = bot;
     discord.people.say(channel, ada, "hi", { mentionBot: true });
-    await discord.until(() => botTexts(discord, channel)[0]?.includes("Waiting for the model") === true);
+    await discord.until(() => /waiting for the model/i.test(botTexts(discord, channel)[0] ?? ""));
     hold.resolve();
     expect(await finished(bot, channel)).toEqual(["Hello."]);
     discord.people.say(channel, ada, "and now?", { mentionBot: true });
-    await discord.until(() => botTexts(discord, channel)[1]?.includes("Waiting for the model") === true);
+    await discord.until(() => /waiting for the model/i.test(botTexts(discord, channel)[1] ?? ""));
     const [, waiting] = botMessages(discord, channel);
     if (waiting !== undefined) discord.people.press(waiting, ada, "Stop");
     expect(await finished(bot, channel, 2)).toEqual(["Hello.", expect.stringContaining("Stopped")]);

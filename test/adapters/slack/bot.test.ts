@@ -200,7 +200,7 @@ describe("the bot on Slack", () => {
     const { slack, ada, general, finished } = bot;
     slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
     const seesWait = (asked: Message) =>
-      slack.until(() => slack.texts(general, asked)[0]?.includes("Waiting for the model"), "the wait");
+      slack.until(() => slack.texts(general, asked)[0]?.match(/waiting for the model/i), "the wait");
     const asked = ada.mention(general, "hi");
     await seesWait(asked);
     const [shown] = slack.answers(general, asked);
