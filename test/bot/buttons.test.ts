@@ -21,21 +21,20 @@ describe("a button", () => {
     expect(openStreams()).toBe(0);
   });
 
-  test("says who stopped an answer, and to the person who did, where nobody else reads it, that it was them", async () => {
-    const reply = { platform: "test", channelId: "direct", isDirect: true as const };
-    const stopBy = async (author: typeof ada) => {
-      const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
-      const question = message("Hello", { reply });
-      await accept(question);
-      await until(() => texts().length === 1);
-      await accept({ ...action("stop", toTurnId(question.key), { author }), reply });
-      await idle();
-      return texts()[0]?.split("\n\n")[1];
-    };
-    expect(await stopBy(ada)).toBe("_You stopped this answer._");
-    expect(await stopBy({ ...ben, isModerator: true })).toBe("_Stopped: `Ben` ended this answer._");
+  test.each([
+    ["the person who asked, where nobody else reads it", ada, "_You stopped this answer._"],
+    ["somebody else", { ...ben, isModerator: true }, "_Stopped: `Ben` ended this answer._"],
     // The dashboard presses the button of whoever asked.
-    expect(await stopBy({ ...ada, name: "an administrator" })).toBe("_Stopped: `an administrator` ended this answer._");
+    ["the dashboard", { ...ada, name: "an administrator" }, "_Stopped: `an administrator` ended this answer._"],
+  ])("says who stopped an answer: %s", async (_, author, said) => {
+    const reply = { platform: "test", channelId: "direct", isDirect: true as const };
+    const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
+    const question = message("Hello", { reply });
+    await accept(question);
+    await until(() => texts().length === 1);
+    await accept({ ...action("stop", toTurnId(question.key), { author }), reply });
+    await idle();
+    expect(texts()[0]?.split("\n\n")[1]).toBe(said);
   });
 
   test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {
