@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,6 +13,7 @@ import {
   program,
   referenceServer,
   startCountingServer,
+  startFarServer,
   startRawServer,
   toMcpConfig,
 } from "../support/mcp-world.ts";
@@ -47,19 +47,12 @@ describe("the reference servers", () => {
   beforeAll(async () => {
     folder = await realpath(await mkdtemp(join(tmpdir(), "palaver-mcp-")));
     await writeFile(join(folder, "note.txt"), "buy tea");
-    const port = await freePort();
-    const far = spawn(process.execPath, [referenceServer("everything"), "streamableHttp"], {
-      env: { PATH: process.env["PATH"], PORT: String(port) },
-      stdio: "ignore",
-    });
-    cleanUps.push(
-      () => rm(folder, { recursive: true, force: true }),
-      () => far.kill("SIGKILL"),
-    );
+    const far = await startFarServer();
+    cleanUps.push(() => rm(folder, { recursive: true, force: true }), far.close);
     servers = createMcpServers(
       [
         toMcpConfig("near", program(referenceServer("everything"), ["stdio"], { OWN: "its own" })),
-        toMcpConfig("far", address(`http://127.0.0.1:${port}/mcp`)),
+        toMcpConfig("far", address(far.url)),
         toMcpConfig("files", program(referenceServer("filesystem"), [folder])),
         toMcpConfig(
           "memory",

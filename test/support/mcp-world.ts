@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { createAdaptorServer } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
@@ -134,23 +137,61 @@ async function end(server: ReturnType<typeof createAdaptorServer>): Promise<void
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** The reference server that remembers, as a program, and a model that lets it remember and then reads it back. */
-export async function startMemory(folder: string) {
-  const transport = program(referenceServer("memory"), [], { MEMORY_FILE_PATH: join(folder, "memory.jsonl") });
-  const servers = createMcpServers([toMcpConfig("memory", transport)], silent);
-  await servers.tried();
-  const call = (name: string, args: object): Step => ({
-    tool_calls: [
-      { index: 0, id: name, type: "function", function: { name: `memory__${name}`, arguments: JSON.stringify(args) } },
+/** The reference server that has everything, reached over HTTP. */
+export async function startFarServer() {
+  const free = createServer();
+  const port = Number(new URL(await listen(free)).port);
+  await end(free);
+  const child = spawn(process.execPath, [referenceServer("everything"), "streamableHttp"], {
+    env: { PATH: process.env["PATH"], PORT: String(port) },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  for await (const line of createInterface({ input: child.stderr })) if (line.includes("listening on port")) break;
+  child.stderr.resume();
+  return { url: `http://127.0.0.1:${port}/mcp`, close: () => void child.kill("SIGKILL") };
+}
+
+/**
+ * Reference servers that remember and keep files, as programs, and one that is far away, with a model that lets the
+ * first remember and then asks all three at once.
+ */
+export async function startReferenceServers(folder: string) {
+  await writeFile(join(folder, "note.txt"), "buy milk");
+  const far = await startFarServer();
+  const memory = program(referenceServer("memory"), [], { MEMORY_FILE_PATH: join(folder, "memory.jsonl") });
+  const servers = createMcpServers(
+    [
+      toMcpConfig("memory", memory),
+      toMcpConfig("files", program(referenceServer("filesystem"), [folder])),
+      toMcpConfig("far", address(far.url), { approve: "never" }),
     ],
+    silent,
+  );
+  await servers.tried();
+  const calls = (...given: [name: string, args: object][]): Step => ({
+    tool_calls: given.map(([name, args], index) => {
+      return { index, id: name, type: "function", function: { name, arguments: JSON.stringify(args) } };
+    }),
   });
   const entities = [{ name: "Ada", entityType: "person", observations: ["likes tea"] }];
   return {
     servers,
     scripts: [
-      ["Let me note that.", call("create_entities", { entities })],
-      [call("search_nodes", { query: "tea" })],
+      ["Let me note that.", calls(["memory__create_entities", { entities }])],
+      [
+        calls(
+          ["far__echo", { message: "hello" }],
+          ["memory__search_nodes", { query: "tea" }],
+          ["files__read_text_file", { path: join(folder, "note.txt") }],
+        ),
+      ],
       ["Noted."],
     ] satisfies Step[][],
+    /** What the servers say to the calls that were made at once, in their order. */
+    results: ["Echo: hello", "likes tea", "buy milk"],
+    async close() {
+      await servers.close();
+      far.close();
+    },
   };
 }

@@ -5,7 +5,7 @@ import type { Fault } from "../../simulators/discord/faults.ts";
 import type { Discord } from "../../simulators/discord/index.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
 import { isOnRedis } from "../../support/bot-store.ts";
-import { startMemory } from "../../support/mcp-world.ts";
+import { startReferenceServers } from "../../support/mcp-world.ts";
 import { makeDataDir } from "../../support/service.ts";
 import { finished, startBot, startGuild } from "./bot-stage.ts";
 import { botMessages, botTexts } from "./stage.ts";
@@ -228,9 +228,9 @@ describe("the bot on Discord", () => {
 
   test("lets a tool from outside do what the one who asked allows, in the same message", async () => {
     const folder = await makeDataDir();
-    const { servers, scripts } = await startMemory(folder.path);
+    const { servers, scripts, results, close } = await startReferenceServers(folder.path);
     onTestFinished(async () => {
-      await servers.close();
+      await close();
       await folder.remove();
     });
     const outsideTools = () => servers.toolsOf({ platform: "discord", channelId: "" });
@@ -245,8 +245,9 @@ describe("the bot on Discord", () => {
     await discord.until(() => botTexts(discord, channel)[0]?.includes("Noted.") === true);
     await bot.idle();
     const [answer] = botTexts(discord, channel);
-    expect(answer).toMatch(/^-# Used 2 tools, [\d.]+ s\nLet me note that\.\n\n_`ada` allowed that once\._\n\nNoted\.$/);
-    expect(requests.at(-1)?.messages.at(-1)?.content).toContain("likes tea");
+    expect(answer).toMatch(/^-# Used 4 tools, [\d.]+ s\nLet me note that\.\n\n_`ada` allowed that once\._\n\nNoted\.$/);
+    const told = requests.at(-1)?.messages.slice(-3) ?? [];
+    expect(told.map(({ content }) => content)).toEqual(results.map((text) => expect.stringContaining(text)));
   });
 
   test("begins again when the question is edited, and takes its answer back when it is deleted", async () => {
