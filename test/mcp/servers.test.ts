@@ -150,6 +150,25 @@ describe("the reference servers", () => {
   });
 });
 
+test("a server that offers other tools than before is listed again", async () => {
+  const server = import.meta.resolve("@modelcontextprotocol/server");
+  const stdio = import.meta.resolve("@modelcontextprotocol/server/stdio");
+  const code = `const { McpServer } = await import(${JSON.stringify(server)});
+    const { StdioServerTransport } = await import(${JSON.stringify(stdio)});
+    const shop = new McpServer({ name: "shop", version: "1" });
+    const done = async () => ({ content: [{ type: "text", text: "done" }] });
+    shop.registerTool("open", {}, async () => {
+      shop.registerTool("buy", {}, done);
+      return done();
+    });
+    await shop.connect(new StdioServerTransport());`;
+  const servers = await start(toMcpConfig("shop", program("--input-type=module", ["-e", code])));
+  const names = () => servers.toolsOf(PLACE).map(({ name }) => name);
+  expect(names()).toEqual(["shop__open"]);
+  await run(servers, "shop__open");
+  await eventually(names).toEqual(["shop__open", "shop__buy"]);
+});
+
 describe("a server of the stateless revision", () => {
   test("is spoken to over HTTP, with the headers of its configuration", async () => {
     const counter = await startCountingServer();
