@@ -9,6 +9,7 @@ import {
   judge as judgeEndings,
   NOTICE,
   UNKNOWN_CALL,
+  withoutNotes,
 } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
@@ -280,9 +281,9 @@ function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isAne
   return begin(second) >= (isAnew ? begin(first) : end);
 }
 
-/** When a message said something new for the last time. */
+/** When a message said something new for the last time. A note under an answer, on a deleted question, may come later. */
 function lastGrowthOf({ states, statesAtMs }: Shown): number {
-  const letters = states.map((text) => text.replaceAll(/[^\p{L}\p{N}]+/gu, ""));
+  const letters = states.map((text) => withoutNotes(text).replaceAll(/[^\p{L}\p{N}]+/gu, ""));
   const last = letters.findLastIndex((text, index) => index === 0 || text !== letters[index - 1]);
   return statesAtMs[last] ?? 0;
 }

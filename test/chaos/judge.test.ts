@@ -112,6 +112,36 @@ describe("the judge of what was recorded", () => {
     expect(columnsOf({ shown, disturbances: [{ ...REDIS_AWAY, fromMs: -1_000 }] })).toEqual([]);
   });
 
+  test("finds an answer that begins while the one before it grows, and none where that only gets a note", () => {
+    const [name, later] = ["q1n2", message("q1n2")];
+    const { turns, questions, asked } = toRecord({});
+    const second = { ...newRecord([later], [later]), posted: ["second"], phase: "final" as const, ends: ["complete"] };
+    const twoQuestions = (states: ReadonlyArray<readonly [atMs: number, text: string]>) =>
+      columnsOf({
+        turns: [...turns, second],
+        questions: [...questions, { ...questions[0]!, name, id: later.messageId, saidAtMs: 100 }],
+        asked: () => [...asked(""), { ...asked("")[0]!, names: [name], said: answerTo([name]) }],
+        told: ({ id }) => {
+          const atMs = id === later.messageId ? 100 : 0;
+          return { toldAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
+        },
+        shown: [shownAt(states), { ...shownAt([[300, answerTo([name])]]), id: "second" }],
+      });
+    const note = `${ANSWER}\n\n_The question was deleted._`;
+    expect(
+      twoQuestions([
+        [0, ANSWER.slice(0, 40)],
+        [500, ANSWER],
+      ]),
+    ).toContain("out of order");
+    expect(
+      twoQuestions([
+        [0, ANSWER],
+        [500, note],
+      ]),
+    ).not.toContain("out of order");
+  });
+
   test("takes no word to whoever pressed a button for a second answer", () => {
     const answer = shownAt([[0, ANSWER]]);
     expect(columnsOf({ shown: [answer, { ...answer, id: "x", text: "This answer has ended already." }] })).toEqual([]);
