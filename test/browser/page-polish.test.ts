@@ -85,12 +85,14 @@ describeWithBrowser("the local page in a browser, in small things", () => {
       desk.tab.locator("button:visible, select:visible").evaluateAll((all) =>
         all.flatMap((each) => {
           const { width, height } = each.getBoundingClientRect();
-          return width < 32 || height < 32 ? [`${each.className} ${each.ariaLabel}: ${width} x ${height}`] : [];
+          return Math.round(width) < 32 || Math.round(height) < 32
+            ? [`${each.className} ${each.ariaLabel}: ${width} x ${height}`]
+            : [];
         }),
       );
-    expect(await small()).toEqual([]);
+    await eventually(small).toEqual([]);
     await desk.tab.click(".menu");
-    expect(await small()).toEqual([]);
+    await eventually(small).toEqual([]);
   });
 
   test("the head tells the model that answers, that it is the sandbox, and what is wrong with the gateway", async () => {
