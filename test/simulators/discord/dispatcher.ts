@@ -33,6 +33,12 @@ export interface DispatcherDeps {
   isToken(token: string): boolean;
 }
 
+/**
+ * A bot knows no token but its own, so another one is of a bot of another simulator, which stood at this port before it:
+ * it is refused, and that is no fault of the bot that is judged here.
+ */
+const ANOTHER_TOKEN = /^Bot [\w-]+\.[\w-]+\.[\w-]+$/;
+
 /** Carries calls out, in Discord's order: who calls, may they now, does it work. */
 export function createDispatcher({ limits, faults, violations, latencyMs, isToken }: DispatcherDeps) {
   const editing = new Map<string, number>();
@@ -61,7 +67,9 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     const { route, params, major } = match;
     const isBot = authorization.startsWith("Bot ") && isToken(authorization.slice("Bot ".length));
     if (route.access === "bot" && !isBot) {
-      violations.record("invalid-request", `${route.route} came without a valid token.`);
+      if (!ANOTHER_TOKEN.test(authorization)) {
+        violations.record("invalid-request", `${route.route} came without a valid token.`);
+      }
       throw refuse("unauthorized");
     }
     const call: CountedCall = { route: route.route, major, isGlobal: route.access === "bot" };
