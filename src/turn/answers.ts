@@ -150,9 +150,11 @@ export function createAnswers(deps: AnswersDeps): Answers {
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
       await makeUp(deps, record);
       if (!mayPress(event, record)) return refuse(events, NOT_YOURS);
-      if (await isQuestionGone(deps.history, record)) return refuse(events, "The question was deleted.");
+      const isRunning = running.values().some((turn) => turn.record.id === record.id);
+      const orphaned = await endOrphan(deps, record, events, isRunning);
+      if (orphaned !== undefined) return orphaned;
       // Pressed twice: the answer is on its way.
-      if (running.values().some((turn) => turn.record.id === record.id)) return { done: events };
+      if (isRunning) return { done: events };
       const again = await prepareAgain(deps, event, record, signal);
       if (again !== "go on") return again === "done" ? { done: events } : refuse(events, again);
       return askAgain(record, batch, signal);
@@ -209,6 +211,20 @@ export function createAnswers(deps: AnswersDeps): Answers {
       return running.values().find(isOf)?.record.conversationId;
     },
   };
+}
+
+/** What becomes of asking again where the question was deleted; undefined while there is one. */
+async function endOrphan(
+  deps: AnswersDeps,
+  record: TurnRecord,
+  events: readonly InboundEvent[],
+  isRunning: boolean,
+): Promise<Retried | undefined> {
+  if (!(await isQuestionGone(deps.history, record))) return undefined;
+  if (record.phase === "final" || isRunning) return refuse(events, "The question was deleted.");
+  // An earlier run was to take the answer back, and did not come to the end of that.
+  await takeBack(deps, record);
+  return { done: events };
 }
 
 /** What an earlier run ended may be counted nowhere: it may have died right after. */

@@ -171,6 +171,22 @@ describe("a deletion", () => {
     expect(texts()).toEqual([]);
   });
 
+  test("is tried again also where the answer is written once more because of an edit", async () => {
+    const { accept, idle, texts, until, setTrouble } = startEngine({
+      scripts: [["One answer"], ["Another", held().promise]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(edited(question, "Hello again"));
+    await until(() => texts()[0] === "Another");
+    let failures = 3;
+    setTrouble((call) => (call === "remove" && failures-- > 0 ? { kind: "unavailable" } : undefined));
+    await accept(deleted(question));
+    await idle();
+    expect(texts()).toEqual([]);
+  });
+
   test("of one of several messages answered together begins the answer again without it", async () => {
     const hold = held();
     const { accept, idle, texts, channel, until, requests } = startEngine({
