@@ -27,11 +27,6 @@ export function timeOf(id: string): number {
   return Number(BigInt(id) >> TIME_SHIFT) + EPOCH_MS;
 }
 
-/** An id that is older than everything made since then, for asking what came after. */
-export function idAt(unixMs: number): string {
-  return String(BigInt(Math.max(0, Math.floor(unixMs) - EPOCH_MS)) << TIME_SHIFT);
-}
-
 /** The same for the same nonce in every run; Discord takes 25 characters at most. */
 export function toNonce(nonce: string): string {
   return digest(nonce).slice(0, 22);

@@ -1,11 +1,6 @@
-import {
-  type APIModalInteractionResponseCallbackData,
-  type APIModalSubmitInteraction,
-  ComponentType,
-  TextInputStyle,
-} from "discord.js";
+import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
 import type { ReadPersona } from "../../../src/port/catalogue.ts";
-import { readField } from "./reason-form.ts";
+import { readField, toTextField } from "./text-field.ts";
 
 /** Says all that a form needs: it survives a restart. */
 const FORM = "persona";
@@ -19,21 +14,11 @@ export function toPersonaForm({
   persona = "",
   prompts = [],
 }: Awaited<ReturnType<ReadPersona>>): APIModalInteractionResponseCallbackData {
-  const label = (name: Name, value: string) => {
-    const component = {
-      type: ComponentType.TextInput as const,
-      custom_id: name,
-      style: TextInputStyle.Paragraph,
-      required: false,
-      max_length: MAX_CHARS,
-      ...(value !== "" && { value }),
-    };
-    return { type: ComponentType.Label as const, label: LABELS[name], component };
-  };
+  const field = (name: Name, value: string) => toTextField({ name, label: LABELS[name], maxLength: MAX_CHARS, value });
   return {
     custom_id: FORM,
     title: "Persona: empty takes back what was set",
-    components: [label("persona", persona), label("prompts", prompts.join("\n"))],
+    components: [field("persona", persona), field("prompts", prompts.join("\n"))],
   };
 }
 

@@ -7,7 +7,6 @@ import {
   type APIModalSubmitInteraction,
   ComponentType,
   InteractionResponseType,
-  TextInputStyle,
 } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
@@ -16,6 +15,7 @@ import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
 import { type Acknowledge, askWithin, FORM_MS } from "./acknowledge.ts";
 import { type Asked, type InteractionEventDeps, placeOf, toActor, toImagineEvent } from "./events.ts";
+import { toTextField } from "./text-field.ts";
 
 const READ_MS = 10_000;
 const MAX_REMEMBERED = 200;
@@ -191,15 +191,9 @@ interface Submitted {
 }
 
 function toPromptField(prompt: string): unknown {
-  const component = {
-    type: ComponentType.TextInput,
-    custom_id: PROMPT,
-    style: TextInputStyle.Paragraph,
-    required: true,
-    max_length: MAX_PROMPT,
-    ...(prompt !== "" && { value: Array.from(prompt).slice(0, MAX_PROMPT).join("") }),
-  };
-  return { type: ComponentType.Label, label: "What the picture should show", component };
+  const value = Array.from(prompt).slice(0, MAX_PROMPT).join("");
+  const label = "What the picture should show";
+  return toTextField({ name: PROMPT, label, maxLength: MAX_PROMPT, value, isRequired: true });
 }
 
 function toUploadField(most: number): unknown[] {

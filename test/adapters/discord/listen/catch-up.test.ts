@@ -1,7 +1,7 @@
+import { SnowflakeUtil } from "discord.js";
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { idAt } from "../../../../adapters/discord/ids.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
 import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
 import { createHolding } from "../../../../adapters/discord/listen/holding.ts";
@@ -11,6 +11,8 @@ import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
+
+const idAt = (timestamp: number) => String(SnowflakeUtil.generate({ timestamp, increment: 0n }));
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
