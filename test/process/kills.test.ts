@@ -39,6 +39,14 @@ async function untilNextEnd(client: LocalClient, asked: Question[]): Promise<voi
   await client.until((all) => all.filter(isFinal).length > before || isDone(all, asked));
 }
 
+/** Resolves when every conversation shows more of its answers, or all of them: none of them was begun in vain. */
+async function untilAllMoved(client: LocalClient, asked: Question[]): Promise<void> {
+  const shownIn = (chat: string) => answersIn(client.messages(), chat).reduce((sum, { text }) => sum + text.length, 0);
+  const before = new Map(CHATS.map((chat) => [chat, shownIn(chat)]));
+  const isOver = (chat: string) => isDone(client.messages(), asked, [chat]);
+  await client.until(() => CHATS.every((chat) => shownIn(chat) > (before.get(chat) ?? 0) || isOver(chat)));
+}
+
 function ask(random: Random, asked: Question[]): void {
   for (let count = 0; count < QUESTIONS_PER_KILL; count++) {
     const chat = random.pick(CHATS);
@@ -59,10 +67,11 @@ function answersIn(messages: MessageRow[], chat: string): Array<{ names: string[
 }
 
 /** Whether nothing more is to come: a message of a long answer looks complete before the next one is posted. */
-function isDone(messages: MessageRow[], asked: Question[]): boolean {
-  const answers = CHATS.flatMap((chat) => answersIn(messages, chat));
+function isDone(messages: MessageRow[], asked: Question[], chats = CHATS): boolean {
+  const answers = chats.flatMap((chat) => answersIn(messages, chat));
   const isWhole = answers.every(({ names, text }) => squeeze(text).length >= wholeOf(names).length);
-  return isWhole && answers.flatMap(({ names }) => names).length >= asked.length;
+  const expected = asked.filter(({ chat }) => chats.includes(chat));
+  return isWhole && answers.flatMap(({ names }) => names).length >= expected.length;
 }
 
 function wholeOf(names: string[]): string {
@@ -132,9 +141,12 @@ test(`every question has one whole answer, in order, after ${KILLS} kills at ran
     ask(random, asked);
     const sending = sendOpen(client, asked);
     await sleep(random.between(0, 600));
-    // Every other time just after an answer has ended, when the end is seen but not yet known to be done. Questions that
-    // never came to their end, however slow the machine is, would be given up.
-    if (kill % 2 === 1) await untilNextEnd(client, asked);
+    // Every other time just after an answer has ended, when the end is seen but not yet known to be done. Answers that
+    // never came any further, however slow the machine is, would be given up.
+    if (kill % 2 === 1) {
+      await untilAllMoved(client, asked);
+      await untilNextEnd(client, asked);
+    }
     client.close();
     await service.end("SIGKILL");
     await sending;
