@@ -50,7 +50,7 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
 
   async function show(viewer: Viewer, now: Now, event: Uint8Array): Promise<void> {
     const isBehind = (viewer.controller.desiredSize ?? 0) <= -MAX_WAITING_EVENTS;
-    // Where nobody knows who is still in, no more is told than that the store is away.
+    // While nobody can tell who is still signed in, viewers learn only that the store is away.
     const mayLook = !isBehind && (await viewer.isStillIn().catch(() => (now.problem === null ? undefined : true)));
     if (mayLook === false) drop(viewer);
     else if (mayLook && viewers.has(viewer)) viewer.controller.enqueue(event);

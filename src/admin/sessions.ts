@@ -5,7 +5,7 @@ import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 
 /** However much it is used: then the password is asked for again. */
 const SESSION_MS = 12 * 3_600_000;
-/** Of all administrators together: the oldest goes when another one begins. */
+/** Counts the sessions of all administrators: a new one ends the oldest. */
 const MAX_SESSIONS = 50;
 const KEY = "sessions";
 
@@ -70,7 +70,9 @@ export function createSessions({ keyv, inTurn, password, now }: SessionsOptions)
   };
 }
 
-/** What a page of ours sends with every change, and no other site can know: it is made of what only that browser has. */
+/**
+ * The dashboard's page sends this token with every change. No other site can know it: it is derived from the cookie.
+ */
 export function toCsrfToken(key: string, token: string): string {
   return createHmac("sha256", key).update(`palaver admin csrf\n${token}`).digest("base64url");
 }

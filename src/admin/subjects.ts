@@ -10,7 +10,7 @@ const KEPT_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BILLION = 1e9;
 
-/** What was used, as it was read last. */
+/** Reads the table of usage; the rows may be a minute old. */
 export type ReadUsed = () => Promise<UsageRow[]>;
 
 export function createReadUsed(usage: Pick<Usage, "readTable">, now: () => number): ReadUsed {

@@ -1,7 +1,7 @@
 import { openStories } from "./failures.ts";
 import type { View } from "./view.ts";
 
-/** What the model was given for the latest answers. */
+/** The latest answers, each with the context that the model was given. */
 export const openConversations: View = (root) =>
   openStories(root, {
     path: "turns",

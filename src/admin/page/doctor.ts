@@ -9,7 +9,7 @@ interface Findings {
   isRunning: boolean;
 }
 
-/** What `npm run doctor` finds, tried by the process that answers. */
+/** The findings of `npm run doctor`, run by the process that serves the page. */
 export const openDoctor: View = (root) => {
   let found: Findings | undefined;
   let isRunning = false;

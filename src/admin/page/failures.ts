@@ -20,7 +20,7 @@ export interface StoriesOptions {
   title: string;
   about: string;
   nothing: string;
-  /** What the model was given stands first. */
+  /** The context that the model was given stands first. */
   showsSight: boolean;
 }
 

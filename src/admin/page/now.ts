@@ -6,7 +6,7 @@ import type { Now, ProcessReport, Story } from "./wire.ts";
 
 const RETRY_MS = 2_000;
 
-/** What all processes do at this moment. */
+/** The running work of all processes, live. */
 export const openNow: View = (root) => {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -45,7 +45,7 @@ export const openNow: View = (root) => {
       source?.close();
       isConnected = false;
       show();
-      // Where the session is over, this says so.
+      // The answer says so when the session is over.
       void ask("turns").catch(() => {});
       timer = setTimeout(open, RETRY_MS);
     });

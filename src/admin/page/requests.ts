@@ -49,7 +49,7 @@ export function describeFailure(error: unknown): string {
   return error instanceof RequestError ? error.message : "That did not work.";
 }
 
-/** How often a page that is open reads what it shows. */
+/** Milliseconds between two readings of an open page. */
 const AGAIN_MS = 5_000;
 
 /**

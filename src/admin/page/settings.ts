@@ -3,7 +3,7 @@ import { ask, describeFailure } from "./requests.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { SettingsPart } from "./wire.ts";
 
-/** What is in force. Nothing can be changed here. */
+/** The settings in force, read-only. */
 export const openSettings: View = (root) => {
   const show = (content: unknown) =>
     render(

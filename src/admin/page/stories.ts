@@ -3,13 +3,13 @@ import { describeCount, describeMoment, describeMs, describePlace, describeTime 
 import { ask, describeFailure } from "./requests.ts";
 import type { OpenedMessage, Sight, Story } from "./wire.ts";
 
-/** What was asked for of a turn, beside its story. */
+/** Details of a turn that were loaded on request. */
 export interface Opened {
   sight?: Sight | string;
   messages?: OpenedMessage[] | string;
 }
 
-/** What is unfolded on a page of stories. */
+/** The unfolded parts of a page of stories. */
 export interface Unfolded {
   /** Ids of stories. */
   open: Set<string>;

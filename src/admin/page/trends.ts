@@ -27,7 +27,7 @@ const OUTCOMES = {
 const VOTES = { good: 0, bad: 2 };
 const PICTURES = { drawn: 0, stopped: 4, failed: 2 };
 
-/** How it has been going, for up to 90 days. */
+/** Counts and times over up to 90 days. */
 export const openTrends: View = (root) => {
   let range: RangeName = "hour";
   let trends: Trends | undefined;
@@ -72,7 +72,7 @@ export const openTrends: View = (root) => {
   };
 };
 
-/** What is to be drawn where. */
+/** The plots by the elements that hold them. */
 type Plots = Map<HTMLElement, PlotOptions>;
 
 function toPage(

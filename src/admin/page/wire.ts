@@ -1,4 +1,4 @@
-/** What the dashboard's page and its server say to each other. */
+/** The JSON that the dashboard's page and its server exchange. */
 
 import type { ProcessReport } from "../../insight/processes.ts";
 import type { Percentiles } from "../../insight/trends.ts";
@@ -17,7 +17,7 @@ export interface Me {
   hasPassword: boolean;
 }
 
-/** What all processes do at this moment. */
+/** The running work of all processes. */
 export interface Now {
   /** The server's clock, Unix milliseconds. */
   at: number;
@@ -66,7 +66,7 @@ export interface Section {
   findings: Finding[];
 }
 
-/** What the model was given for an answer, without a word of what was said. */
+/** The context that the model was given for an answer, without a word of the conversation. */
 export interface Sight {
   at: number;
   model: string;
@@ -96,7 +96,7 @@ export interface OpenedMessage {
 /** Heading, then what is in force: name and value. */
 export interface SettingsPart {
   title: string;
-  /** What it means, or why it is empty. */
+  /** Explains the part, or says why it is empty. */
   about?: string;
   rows: Array<{ name: string; value: string }>;
 }
