@@ -28,7 +28,7 @@ const LAG_SAMPLE_MS = 100;
 const LAG_KEPT_MS = 10_000;
 const NANOSECONDS_PER_MS = 1e6;
 
-/** What this process knows of itself at the moment. */
+/** The state of this process. */
 export interface ProcessState {
   adapters: readonly Adapter[];
   queue: Pick<Queue, "depth">;
@@ -46,7 +46,7 @@ export interface DashboardOptions {
   log: Logger;
 }
 
-/** What a process needs for the dashboard of all of them. Where nobody can look, nothing is collected nor loaded. */
+/** Everything a process contributes to the dashboard. Without an admin password nothing is collected or loaded. */
 export interface Dashboard {
   insight: Insight | undefined;
   /** The same metrics, counted over time as well. */

@@ -140,7 +140,7 @@ export interface Engine {
   records: TurnRecords;
   settings: Settings;
   usage: Usage;
-  /** Who changed which settings. */
+  /** The record of changed settings. */
   audit: Audit;
   access: Access;
   chatRules: ChatRules;
@@ -281,14 +281,14 @@ function createCommands({ botName, history, settings, access, audit, chatRules, 
   return commands;
 }
 
-/** What is used, and how much of it there may be. */
+/** Usage counts and quotas. */
 function openCounting({ stores, severalWorkspaces, policy, pseudonym, log }: EngineOptions) {
   const common = { counters: stores.counters, now: Date.now, log };
   const usage = createUsage({ ...common, open: stores.open, ...(severalWorkspaces && { severalWorkspaces }) });
   return { usage, quota: createQuota({ ...common, policy, usage, pseudonym }) };
 }
 
-/** Who may do what, and what became of it. */
+/** Permissions, the rules behind them, and the record of changes and refusals. */
 function openRights({ policy, stores, pseudonym, log }: EngineOptions): Rights {
   const kept = { open: stores.open, inTurn: stores.inTurn, log };
   const chatRules = createChatRules({ ...kept, now: () => performance.now() });
@@ -320,7 +320,7 @@ function createQueue({ database, stores, limits, adapterOf, calls, metrics, log,
   const own = createEmbeddedQueue({ database, ...common });
   if (stores.shared === undefined) return own;
   const open = calls && { openBudget: calls.open };
-  /** What is written for it shares the platform's limit with everything that has the same key. */
+  /** Everything written under one key shares one rate limit of the platform. */
   const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply).budget.key;
   const told = { budgetOf, ...open, onTakenOver: metrics.takenOver };
   const shared = createRedisQueue({ connection: stores.shared, now: stores.now, ...told, ...common });

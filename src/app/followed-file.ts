@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { Logger } from "pino";
 
-/** How often a file is looked at for changes. */
+/** Milliseconds between two looks at the file. */
 const LOOK_MS = 2_000;
 
 export interface FollowedFileOptions<T> {

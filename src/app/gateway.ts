@@ -23,7 +23,7 @@ export interface OpenGatewayOptions {
   /** The embedded sandbox fetches files of these origins as they come. */
   reachable: readonly string[];
   onProblem(problem: GatewayProblem | undefined): void;
-  /** What other processes are told; undefined where there are none. */
+  /** The pauses that processes tell each other; undefined for a single process. */
   shared: Pick<SharedLimits, "pausesOf"> | undefined;
   log: Logger;
 }

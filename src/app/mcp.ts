@@ -8,7 +8,7 @@ export interface McpFileOptions {
   path: string;
   /** As the file named them at the start. */
   servers: readonly McpServerConfig[];
-  /** What was wrong then with those that are left out. */
+  /** Problems of the servers that were left out at the start. */
   refused: readonly string[];
   /** Reads the file anew. */
   read(): McpSettings;

@@ -19,7 +19,7 @@ export interface PolicyFile {
   close(): void;
 }
 
-/** What the policy file says, and follows what becomes of it. */
+/** Holds the policy in force, and follows changes of its file. */
 export function openPolicyFile({ path, policy, ...options }: PolicyFileOptions): PolicyFile {
   let inForce = policy;
   const onChange = (changed: PolicySettings) => {

@@ -213,7 +213,7 @@ function findAdapter({ adapters }: Platforms, platform: string): Adapter {
   return adapter;
 }
 
-/** What the engine takes from the configuration as it is. */
+/** The settings that the engine takes unchanged from the configuration. */
 function toEngineSettings(config: Config) {
   const { botName, removesWithQuestion, limits, gateway } = config;
   const { chatModel: model, imageModel, systemPrompt } = gateway;

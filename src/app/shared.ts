@@ -9,12 +9,12 @@ import { type Board, createBoard } from "../store/redis-board.ts";
 
 const PAUSES = "palaver:gateway:pauses";
 
-/** What processes on one Redis tell each other of limits that hold for all of them. */
+/** Rate limits hold for all processes on one Redis: they tell each other of calls and pauses. */
 export interface SharedLimits {
   calls: SharedCalls;
-  /** What models of a gateway ask for; each gateway has a name. */
+  /** Pauses that a gateway's models asked for. Each gateway has a name. */
   pausesOf(gateway: string): PauseBoard;
-  /** What a platform asked to wait for. */
+  /** Waits that a platform asked for. */
   waitsOf(platform: string): SharedWaits;
   close(): void;
 }

@@ -337,7 +337,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
   return { reply, notify, refuseAtOnce, sayStoreIsAway };
 }
 
-/** What a person changes or deletes. An answer that waits for a word of theirs begins anew with it, or goes. */
+/** An edit or a deletion. An answer that waits for a person begins anew with it, or goes. */
 async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
   const mayAsk = event.kind === "deleted" || (await deps.gate.refuse(event)) === undefined;
   if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
@@ -360,7 +360,7 @@ async function onEdited(
   if (again !== undefined) await accept(again);
   await history.edit(messageId, text, attachments);
   if (addressed === undefined || (await wasAsked(history, messageId))) return;
-  // What was only overheard is asked where the conversation stands by now.
+  // An overheard message that now addresses the bot is asked where the conversation stands by now.
   await history.remove(messageId);
   await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
 }

@@ -16,7 +16,7 @@ import type { TurnRecords } from "../turn/record.ts";
 
 const TELL_MS = 30_000;
 
-/** What was refused, and the sentence for the person. */
+/** A denied deed, and the sentence for the person. */
 export interface Refusal {
   deed: Deed;
   text: string;
@@ -97,7 +97,7 @@ export function createGate(deps: GateDeps): Gate {
   };
 }
 
-/** What was allowed when it began is brought to its end, or it would look for good as if more were to come. */
+/** Work that was allowed when it began runs to its end: its messages would look unfinished for good. */
 async function hasBegun(event: InboundEvent, { records, jobs, log }: GateDeps): Promise<boolean> {
   try {
     const begun = toTurnId(event.key);
@@ -118,8 +118,9 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * What an event asks for; undefined for what nobody is denied: to hear of the bot, to stop it, to take an answer back,
- * and to have one's own data. Commands that change settings ask for that themselves, since they also only tell.
+ * The deed that an event asks permission for. Undefined for deeds open to everybody: learning about the bot, stopping
+ * it, taking an answer back, and access to one's own data. Commands that change settings check by themselves, since the
+ * same commands also only show them.
  */
 function toDeed(event: InboundEvent): Deed | undefined {
   switch (event.kind) {

@@ -88,7 +88,7 @@ export function createAccept(deps: IntakeDeps): Accept {
     return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
   }
 
-  /** Where nothing was said yet there is nothing to stop: then it is meant for what the person asked there last. */
+  /** A stop said where no conversation exists is meant for the person's newest question in that place. */
   async function aimStop(event: InboundEvent): Promise<InboundEvent> {
     const { conversationId, reply, author } = event;
     if (!isSpokenStop(event)) return event;

@@ -14,7 +14,7 @@ import { type Command, NOT_KEPT, postNotice } from "./command.ts";
 const ONLY_ADMINS = "Only admins may do that; whoever runs me names them in the policy file.";
 const HOW =
   "Write `/access deny pictures to guests in here`, or `allow`: what (`everything`, `chat`, `pictures`, `files`, `tools`, `models`, `settings`, `model:NAME`, `tool:NAME`, `server:NAME`), then `to` whom (`everybody`, `members`, `guests`, `external`, `admins`, `person:ID`, `group:ID`, `role:ID`, `workspace:ID`, or a mention), then `in` which place (`here`, `direct`, `channels`, `page`, `channel:ID`, `category:ID`, `workspace:ID`, `platform:NAME`). `/access remove` with a rule's name takes one back.";
-/** What `/access` tells without a further word. */
+/** The deeds that `/access` lists when it is called without words. */
 const USUAL: readonly Deed[] = ["chat", "pictures", "files", "settings"];
 const DEED = /^(?:chat|pictures|files|settings|(?:model|tool):\S+)$/;
 const ID_CHARS = 5;
@@ -104,7 +104,7 @@ export function createAccessCommand(deps: AccessCommandDeps): Command {
       case "":
         return access.isAdmin(event) ? `${await describeOwn(event)}\n\n${await list()}` : describeOwn(event);
       case "why":
-        // What others may do is told to admins alone.
+        // Only admins may ask what others may do.
         if (words.some((word) => !DEED.test(word)) && !access.isAdmin(event)) return ONLY_ADMINS;
         return explain(event, words, signal);
     }

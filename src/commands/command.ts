@@ -19,7 +19,7 @@ export interface Command {
   run(event: CommandEvent, sink: ReplySink, signal: AbortSignal): Promise<void>;
 }
 
-/** What a command needs that changes settings: who may, and a note of what was changed. */
+/** Settings commands check permission with `access` and record each change with `audit`. */
 export interface SettingsRights {
   access: Pick<Access, "refuse">;
   audit: Pick<Audit, "note">;

@@ -13,7 +13,7 @@ export interface ConversationErasureDeps {
   jobs: Pick<JobStore, "eraseConversations">;
   settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "switchServer" | "setListening">;
   usage: Pick<Usage, "eraseWorkspace">;
-  /** What the dashboard knows; absent: there is none. */
+  /** Absent without a dashboard. */
   insight?: Pick<Insight, "eraseConversations"> | undefined;
   /** Removes what was erased from the disk and the memory of this process too. */
   eraseCopies(): void;

@@ -7,7 +7,7 @@ import { toOwnerKey } from "../store/key-part.ts";
 
 /** Whoever asks tomorrow looks at something else by then. */
 const KEPT_MS = 86_400_000;
-/** Of one person, the newest. */
+/** Most places kept for one person; the newest stay. */
 const MAX_PLACES = 20;
 
 const stored = z.object({
@@ -18,7 +18,7 @@ const stored = z.object({
 /** A channel that somebody looked at beside a conversation with the bot, or one thread of it. */
 export type LookedAt = z.infer<typeof stored>["places"][number];
 
-/** What people look at is kept for a day, of each the newest places alone. */
+/** Remembers for a day which channels a person looked at, the newest few. */
 export interface KeptLooking extends Looking {
   exportAuthor(platform: string, authorId: string): Promise<LookedAt[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;

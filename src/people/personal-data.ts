@@ -29,7 +29,7 @@ export interface PersonalDataDeps {
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
   audit: Pick<Audit, "forgetAuthor" | "exportAuthor">;
   looking: Pick<KeptLooking, "forgetAuthor" | "exportAuthor">;
-  /** What the dashboard knows; absent: there is none. */
+  /** Absent without a dashboard. */
   insight?: Pick<Insight, "forgetAuthor" | "exportAuthor"> | undefined;
   adapterOf(platform: string): Adapter;
   /** Removes what was erased from the disk and the memory of this process too. */
