@@ -1,6 +1,6 @@
 /**
- * Who comes next: places for work that runs side by side, shared between people and channels. Pure and plain data, so
- * that every queue can decide alike, wherever it keeps what waits.
+ * Chooses the next work: shares the places for parallel work among people and channels. Pure and on plain data, so that
+ * every queue decides alike, wherever it keeps its events.
  */
 
 import type { EventLane } from "../port/events.ts";
@@ -28,7 +28,7 @@ export interface Rounds {
 export const FIRST_ROUND: Rounds = { now: 0, next: new Map() };
 
 export interface Choice {
-  /** Of the chosen work, in `waiting`. */
+  /** Index of the chosen work in `waiting`. */
   index: number;
   /** For the next choice. */
   rounds: Rounds;

@@ -12,14 +12,14 @@ const MAX_FAULTS = 10;
  * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
  */
 const MAX_TAKEN_UP = 5;
-/** What was open at so many deaths in a row may have caused them. */
+/** Work that was open at this many deaths in a row may have caused them. */
 export const SUSPECT_DEATHS = 2;
 
-/** How the work of a lane has gone so far. */
+/** Past failures of a lane's work. */
 export interface Attempts {
-  /** How often in a row it has failed. */
+  /** Failures in a row. */
   failures: number;
-  /** How often of those the work itself was to blame, not a store that was away. */
+  /** Those failures that the work itself caused, not a store that was away. */
   faults: number;
   /** It is not tried any more: people are told so, and that is all. */
   isGivenUp: boolean;
@@ -27,7 +27,10 @@ export interface Attempts {
 
 export const FIRST_ATTEMPT: Attempts = { failures: 0, faults: 0, isGivenUp: false };
 
-/** What to do after a failure, `pauseMs` later: try `again`, `give-up`, or `drop` what cannot even be given up. */
+/**
+ * The step after a failure, to be taken `pauseMs` later: try `again`, `give-up`, or `drop` work that cannot even be
+ * given up.
+ */
 export interface Verdict extends Attempts {
   next: "again" | "give-up" | "drop";
   pauseMs: number;
@@ -49,7 +52,7 @@ export function judgeFailure(
   return { ...after, isGivenUp: true, next: before.isGivenUp ? "drop" : "give-up", pauseMs: 0 };
 }
 
-/** Whether so many deaths are too many for one more attempt. */
+/** True when this many deaths rule out one more attempt. */
 export function isDeadly(deaths: number): boolean {
   return deaths > MAX_TAKEN_UP;
 }

@@ -2,7 +2,7 @@ import { asksAnew, type EventLane, type InboundEvent } from "../port/events.ts";
 import { readTurnId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
-/** Where an event waits its turn, and as what. */
+/** The lane in which an event waits, and the kind of work it is there. */
 export function laneOf(event: InboundEvent): EventLane {
   if (event.lane !== undefined) return event.lane;
   return {
@@ -16,7 +16,7 @@ export function isDrawing(event: InboundEvent): boolean {
   return laneOf(event).kind === "drawing";
 }
 
-/** What the work on an event is for whoever gives out the places. A thread counts as the channel that it is in. */
+/** An event as work to be given a place. A thread counts as the channel that it is in. */
 export function toWork(event: InboundEvent): Work {
   const { reply, author } = event;
   return {
@@ -32,7 +32,7 @@ export function toPerson(platform: string, authorId: string): string {
   return JSON.stringify([platform, authorId]);
 }
 
-/** Whether an event is a person's own to be erased. A command of theirs stores nothing of them, unless it draws. */
+/** True when erasing the author erases the event. A command stores nothing of its author, unless it draws. */
 export function isErasedWith(event: InboundEvent): boolean {
   return event.kind !== "command" || event.lane !== undefined;
 }

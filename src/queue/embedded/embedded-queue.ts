@@ -59,7 +59,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
   }
 
   function choose(ready: readonly Lane[]): Lane | undefined {
-    // Where nothing waits any more the work is done, and its place about to be given back.
+    // A lane with nothing waiting is done, and about to give its place back.
     const under = [...running].filter(({ lane }) => lane.waiting.length > 0).map(({ lane }) => toLaneWork(lane));
     const choice = chooseNext(rounds, ready.map(toLaneWork), under, maxActive);
     rounds = choice?.rounds ?? rounds;

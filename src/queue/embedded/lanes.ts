@@ -17,7 +17,7 @@ export interface Lane extends Attempts {
   isCounted: boolean;
 }
 
-/** Which conversation comes next: each has one place in the line, however much waits in it. Kept in memory. */
+/** Orders the conversations that wait, in memory: each has one place in the line, however many events it has. */
 export interface Lanes {
   add(event: InboundEvent): void;
   /**

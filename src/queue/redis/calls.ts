@@ -50,9 +50,9 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   const by = randomUUID();
   const listening = createListeningClient(connection);
   let connecting: Promise<unknown> | undefined;
-  /** How many need it here, and when everything is known of it. */
+  /** The number of users here of each key; `known` resolves when its past calls were read. */
   const opened = new Map<string, { count: number; known: Promise<void> }>();
-  /** What was heard of each key, as it was told, and when it was left. */
+  /** The texts heard of each key, and the time it was left. */
   const heard = new Map<string, { texts: Set<string>; leftAt: number }>();
 
   const toOwnClock = (at: number): number => performance.now() - (now() - at);
@@ -84,7 +84,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
     await run(() => listening.subscribe(KEYS.calls(key), (text) => hear(key, [text])));
     const texts = await run(() => client.lRange(KEYS.calls(key), 0, -1));
     hear(key, texts);
-    // What is no longer there is never told again.
+    // Texts that are no longer in the list are never told again.
     heard.set(key, { texts: new Set(texts), leftAt: Number.POSITIVE_INFINITY });
   }
 

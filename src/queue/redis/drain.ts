@@ -36,7 +36,7 @@ export interface DrainOptions {
 const GIVE_BACK_MS = 1_000;
 /** A lane that another process has just taken is looked at again after so long. */
 const HELD_MS = 500;
-/** When Redis was away for all, whoever works on a lane has so long to say that it lives, before others take it over. */
+/** After Redis was away for all, holders of lanes have this long to renew their leases before others take over. */
 const HOLDERS_FIRST_MS = 2_500;
 
 /** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
@@ -178,7 +178,7 @@ async function workOn(
     return await Promise.race([ended, run.abandoned]);
   } finally {
     lease.signal.removeEventListener("abort", cut);
-    // What is abandoned is fenced, and nobody asks what becomes of it.
+    // An abandoned run is fenced, and nobody asks for its result.
     ended.catch(() => {});
   }
 }

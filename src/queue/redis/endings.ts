@@ -31,9 +31,12 @@ export interface EndingsOptions {
   log: Logger;
 }
 
-/** How a turn of a lane ends. Each rejects with a `FencedError` where the lane is another's by now. */
+/** The ways a turn of a lane ends. Each rejects with a `FencedError` when another process has taken the lane. */
 export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
-  /** What is done is not done again while the store is away for a moment: only taking it off is tried again. */
+  /**
+   * Takes the finished events off the lane. A store that is away for a moment only delays that: the work is not
+   * repeated.
+   */
   async function finish({ laneId, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
     for (;;) {
       try {

@@ -4,7 +4,7 @@ import { KEYS } from "./keys.ts";
 
 const MAX_KEPT = 100;
 
-/** What was given up, for whoever looks into it. Nothing that a person said. */
+/** An event that was given up, for the operator. Holds nothing that a person said. */
 export interface Kept {
   key: string;
   kind: InboundEvent["kind"];

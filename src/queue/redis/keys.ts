@@ -1,7 +1,7 @@
 /** Keeps what waits apart from everything else on the same Redis, BullMQ's own keys included. */
 const ROOT = "palaver:queue:";
 
-/** Where the queue keeps what. */
+/** The queue's keys in Redis. */
 export const KEYS = {
   /** Keys of events that were accepted. */
   claim: (eventKey: string) => `${ROOT}claim:${eventKey}`,
@@ -11,15 +11,15 @@ export const KEYS = {
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
   /** There for as long as whoever works on a lane is known to live. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
-  /** How its work has gone so far. */
+  /** Past failures of the lane's work. */
   attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */
   message: (messageId: string) => `${ROOT}message:${messageId}`,
   /** Lanes in which something waits, by when their bells were rung. */
   lanes: `${ROOT}lanes`,
-  /** How many events wait. */
+  /** The number of events that wait. */
   waiting: `${ROOT}waiting`,
-  /** How often the work on an event was begun and did not end, by its key. */
+  /** Beginnings without an end of the work on each event, by its key. */
   begun: `${ROOT}begun`,
   /** The last token that was given out. */
   token: `${ROOT}token`,
@@ -35,7 +35,7 @@ export const KEYS = {
   calls: (budgetKey: string) => `${ROOT}calls:${budgetKey}`,
   /** Held by whoever sweeps. */
   sweep: `${ROOT}sweep`,
-  /** What was given up, newest first. */
+  /** Events that were given up, newest first. */
   kept: `${ROOT}kept`,
   /** On which everything that is accepted is told. */
   channel: `${ROOT}told`,

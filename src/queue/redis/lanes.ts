@@ -10,7 +10,7 @@ import type { ActiveLane } from "./places.ts";
 const CLAIM_TTL_MS = 48 * 3_600_000;
 /** Longest that a lane stays with a process that is dead, or stands still. */
 export const LEASE_MS = 3_000;
-/** Of a long line so much is looked at: what comes behind it has its turn later. */
+/** Most events read of one lane; the later ones have their turn later. */
 const MAX_EVENTS = 200;
 
 /** An event as it lies in its lane. */
@@ -26,7 +26,7 @@ export interface HeldLane {
   token: string;
 }
 
-/** What waits, in Redis. What is done with a token does nothing, and says so, when another one was given out since. */
+/** The waiting events, in Redis. A call with an outdated token does nothing, and says so. */
 export interface RedisLanes {
   /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
   accept(event: InboundEvent): Promise<boolean>;
@@ -71,9 +71,9 @@ export interface RedisLanes {
   countWaiting(): Promise<number>;
 }
 
-/** How a lane begins. */
+/** The first event of a lane. */
 export interface Head extends Stored {
-  /** How often the work on it was begun without an end. */
+  /** Beginnings of the work on it without an end. */
   begun: number;
   /** Milliseconds that somebody's lease has left, if it is not renewed; 0: nobody has one. */
   leaseMs: number;

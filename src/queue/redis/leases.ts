@@ -50,7 +50,7 @@ interface Entry {
 export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, onLost?: () => void): Leases {
   const entries = new Set<Entry>();
   let renewing: Promise<void> | undefined;
-  /** When the first of the attempts began that have all failed. */
+  /** The beginning of the first of the failed attempts in a row. */
   let failingSince: number | undefined;
   let seenAt = performance.now();
   let runningSince = seenAt;

@@ -12,7 +12,7 @@ export interface ActiveLane {
   work: Work;
   /** The process; absent where the place is yet to be taken. */
   worker?: string;
-  /** Whose events are being worked on, as far as they are erased with them. */
+  /** The people whose events are being worked on, as far as erasing them erases the events. */
   people?: readonly string[];
 }
 
@@ -92,7 +92,7 @@ const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
 export interface PlacesOptions {
   connection: RedisConnection;
   workerId: string;
-  /** Of this process. */
+  /** Places of this process. */
   places: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
@@ -227,7 +227,7 @@ function findWorker(
   const known = [...active.values()].flatMap(({ work, worker }) =>
     work.budget === budget && worker !== undefined && takesMore(worker) ? [worker] : [],
   );
-  // Where several do, as after one stood still, all agree on one.
+  // Sorted, so that all processes choose the same one of several, as after one stood still.
   const [first] = known.toSorted();
   if (first !== undefined) return first;
   const roomOf = (id: string) =>

@@ -86,7 +86,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
 
   async function listen(worker: Worker): Promise<void> {
     await ear.open(worker);
-    // Where Redis goes away just now, the next second tries again.
+    // If Redis goes away at this moment, the next second tries again.
     await heart.beat(sweep);
     if (closing) return;
     heart.start(sweep);
@@ -139,7 +139,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     async close(graceMs) {
       closing = true;
       const cutAt = performance.now() + graceMs;
-      // Where Redis is away, this does not come to its end, and what runs is cut all the same.
+      // This never ends while Redis is away, and running work is cut all the same.
       await within(handOver());
       await untilEnded(running, hearing, Math.max(0, cutAt - performance.now()), cutMs);
       heart.stop();

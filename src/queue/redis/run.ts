@@ -4,7 +4,7 @@ import type { RedisLanes, Stored } from "./lanes.ts";
 /** The work on a lane in this process, and what is heard of it meanwhile. */
 export interface Run {
   readonly controller: AbortController;
-  /** What of the lane is being worked on; empty until that is chosen. */
+  /** The events being worked on; empty until they are chosen. */
   readonly taken: readonly InboundEvent[];
   /** An event came into the lane. Resolves to whether it is to be told now: it was not known, and work has begun. */
   hear(stored: Stored): boolean;
@@ -15,7 +15,7 @@ export interface Run {
   uncount(): Promise<void>;
   /** Its death has no meaning any more, and neither has what was counted. */
   progressed(): void;
-  /** What ends is not waited for any more: `abandoned` rejects. */
+  /** Stops waiting for the work to end: `abandoned` rejects. */
   abandon(): void;
   readonly abandoned: Promise<never>;
   /** Takes what was read from the lane, and then what of it is worked on. */

@@ -24,7 +24,7 @@ export interface SweepOptions {
  * to nobody or to a process that died and left nothing to do.
  */
 export function createSweep({ connection: { client, run }, lanes, places, bells, now, ring }: SweepOptions) {
-  /** What a process had when it died, or rang there alone, is not heard by itself. */
+  /** Rings for lanes of processes that are gone: nobody else would hear of what they had, or had rung alone. */
   async function takeFromTheGone(active: Look["active"]): Promise<void> {
     for (const member of await run(() => client.zRangeByScore(KEYS.workers, "-inf", now()))) {
       const [id] = JSON.parse(member) as [string];

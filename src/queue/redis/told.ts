@@ -43,7 +43,7 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
     worker.notice(told);
   }
 
-  /** What was told while nobody listened here lies in the lanes still. */
+  /** Reads from the lanes the events that were announced while nobody listened here. */
   async function catchUp(worker: Worker): Promise<void> {
     try {
       for (const [laneId, run] of running) {
