@@ -213,7 +213,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
   };
 }
 
-/** What becomes of asking again where the question was deleted; undefined while there is one. */
+/** Ends a request to ask again when the question was deleted. Undefined while the question exists. */
 async function endOrphan(
   deps: AnswersDeps,
   record: TurnRecord,
@@ -227,7 +227,7 @@ async function endOrphan(
   return { done: events };
 }
 
-/** What an earlier run ended may be counted nowhere: it may have died right after. */
+/** Counts the end of an earlier run, which may have died before it did. */
 async function makeUp({ records, watch, log }: AnswersDeps, record: Partial<TurnRecord>): Promise<void> {
   const { id, conversationId, reply, author, ends = [], posted = [], phase } = record;
   const outcome = ends.at(-1);
@@ -355,7 +355,7 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  // What an earlier run ended is not asked again, and what was answered last is known.
+  // Ended turns are not asked again, and the history has the latest answers.
   await deps.unkept.replay();
   const earlier = await loadEarlierRun(deps, record.id, messages.length > 0);
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);
@@ -393,7 +393,7 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     // Another question has another answer, whatever people have read of this one.
     if (result === "superseded") {
       forgetSaid(record);
-      // Where this is not kept, the next attempt sees what was called as if nothing had been changed.
+      // If this cannot be stored, the next attempt sees the calls made so far as if nothing had been changed.
       const restart = async () => (await ledger.open(record.id)).restart(true);
       await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be kept"));
     }

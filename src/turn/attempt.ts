@@ -77,9 +77,9 @@ export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   /** The configured ones, where a channel has none of its own. */
   model: string;
   systemPrompt: string;
-  /** Which of them answers whom, and where. */
+  /** Decides which model answers whom, and where. */
   models: Models;
-  /** What a question in a channel sees of it, unless the channel has a number of its own. */
+  /** Messages of the channel that a question brings along, unless the channel has its own number. */
   contextMessages: number;
   settings: Pick<Settings, "read">;
   access: Pick<Access, "judge">;
@@ -111,7 +111,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       openLedger(deps, record.id),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
-    // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
+    // A text before a call of a tool is no beginning to go on from: the rounds have it, and more.
     if (ledger.rounds.length > 0) delete record.said;
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
@@ -194,7 +194,7 @@ interface Run extends Beginning {
   serversOff: readonly string[];
   /** The channel's own. */
   persona: string | undefined;
-  /** Who answers in place of the model. */
+  /** The model that answers in place of `model`. */
   detour: Detour | undefined;
   callTimes: CallTimes;
   /** Empty until it is read. The turn adds its own messages to those of it. */
@@ -286,7 +286,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
-    // What an edit puts in place of a question has passed no gate.
+    // An edited question has passed no gate.
     const isAnother = run.changes.some(({ kind }) => kind === "edited");
     run.permits.check(...(isAnother ? (["chat"] as const) : []), `model:${run.model}`);
     const channelMessages = run.options.context ?? deps.contextMessages;
@@ -540,7 +540,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
   const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);
-  // Of a turn whose end is not known nothing can be asked again, and its buttons would say that it is being written.
+  // A turn whose end is not stored cannot be asked again: its buttons would answer that it is still being written.
   return records.save(record, sight, pausesMs);
 }
 

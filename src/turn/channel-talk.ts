@@ -45,7 +45,7 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
     const adapter = adapterOf(reply.platform);
     if (adapter.readChannel === undefined || maxMessages < 1 || reply.visibleTo !== undefined) return [];
     const readChannel = adapter.readChannel.bind(adapter);
-    // What others began is no question in the channel.
+    // A thread that others began has no question of ours in the channel.
     const began = first === undefined || first.isEarlier === true ? [] : [first.id];
     const ids = [...messageIds.toReversed(), ...began];
     try {

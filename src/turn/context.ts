@@ -76,7 +76,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     return history.read(conversationId, most);
   }
 
-  /** What could not be stored is asked all the same: what is here only as something said to others is no question yet. */
+  /** Adds questions that could not be stored. An entry said to others does not count as the question. */
   function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
     const asked = new Set(entries.flatMap(({ id, isEarlier }) => (isEarlier === true ? [] : id)));
     if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
@@ -149,13 +149,13 @@ function toRoomForFiles(maxTokens: number, saidTokens: number): number {
   return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
 
-/** What a thread began with comes first, however long ago that was. */
+/** Puts the thread's first message at the front, however old it is. */
 function withRoot(entries: readonly HistoryEntry[], { first }: Branch): HistoryEntry[] {
   const isMissing = first?.isRoot === true && entries.every(({ id }) => id !== first.id);
   return isMissing ? [first, ...entries] : [...entries];
 }
 
-/** What stands in a question as a quotation is not shown a second time. */
+/** Drops messages that a question quotes, so that they are not shown twice. */
 function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const quoted = new Set(entries.map(({ quotes }) => quotes));
   return entries.filter(({ id, isEarlier }) => isEarlier !== true || !quoted.has(id));

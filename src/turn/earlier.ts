@@ -9,7 +9,7 @@ import { toEarlierEntries } from "./entries.ts";
 const EARLIER_TIMEOUT_MS = 5_000;
 /** The newest of a thread: more than any usual window shows. */
 const MAX_EARLIER_MESSAGES = 400;
-/** Of what others said in a place, Unix milliseconds. */
+/** Stands for a place whose earlier messages were never read, Unix milliseconds. */
 const NOTHING_YET = 0;
 const ONLY_A_PART = "_I could read only a part of what was said here before._";
 const NOTHING = "_I could not read what was said here before._";
@@ -57,7 +57,7 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       // Questions keep their places among what others said between them, and are stored as such where they stand.
       const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
       const said = messages.filter(({ messageId }) => !own.has(messageId));
-      // What is missing may be read with the next question.
+      // The next question may read the missing part.
       const read = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
       await history.bring(conversationId, toEarlierEntries(said, reply), read);
       return isPartial && until === NOTHING_YET ? ONLY_A_PART : undefined;

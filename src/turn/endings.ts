@@ -33,7 +33,7 @@ export type EndingCause = { finish: string } | { error: unknown };
 
 export interface EndingContext {
   model: string;
-  /** Who stopped it, for whoever reads that: "you" where nobody but them does. */
+  /** The name of the person who stopped it; "you" when nobody but them reads that. */
   stoppedBy?: string | undefined;
   /** Unix milliseconds. */
   now: number;

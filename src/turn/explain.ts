@@ -69,7 +69,7 @@ function describeTokens({ tokens: { prompt, completion, estimated } }: Sight): s
   return `${prompt} read, ${completion} written${estimated > 0 ? ", estimated" : ""}`;
 }
 
-/** What was erased since is not there any more. */
+/** Describes the entries that the model was shown; missing ones were erased since. */
 function describeMessages({ shown }: Sight, entries: readonly HistoryEntry[]): string[] {
   const known = new Map(entries.map((entry) => [entry.id, entry]));
   const found = shown.flatMap((id) => known.get(id) ?? []);

@@ -81,14 +81,14 @@ function toLastWords(text: string): string {
   return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
 }
 
-/** What stands behind the last words; undefined where they have not come, or come too late. */
+/** The text behind the last words; undefined if they have not come, or come too late. */
 function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);
   return at < 0 || at > MAX_PREFACE ? undefined : begun.slice(at + lastWords.length);
 }
 
-/** What the turn has added, as if one run had written all of it. */
+/** The messages added by the turn, as if one run had written all of them. */
 function join(added: readonly ChatMessage[], beginning: string, lastWords: string): ChatMessage[] {
   let isJoined = false;
   return added.map((message) => {

@@ -9,7 +9,7 @@ import type { Context } from "./context.ts";
 import type { Permits } from "./permits.ts";
 import type { TurnRecord } from "./record.ts";
 
-/** What people said last says which tools may help, where there are too many for one request. */
+/** With too many tools for one request, the newest messages of people decide which are offered. */
 const MESSAGES_TO_CHOOSE_BY = 2;
 
 /** The servers of tools. */
@@ -33,7 +33,7 @@ interface Turn {
   record: TurnRecord;
   /** Servers of tools that the channel has switched off. */
   serversOff: readonly string[];
-  /** What the person who asks may use. */
+  /** The permissions of the person who asks. */
   permits: Permits;
 }
 

@@ -5,12 +5,12 @@ import { isSamePerson } from "../port/identity.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { TurnRecord } from "./record.ts";
 
-/** What is asked, or the model that is to answer, is denied to the person who asks. The message is a sentence for them. */
+/** The question or its model is denied to the person who asks. The message is a sentence for them. */
 export class NotPermittedError extends Error {
   override readonly name = "NotPermittedError";
 }
 
-/** What one attempt at an answer may make use of: as the person who asked may, and whoever pressed for it. */
+/** The permissions of one attempt: those of the person who asked and of the person who pressed for it, both. */
 export interface Permits {
   may(deed: Deed): boolean;
   /** The sentence for a person who may not. */
@@ -36,7 +36,7 @@ function toPermits(
   { author, reply, conversationId }: Pick<TurnRecord, "author" | "reply" | "conversationId">,
   pressedBy: Author | undefined,
 ): Permits {
-  // What is known of the same person now counts, not what was known when they asked.
+  // The newest facts about the person count, not those of the time they asked.
   const isOwn = pressedBy !== undefined && isSamePerson(pressedBy, { author, conversationId });
   const people = pressedBy === undefined ? [author] : isOwn ? [pressedBy] : [author, pressedBy];
   const denied = (deed: Deed) => people.map((one) => judge({ author: one, reply }, deed)).find((one) => !one.isAllowed);

@@ -34,7 +34,7 @@ const turnRecord = replyRecord.extend({
   /** The messages that are answered together. */
   messageIds: z.array(z.string()),
   phase: z.enum(["received", "posted", "final"]),
-  /** How often the turn was begun without reaching its end. */
+  /** Beginnings of the turn without an end. */
   attempts: z.number(),
   /** Its end, once it is there, offers to ask again. */
   canRetry: z.boolean().default(false),
@@ -44,11 +44,14 @@ const turnRecord = replyRecord.extend({
   edition: z.int().default(1),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
-  /** How it has ended, each time that it did: people have some begin anew. Absent in the oldest, and before the first end. */
+  /**
+   * Outcomes of its ends so far: people have some turns begin anew. Absent in the oldest records, and before the first
+   * end.
+   */
   ends: z.array(z.string()).exactOptional(),
   /** Its end asks a person to allow calls of tools; when they decide, it goes on. */
   waits: z.literal(true).exactOptional(),
-  /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
+  /** Pictures and the like that the turn made before this attempt, besides the answer; absent: none. */
   made: z.number().exactOptional(),
   /** People's judgements of the answer, by their id; the latest word of each counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
@@ -56,7 +59,7 @@ const turnRecord = replyRecord.extend({
   reasons: z.record(z.string(), z.string()).exactOptional(),
 });
 
-/** Whose a message is that is being written. */
+/** Names the turn that is writing a message. */
 const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).partial();
 
 export interface TurnRecords {
@@ -114,7 +117,7 @@ export interface Rated {
 
 const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
 
-/** What is kept of turns. */
+/** The namespace of the records. */
 export const TURNS = "turns";
 /** Longest that calls of tools wait for a person. */
 export const MAX_WAIT_MS = 86_400_000;
@@ -280,7 +283,7 @@ function toAsked(messageId: string): string {
   return `asked:${toKeyPart(messageId)}`;
 }
 
-/** What leads to a record, beside its own id. */
+/** Keys under which a record is found, beside its own id. */
 function toPointers(record: TurnRecord, ttlMs: number, rater?: string): Value[] {
   const { id, author, reply, phase, posted, messageIds, conversationId } = record;
   return [

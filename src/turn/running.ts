@@ -23,9 +23,9 @@ export interface Beginning {
   changes: Array<EditedEvent | DeletedEvent>;
   /** A person pressed Retry. */
   mustAsk: boolean;
-  /** Who had the answer begin once more; absent: nobody. */
+  /** The person who had the answer begin once more; absent: nobody. */
   pressedBy?: Author;
-  /** Who stopped the attempt; undefined: nobody has. */
+  /** The person who stopped the attempt; undefined: nobody has. */
   stoppedBy(): Author | undefined;
   /** Sentences for the person, to stand under the answer. */
   notices: readonly string[];

@@ -24,7 +24,7 @@ const QUESTION_GONE = "_The question was deleted._";
 const PART_WITHOUT_QUESTION = "_The question was deleted. This answer is not whole._";
 const STILL_WRITTEN = "This answer is still being written.";
 
-/** What people do about an answer after its end. Promises reject when their event has to be worked on again. */
+/** Handles what people do about an answer after its end. Promises reject when their event has to be worked on again. */
 export interface SecondThoughts {
   /**
    * The press that has a message answered once more, because it says something else now; undefined where it was not

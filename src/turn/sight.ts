@@ -24,14 +24,14 @@ const call = z.object({
 });
 
 /**
- * What the model was given for an answer. Names what people said, and holds none of it: what they erase or change since
- * is not kept here.
+ * The context that the model was given for an answer. Names messages by id and holds no text: people may erase or
+ * change theirs.
  */
 export const sight = z.object({
   v: z.literal(1),
   at: z.number(),
   model: z.string(),
-  /** Who answered in place of the model, see `Detour`. */
+  /** The model that answered in place of `model`, see `Detour`. */
   detour: z
     .object({ model: z.string(), isSecondGateway: z.boolean(), because: z.enum(GATEWAY_ERROR_KINDS) })
     .exactOptional(),
@@ -47,7 +47,7 @@ export const sight = z.object({
   /** The number of messages of the channel that it was shown, which are kept nowhere; absent: none. */
   fromChannel: z.number().exactOptional(),
   calls: z.array(call),
-  /** What people were told about what is missing. */
+  /** Notices to people about missing parts. */
   notices: z.array(z.string()),
   tokens: z.object({ prompt: z.number(), completion: z.number(), estimated: z.number() }),
 });

@@ -6,7 +6,7 @@ import type { Amounts, Usage } from "../usage/usage.ts";
 import type { TurnRecord } from "./record.ts";
 import type { Answered, TurnDeps } from "./turn.ts";
 
-/** What one attempt at an answer uses: reserved before each request, and counted after it. */
+/** The tokens of one attempt: reserved before each request, counted after it. */
 export interface Spending extends Pick<TurnDeps, "reserve"> {
   /** Tokens so far. */
   used: Readonly<Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">>;

@@ -6,7 +6,7 @@ const TELL_MS = 5_000;
 /** Shown of what was thought, in UTF-16 units: it is read on the way to the answer, if at all. */
 const MAX_SHOWN_CHARS = 1_000;
 
-/** What the model thinks on the way to an answer. It is told while it lasts, and is no part of the answer. */
+/** The model's thoughts before its answer. They are told while they last, and are no part of the answer. */
 export interface Thinking {
   add(text: string): void;
   /** The model begins anew: what it thought before came to nothing. */
@@ -28,7 +28,7 @@ export interface ThinkingOptions {
 
 export function createThinking({ onTell, now = () => performance.now() }: ThinkingOptions): Thinking {
   let thoughts = "";
-  /** When it began to think; undefined while it does not. */
+  /** The time at which it began to think; undefined while it does not. */
   let since: number | undefined;
   let beforeMs = 0;
   let toldAt = -Infinity;

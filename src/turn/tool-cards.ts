@@ -4,7 +4,7 @@ import { quoteName } from "../text/quote-name.ts";
 import type { LedgerCall } from "../tools/ledger.ts";
 import type { Tool } from "../tools/tool.ts";
 
-/** What would not be seen, or would turn what is seen around. */
+/** Characters that would be invisible, or would reverse the text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\u{E0100}-\u{E01EF}\uFE00-\uFE0F\u115F\u1160\u3164\uFFA0]/gu;
 
 /** Shows people the calls that they are to allow, each with its server and all that it is given, as Markdown. */

@@ -66,7 +66,7 @@ export interface RoundReservation {
   settle(used: Answered | undefined): void;
 }
 
-/** What one request used, and who answered it. */
+/** The usage of one request, and the model that answered it. */
 export interface Answered {
   usage: Usage;
   isEstimated: boolean;
@@ -125,7 +125,7 @@ export async function runTurn(
 /** One request, and its answer as far as it has come. */
 interface Round {
   messages: ChatMessage[];
-  /** What tools brought to look at. */
+  /** Pictures that tools returned. */
   pictures: readonly ImagePart[];
   tools: RoundDeps["tools"];
   answer: AssistantMessage;

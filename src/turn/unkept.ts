@@ -7,7 +7,7 @@ import type { HistoryEntry } from "../history/record.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 
-/** Of all answers together; they are a few thousand characters each, more where tools brought a lot. */
+/** Most characters of all answers together; one has a few thousand, more after large results of tools. */
 const MAX_CHARS = 32 * 1024 * 1024;
 const AGAIN_MS = 1_000;
 /** After a failure that is no outage, and so not likely to pass. */
@@ -29,7 +29,7 @@ export interface UnkeptAnswer {
 export interface UnkeptAnswers {
   /** Keeps the answer; the oldest ones give way where there are too many. Never throws. */
   add(answer: UnkeptAnswer): void;
-  /** How many wait here. */
+  /** The number of answers waiting here. */
   count(): number;
   /** The history has taken it in some other way. */
   drop(turnId: string): void;
