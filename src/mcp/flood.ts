@@ -1,4 +1,4 @@
-/** What a server may send within `WINDOW_MS`; nothing useful says as much. */
+/** Messages that a server may send within `WINDOW_MS`; no useful server sends as many. */
 const MAX_MESSAGES = 5_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const WINDOW_MS = 10_000;

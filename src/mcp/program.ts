@@ -86,7 +86,7 @@ export function openProgram({ program: { command, args, env: own, cwd }, env, on
     await exited;
   }
 
-  /** What it said last is still read, unless something that it started holds its output open. */
+  /** Waits for the program's last output, but not for a child of it that holds the output open. */
   async function leave(ended: ChildProcessWithoutNullStreams): Promise<void> {
     await Promise.race([once(ended, "close"), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
     transport.onclose?.();

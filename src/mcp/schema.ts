@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a tool takes, as JSON schema. */
+/** A tool's parameters, as JSON schema. */
 export type JsonSchema = Record<string, unknown>;
 
 const MAX_DEPTH = 8;

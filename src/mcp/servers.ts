@@ -11,7 +11,7 @@ import { toTools } from "./tools.ts";
 
 type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
 
-/** What people are told of a server. */
+/** The state of a server, as people are told it. */
 export interface ServerReport {
   name: string;
   state: ServerState;

@@ -27,7 +27,7 @@ const MAX_LINE_CHARS = 200;
 
 const NO_PROMPTS: { prompts: Prompt[] } = { prompts: [] };
 
-/** What a server offers, as it said last. */
+/** The server's latest lists. */
 export interface Offer {
   tools: readonly ListedTool[];
   prompts: readonly Prompt[];
@@ -91,7 +91,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
       const { tools } = await client.listTools(undefined, options);
       const offered = client.getServerCapabilities();
       const listed = offered?.prompts === undefined ? NO_PROMPTS : client.listPrompts(undefined, options);
-      // What it says of its prompts must not cost its tools.
+      // A failure to list the prompts must not cost the tools.
       const { prompts } = await Promise.resolve(listed).catch((error: unknown) => {
         onError(error);
         return NO_PROMPTS;

@@ -9,7 +9,7 @@ import { toToolNames } from "./names.ts";
 import { describeResource, describeResult, type RawPicture, toImagePart } from "./result.ts";
 import { cleanSchema, toCheck } from "./schema.ts";
 
-/** Of one server; its `tools.allow` says which where it has more. */
+/** Most tools taken from one server; `tools.allow` chooses among more. */
 const MAX_TOOLS = 128;
 const MAX_DESCRIPTION_CHARS = 1_000;
 const MAX_LISTED_RESOURCES = 100;

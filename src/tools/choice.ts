@@ -7,7 +7,7 @@ const MAX_TOOLS = 64;
 const MAX_CHARS = 60_000;
 
 export interface Wanted {
-  /** What the tools are to help with. */
+  /** The text that the tools should help with. */
   question: string;
   /** Names of tools that the conversation has called. */
   called: ReadonlySet<string>;

@@ -22,7 +22,7 @@ const ledgerCall = z.object({
   acts: z.boolean(),
   /** A person has to allow it before it runs. */
   asks: z.boolean().exactOptional(),
-  /** What the model is told came of it. */
+  /** The result, as the model is told it. */
   result: z.string().exactOptional(),
   /** The press that let it run once more. */
   rerunBy: z.string().exactOptional(),
@@ -30,12 +30,12 @@ const ledgerCall = z.object({
 
 const ledgerRound = z.object({
   v: z.literal(1),
-  /** What the model said before it called. */
+  /** The model's text before the calls. */
   content: z.string(),
   calls: z.array(ledgerCall),
   /** Unix milliseconds. */
   at: z.number(),
-  /** Who decided about the calls that waited, and how: a line for people, not for the model. */
+  /** Tells people, not the model, who decided about the waiting calls, and how. */
   decision: z.string().exactOptional(),
   /** The question was another one when these were made. */
   isBeforeEdit: z.literal(true).exactOptional(),
@@ -71,7 +71,7 @@ export interface TurnLedger {
 
 export interface WaitingCalls {
   number: number;
-  /** When they were asked for, Unix milliseconds. */
+  /** The time of the request, Unix milliseconds. */
   at: number;
   calls: LedgerCall[];
 }
@@ -82,10 +82,7 @@ export interface Ledger {
   /** True when a person allowed every call of a tool in a conversation. */
   isAllowed(conversationId: string, toolName: string): Promise<boolean>;
   allow(conversationId: string, toolNames: readonly string[], by: Person): Promise<void>;
-  /**
-   * What was allowed in a conversation, or in all where none is given, is asked about again: what this person allowed, or
-   * everybody where none is given.
-   */
+  /** Ends standing permissions: of one conversation or of all, given by one person or by everybody. */
   takeBack(where: { conversationId?: string; prefix?: string; by?: Person }): Promise<void>;
 }
 
@@ -100,7 +97,7 @@ export const MAX_ROUNDS = 8;
 export interface LedgerOptions {
   /** The records of turns are kept there too, so that one fence and one erasure hold for both. */
   keyv: Keyv;
-  /** What people allowed for good. */
+  /** Standing permissions that people gave. */
   allowed: Keyv;
   ttlMs: number;
 }
@@ -208,7 +205,7 @@ async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<Turn
   };
 }
 
-/** Where what is done cannot be written down, nothing is done that must be. */
+/** Stands in when the ledger cannot be read: calls that must be written down are not made. */
 export const NO_LEDGER: TurnLedger = {
   rounds: [],
   plan: () => Promise.reject(new Error("The calls of this turn could not be read.")),

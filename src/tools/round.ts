@@ -17,7 +17,7 @@ import {
 
 const MAX_PARALLEL_CALLS = 4;
 const MAX_CALLS_PER_ROUND = 16;
-/** What a person is to allow has to be read by that person, arguments and all. */
+/** Longest arguments that a person is asked to approve: they have to be read in full. */
 const MAX_SHOWN_CHARS = 6_000;
 
 const NOT_KEPT =

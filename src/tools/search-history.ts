@@ -95,7 +95,7 @@ export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOt
     const own = idsOf(author).map(({ id, within }) => history.conversationsOf(reply.platform, id, within));
     const known = new Set((await Promise.all(own)).flat());
     known.delete(conversationId);
-    // What only one person saw is for a place where only that person reads.
+    // Private conversations are found only from a place that this person alone reads.
     const mayBeShown = [...known].filter((id) => reply.visibleTo !== undefined || !isPrivateConversation(id));
     for (const id of mayBeShown.slice(0, MAX_ASKED)) {
       signal.throwIfAborted();

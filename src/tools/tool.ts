@@ -51,7 +51,7 @@ export interface Tool {
   /** The arguments as JSON schema, for the model. */
   readonly parameters: Record<string, unknown>;
   readonly timeoutMs: number;
-  /** What a person has to be allowed to have it used for them, besides the tool itself. */
+  /** Deeds that must be allowed to the person, besides the tool itself. */
   readonly needs?: readonly Deed[];
   /** It may change something that a second call would change again, so a call that was begun is never made twice. */
   readonly acts: boolean;
@@ -150,7 +150,7 @@ function parseArguments(json: string): unknown {
   return (typeof parsed === "string" ? parseArguments(parsed) : parsed) ?? {};
 }
 
-/** What became of a call that ran. */
+/** The end of a call that ran. */
 export interface Outcome {
   /** `unknown`: it acts, and nobody can say whether it did. */
   state: "done" | "failed" | "unknown";
