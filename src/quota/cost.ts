@@ -5,7 +5,7 @@ export const BILLIONTHS = 1_000_000_000;
 /** Billionths for one token, at a price of 1 for a million. */
 const PER_TOKEN = BILLIONTHS / 1_000_000;
 
-/** What one request used, by the gateway's count or by estimate. */
+/** The amounts that one request used, by the gateway's count or by estimate. */
 export interface Spent {
   promptTokens: number;
   /** The part of the prompt that the gateway had read before. */

@@ -14,7 +14,7 @@ import { BILLIONTHS } from "./cost.ts";
 const NAME_CHARS: Record<QuotaWindow, number> = { minute: 16, hour: 13, day: 10, month: 7 };
 const DURATION_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
-/** Who asks, and where; the person by a pseudonym, so that what is counted names nobody. */
+/** The person, by a pseudonym so that counts name nobody, and the place. */
 export interface Asker {
   platform: string;
   pseudonym: string;
@@ -29,7 +29,7 @@ export interface QuotaLimit {
   measure: QuotaMeasure;
   /** Money in billionths. */
   most: number;
-  /** What it is counted in. */
+  /** The row of the counters. */
   row: string;
   /** The person, channel or workspace that it is counted for. */
   subject: string;

@@ -14,13 +14,13 @@ import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
 /** Longest answer where the policy says nothing else, and tokens or money have a limit. */
 const ANSWER_TOKENS = 4_096;
-/** Where less is left for an answer than that, nothing is asked. */
+/** With less than this left for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
 /** Gateways count prompts in ways of their own: an estimate may be so much too small. */
 const PROMPT_MARGIN = 1.25;
 /** A request ends long before: what is reserved for longer is nobody's any more. */
 export const RESERVED_MS = 15 * 60_000;
-/** What is counted outlives its window by so much: a request may end in the next one. */
+/** Milliseconds that counts outlive their window: a request may end in the next one. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
 /** Others may take what was found to be left. */
@@ -54,8 +54,8 @@ export class QuotaError extends LoggableError {
  */
 export interface Quota {
   /**
-   * Where little is left, the reservation is for a shorter answer. Rejects with a `QuotaError` where a limit allows
-   * nothing, or where there are limits and the store stays away; and with the signal's reason.
+   * Reserves room for a request; with little left, for a shorter answer. Rejects with a `QuotaError` when a limit
+   * allows nothing, or when there are limits and the store stays away; and with the signal's reason.
    */
   reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
   /**
@@ -189,12 +189,12 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
-/** What needs nothing of a limit is not kept back by one that is overdrawn. */
+/** A request that needs nothing of an overdrawn limit is not held back by it. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
 }
 
-/** What was used has the price, and is the usage, of the model that answered. */
+/** Price and usage are those of the model that answered. */
 function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
   return { ...need, by: { ...need.by, model } };
 }
@@ -225,7 +225,7 @@ async function tryReserve(
   const loss = usage.toAdditions(asked.by, reckoning.toAmounts(asked, lost));
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // What a request needs nothing of may be used up, and overdrawn where its limit was lowered.
+  // Limits that the request does not draw on may be used up, or overdrawn after they were lowered.
   const concerned = reckoning.toMost(need, usual);
   let limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;

@@ -4,10 +4,10 @@ import type { Amounts, UsedBy } from "../usage/usage.ts";
 import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
 import type { QuotaLimit } from "./limits.ts";
 
-/** Of what the gateway tells a cost in, where there are no prices. */
+/** The currency of costs that the gateway reports, when the policy has no prices. */
 const USUAL_CURRENCY = "USD";
 
-/** What a request may need, at most. */
+/** The most that a request may need. */
 export interface Need {
   /** The piece of work: whoever takes it up after a crash has the same one. */
   id: string;
@@ -24,10 +24,10 @@ type Measured = Record<QuotaMeasure, number>;
 
 /** Arithmetic of what requests need and use, at the prices of the policy. */
 export interface Reckoning {
-  /** Of money. */
+  /** The currency of the policy's prices. */
   currency(): string;
   toAmounts(need: Need, spent: Spent): Partial<Amounts>;
-  /** What the limits count of it. The tokens of pictures have a price, and are no part of what people say. */
+  /** The amounts that limits count. The tokens of pictures have a price, but no limit on tokens counts them. */
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
   /** The most that a request with so long an answer can use. */
   toMost(need: Need, answerTokens: number): Measured;

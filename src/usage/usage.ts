@@ -51,7 +51,7 @@ export type UsageSubject =
   | { platform: string; workspaceId: string }
   | "everyone";
 
-/** Who uses something, and where. */
+/** The person, the place and the model of a use. */
 export interface UsedBy {
   author: Pick<Author, "id">;
   reply: Pick<ReplyAddress, "platform" | "channelId" | "workspaceId">;
@@ -59,7 +59,7 @@ export interface UsedBy {
   model?: string;
 }
 
-/** What one person used of one model in one channel on one day. Ids of what a platform has none of are empty. */
+/** The usage by one person of one model in one channel on one day. Ids that a platform lacks are empty. */
 export interface UsageRow extends Amounts {
   day: string;
   platform: string;
@@ -77,7 +77,7 @@ export interface UsageRow extends Amounts {
 export interface Usage {
   /** Counts for all four, once for each `once`. Never rejects: a turn must not fail because it was counted. */
   note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;
-  /** What `note` adds, to be added in one step with other things. */
+  /** The increments that `note` would make, to be made in one step with others. */
   toAdditions(by: UsedBy, used: Partial<Amounts>): Addition[];
   /** Sums up the current month in UTC. Rejects when the store does not answer. */
   readMonth(subject: UsageSubject): Promise<Amounts>;
@@ -94,7 +94,7 @@ export interface Usage {
 }
 
 export interface UsageOptions {
-  /** Where days were kept until they were counted in steps. Namespaces nest, see `Stores`. */
+  /** Opens the namespaces of the older daily counts. Namespaces nest, see `Stores`. */
   open(namespace: string): Keyv;
   counters: Counters;
   log: Logger;
@@ -326,7 +326,7 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
   };
 }
 
-/** What is more than nothing, each cost under the name of its currency. */
+/** The non-zero amounts, each cost under the name of its currency. */
 function toCounts({ costs = {}, ...others }: Partial<Amounts>): Counts {
   const sums = Object.entries(costs).map(([currency, cost]) => [COST + currency, cost] as const);
   return Object.fromEntries([...Object.entries(others), ...sums].filter(([, by]) => by > 0));
