@@ -15,11 +15,11 @@ const SEVERAL_PEOPLE =
 const ROOT_SHARE = 0.25;
 
 export interface WindowLimits {
-  /** What was said to others counts by its tokens alone. */
+  /** Messages addressed to others do not count here, only against `maxTokens`. */
   maxEntries: number;
   /** Counts the entries alone, estimated; the system prompt and the answer come on top. */
   maxTokens: number;
-  /** What the attachments of an entry cost in the request; absent: nothing. */
+  /** The tokens that an entry's attachments cost in the request; absent: none. */
   filesOf?(entry: HistoryEntry): number;
 }
 
@@ -38,7 +38,7 @@ export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[]
 
 /** An entry as the model sees it. */
 export interface WindowEntry extends HistoryEntry {
-  /** What followed it is left out. */
+  /** The entries that followed it are left out. */
   isApart?: true;
 }
 
@@ -182,7 +182,7 @@ function firstById<T>(items: readonly T[], idOf: (item: T) => string): T[] {
   return items.filter((item, index) => items.findIndex((other) => idOf(other) === idOf(item)) === index);
 }
 
-/** How a message says who wrote it. */
+/** Tells the model who wrote a message. */
 interface Signature {
   /** For the field. */
   name?: string | undefined;
@@ -270,7 +270,7 @@ interface Speaker {
   name: string;
 }
 
-/** How a person is called in one request, the same throughout: by the name of their newest message. */
+/** A person's name, the same throughout one request: that of their newest message. */
 interface Called {
   /** As gateways take it. */
   name: string;

@@ -10,7 +10,7 @@ const FRAME_TOKENS = 4;
 const MIN_TEXT_TOKENS = 32;
 /** More characters for one token are never kept, so that a huge text is measured only once. */
 const MAX_CHARS_PER_TOKEN = 8;
-/** Of the room for a text that is cut, for as many characters as tokens: less is not searched for. */
+/** The share of the room that a cut text may leave unused, in characters of one token each; the search stops there. */
 const UNUSED_SHARE = 1 / 128;
 
 /** Tokens of a text, estimated. */
@@ -80,7 +80,7 @@ function halfWay(low: Look, high: Look): number {
   return Math.floor((low.chars + high.chars) / 2);
 }
 
-/** Where `maxTokens` would be reached in a text that is alike throughout, a little nearer to the middle. */
+/** Estimates where an evenly dense text would reach `maxTokens`, a little nearer to the middle. */
 function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
   const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);
   const even = low.chars + share * (high.chars - low.chars);

@@ -65,7 +65,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"]
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
           erased += await inTurn(conversationId, async () => {
             const head = await keys.readHead(conversationId);
-            // What was erased is not read again in its place.
+            // Marks erased messages as read, so that they are not brought back from the platform.
             if (head !== undefined) await keys.writeHead(conversationId, { ...head, broughtUntil: now() });
             return forgetEntries(keys, found);
           });

@@ -103,7 +103,10 @@ export interface History {
 
 export interface ReadOptions {
   maxEntries: number;
-  /** Where so many characters have been read, a few more entries at most are: huge ones are not read for nothing. Absent: any. */
+  /**
+   * Reading ends a few entries at most after this many characters, so that huge ones are not read in vain. Absent: no
+   * bound.
+   */
   maxChars?: number;
   /** Only what this entry follows; nothing when it is unknown. */
   beforeId?: string;
@@ -344,7 +347,7 @@ async function eraseConversation(
     for (const [index, place] of places.entries()) {
       const stored = found[index];
       const erasure = stored?.entry === undefined ? toBareErasure(place) : toErasure(place, stored);
-      // When all of it goes, no branch needs a place to go on from, and unreadable entries go too.
+      // When everything goes, no branch needs a place to go on from, and unreadable entries go too.
       if (person === undefined) erasures.push({ ...erasure, after: undefined });
       else if (erasure.authorKeys.includes(toAuthorKey(person, erasure.entryKey))) erasures.push(erasure);
       else continue;
@@ -352,7 +355,8 @@ async function eraseConversation(
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // What was erased is not read again in its place. One number stays behind: an erased conversation is not a new one.
+  // Marks erased messages as read, so that they are not brought back from the platform. One number stays behind: an
+  // erased conversation is not a new one.
   const first = person === undefined ? Math.max(head.first, head.last) : head.first;
   await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;

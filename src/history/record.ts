@@ -66,9 +66,9 @@ const head = z.object({
   first: z.int(),
   last: z.int(),
   followed: z.boolean(),
-  /** When the message was written that made the bot follow, Unix milliseconds. */
+  /** The time of the message that made the bot follow, Unix milliseconds. */
   followedSince: z.number().optional(),
-  /** What others said in its place is here, or was erased, up to this time, Unix milliseconds. */
+  /** Messages of others up to this time are here or were erased, Unix milliseconds. */
   broughtUntil: z.number().optional(),
 });
 
@@ -82,7 +82,7 @@ export type Position = z.infer<typeof position>;
 
 const authorPosition = position.extend({
   aliases: z.array(z.string()),
-  /** When it was said, Unix milliseconds; absent in the oldest. */
+  /** The time of the message, Unix milliseconds; absent in the oldest. */
   at: z.number().exactOptional(),
 });
 

@@ -8,6 +8,6 @@ export interface InsightStore {
   remove(list: string, texts: readonly string[]): Promise<void>;
   /** Says what this process does; it counts for `forMs`. */
   report(id: string, text: string, forMs: number): Promise<void>;
-  /** What the processes that live have said last. */
+  /** The latest reports of the live processes. */
   reports(): Promise<string[]>;
 }

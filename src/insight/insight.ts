@@ -10,14 +10,14 @@ import type { Story } from "./story.ts";
 import { createTrends, type Trends } from "./trends.ts";
 import { createTurnWatch, type TurnWatch } from "./turn-watch.ts";
 
-/** What a dashboard can know of all processes of a service. */
+/** The dashboard's view of all processes of a service. */
 export interface Insight {
   trends: Trends;
   turns: TurnWatch;
   processes: Processes;
   /** Erases what tells of a person. Rejects when the store does not answer. */
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<void>;
-  /** What tells of a person, newest first. Rejects when the store does not answer. */
+  /** Reads a person's stories, newest first. Rejects when the store does not answer. */
   exportAuthor(platform: string, authorId: string, within?: string): Promise<Story[]>;
   /** Erases the stories of all conversations whose ids begin like this. */
   eraseConversations(prefix: string): Promise<void>;

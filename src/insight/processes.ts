@@ -35,7 +35,7 @@ const report = z.object({
   running: z.array(story),
 });
 
-/** What a process says of itself every second. */
+/** A process reports this about itself every second. */
 export type ProcessReport = z.infer<typeof report>;
 
 export interface Processes {

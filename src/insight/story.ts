@@ -13,8 +13,8 @@ const step = z.object({
 });
 
 /**
- * What happened to a question, from its arrival to the end of its answer. Names who asked, and holds none of what was
- * said.
+ * The course of a turn, from the question's arrival to the end of its answer. Names the person who asked, and holds
+ * none of the words.
  */
 export const story = z.object({
   v: z.literal(1),
@@ -34,10 +34,10 @@ export const story = z.object({
   firstVisibleAt: z.number().exactOptional(),
   endedAt: z.number().exactOptional(),
   state: z.string(),
-  /** How far what people see is behind what the model has written, in milliseconds. */
+  /** Milliseconds that the visible text is behind the model's. */
   lagMs: z.number(),
   longestLagMs: z.number(),
-  /** How much of the answer there is, and how much of it people see, in UTF-16 units. */
+  /** Lengths of the model's text and of the visible part of it, in UTF-16 units. */
   written: z.number(),
   shown: z.number(),
   messages: z.number(),

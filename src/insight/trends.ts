@@ -6,7 +6,7 @@ import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** How often what was counted is brought to the store, where no end of a turn brings it sooner. */
+/** Milliseconds between two flushes of the counts to the store, unless a turn's end causes one sooner. */
 const FLUSH_MS = 30_000;
 /** After the store did not take it. */
 const AGAIN_MS = 1_000;
@@ -22,7 +22,7 @@ const SPANS = [
 ] as const;
 type Span = (typeof SPANS)[number];
 
-/** What can be asked for, and what it is made of. */
+/** The ranges that can be asked for, each with its span of counting. */
 export const RANGES = {
   hour: { span: SPANS[0], points: 12 },
   day: { span: SPANS[0], points: 288 },
@@ -70,7 +70,7 @@ export interface Trends {
   close(): Promise<void>;
 }
 
-/** What one end adds to the counts. */
+/** The counts that one end adds. */
 export interface Ended {
   counts: ReadonlyArray<readonly [name: CountName, label: string]>;
   times?: ReadonlyArray<readonly [name: MeasureName, label: string, ms: number]>;

@@ -18,7 +18,7 @@ const KEEP_MS = 2_000;
 /** Outcomes that are as they were meant to be. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
 
-/** What is known of a turn when it begins. */
+/** The facts known when a turn begins. */
 export interface Beginning {
   turnId: string;
   conversationId: string;
@@ -27,15 +27,15 @@ export interface Beginning {
   model: string;
   /** Unix milliseconds. */
   acceptedAt: number;
-  /** How often the turn was begun, this time included. */
+  /** Beginnings of the turn so far, this one included. */
   attempts: number;
 }
 
 export interface End {
-  /** How often the turn has ended, this time included: people have some begin anew. */
+  /** Ends of the turn so far, this one included: people have some begin anew. */
   number: number;
   outcome: string;
-  /** What people read under the answer, in Markdown. */
+  /** The note that people read under the answer, Markdown. */
   note: string;
   messages: number;
   used: { promptTokens: number; completionTokens: number; estimatedTokens: number };
@@ -88,13 +88,13 @@ export interface TurnWatch {
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
-/** Of a call that was planned, or had been made before. */
+/** Stands for a call that was only planned, or was made before. */
 const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
 const nothing = () => {};
 
-/** Where nobody looks. */
+/** Used when there is no dashboard. */
 export const NO_WATCH: Pick<TurnWatch, "begin" | "makeUp"> = {
   makeUp: async () => {},
   begin: () => ({

@@ -6,7 +6,7 @@ import { type Deed, describeDeed, describeRule, isWho, matches, toList, toMatchi
 
 const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
-/** What was decided, and by what: a rule of the chat, one of the file, or what holds without a rule. */
+/** A decision and its ground: a rule of the chat, a rule of the file, or the default. */
 export interface Decision {
   isAllowed: boolean;
   /** Follows "because": "rule 2 of the policy file says: deny pictures to guests". */

@@ -27,7 +27,7 @@ const entry = z.object({
   /** Unix milliseconds. */
   at: z.number(),
   platform: z.string(),
-  /** Of the person; a pseudonym, without a name, once they are forgotten. */
+  /** The person's id; a pseudonym, without a name, once they are forgotten. */
   authorId: z.string(),
   name: z.string(),
   workspaceId: z.string().exactOptional(),

@@ -6,7 +6,7 @@ import { type AccessRule, accessRule } from "../config/policy/access.ts";
 
 const NAMESPACE = "access";
 const KEY = "rules";
-/** How long what was read counts: a change in another process is taken up within this time. */
+/** Milliseconds until the rules are read again: changes by other processes take this long to arrive. */
 const FRESH_MS = 1_000;
 export const MAX_CHAT_RULES = 100;
 

@@ -147,7 +147,7 @@ export function describeRule(rule: AccessRule): string {
   return `${verb} ${toList(rule.allow ?? rule.deny).join(", ")}${to}${place}`;
 }
 
-/** What is asked, in words that follow "may". */
+/** Words for a deed that follow "may". */
 export function describeDeed(deed: Deed): string {
   const [kind, name] = splitSelector(deed);
   switch (kind) {

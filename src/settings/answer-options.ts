@@ -1,14 +1,14 @@
 import { z } from "zod";
 
-/** How the model is to answer in a channel. An option that is absent is as the gateway has it. */
+/** Options of a channel's answers. The gateway's own default holds for an absent one. */
 export const answerOptions = z.object({
   temperature: z.number().min(0).max(2).exactOptional(),
   /** Greatest length of an answer, what is thought before it included. */
   maxTokens: z.int().min(1).exactOptional(),
   format: z.literal("json").exactOptional(),
-  /** What the model thinks stands folded before its answer. */
+  /** The model's thoughts are shown, folded, before its answer. */
   thinking: z.literal("shown").exactOptional(),
-  /** How many of the last messages of the channel a question there brings along. */
+  /** Number of the channel's last messages that a question there brings along. */
   context: z.int().min(0).max(100).exactOptional(),
 });
 

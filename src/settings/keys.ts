@@ -162,7 +162,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       const found = new Map<string, Channel>();
       for await (const [key] of walk(keyv)) {
         const channel = readChannel(key);
-        // What follows the kind is the same for all settings of a channel.
+        // The part after the kind is the same for all settings of a channel.
         if (channel !== undefined) found.set(key.slice(key.indexOf(":")), channel);
       }
       return [...found.values()];

@@ -172,7 +172,7 @@ export function createSettings(options: SettingsOptions): Settings {
 
 type InTurn = <T>(channel: Channel, task: () => Promise<T>) => Promise<T>;
 
-/** What people wrote themselves. */
+/** Personas and prompts, by the people who wrote them. */
 function createOwned(keys: SettingKeys, inTurn: InTurn): Pick<Settings, "exportAuthor" | "forgetAuthor"> {
   return {
     async exportAuthor(platform, authorId) {
@@ -193,7 +193,7 @@ function createOwned(keys: SettingKeys, inTurn: InTurn): Pick<Settings, "exportA
       for await (const { key, channel = { platform, channelId: "" } } of keys.walkOwned(platform, authorId)) {
         await inTurn(channel, async () => {
           const { persona, prompts } = await keys.read(channel);
-          // What cannot be read goes too: nobody knows that it is somebody else's.
+          // Unreadable values go too: they may be this person's.
           const isTheirs = (own?: { authorId: string }) => own === undefined || own.authorId === authorId;
           const ofPersona = isTheirs(persona) ? [toPersonaKeys(channel)[0]] : [];
           const ofPrompts = isTheirs(prompts) ? [toPromptsKey(channel)] : [];
