@@ -105,7 +105,7 @@ export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {
       const isOver = probed !== undefined && performance.now() >= probed.untilMs;
       const isDown = failures + 1 >= limits.breakerFailures || isOver;
       troubles.set(model, { failures: failures + 1, pauses: isDown ? times + 1 : times });
-      // Where it may be asked at once, nobody is kept away; and a pause that is under way stands.
+      // A model that may be asked at once is not paused, and a pause under way stays as it is.
       const isPaused = (pauses.get(model)?.untilMs ?? 0) > performance.now();
       if (isDown && error.retryAfterMs === undefined && !isPaused) {
         open(model, Math.min(limits.breakerMaxMs, limits.breakerMs * 2 ** times), error, false);

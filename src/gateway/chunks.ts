@@ -75,7 +75,7 @@ export interface Usage {
   total_tokens: number;
   /** The part of the prompt that the gateway had read before, where it says so. */
   cached_tokens?: number;
-  /** What the gateway says that the request costs, in a currency of its own. */
+  /** The gateway's own figure for the cost of the request, in its own currency. */
   cost?: number;
 }
 
@@ -89,7 +89,7 @@ export interface ToolCallDelta {
 export interface Delta {
   role?: string;
   content?: string | null;
-  /** What the model thinks before it answers; "" where its server keeps that to itself. */
+  /** The model's thoughts before its answer; "" when its server withholds them. */
   reasoning?: string;
   tool_calls?: ToolCallDelta[];
 }

@@ -50,7 +50,7 @@ export interface GatewayOptions {
   extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;
-  /** What models ask for is told to other processes there. */
+  /** Shares pauses that models ask for with other processes. */
   pauses?: PauseBoard;
   /** Told how many models are left alone, whenever that changes. */
   onPaused?: (count: number) => void;

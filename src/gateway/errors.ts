@@ -28,7 +28,7 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   param?: string;
   /** Milliseconds the gateway asked to wait, when it asked. */
   retryAfterMs?: number;
-  /** What it quotes stood in no error object: whatever is at that address may be no gateway. */
+  /** The quoted words were not inside an error object: this address may not be a gateway. */
   isFormless?: true;
 }
 

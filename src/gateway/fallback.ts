@@ -5,7 +5,7 @@ import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { PASSING } from "./retry.ts";
 
-/** What was paid for is used up, or this gateway cannot do what it is asked for: another one may. */
+/** The account is used up, or this gateway cannot do what was asked: another one may. */
 const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 /** Gateways say by this that an account has used up what it paid for. */
 const USED_UP_CODE = /quota|balance|credit|billing/i;
@@ -66,7 +66,7 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
     const { error } = failure;
     if (detours.length === 0 || isOver() || !(error instanceof GatewayError) || !isDown(error)) throw error;
     const because = error.kind;
-    // What cannot be reached has no other model either.
+    // An unreachable gateway is not asked for another model either.
     for (const route of detours.filter(({ gateway }) => because !== "unreachable" || gateway !== first)) {
       if (isLate()) throw error;
       const detour = { model: route.model, isSecondGateway: route.gateway !== first, because };

@@ -30,7 +30,7 @@ export interface GatewayLimits {
   probeMs: number;
   /** Failed attempts in a row after which a model is left alone, unless one that was made before it succeeds. */
   breakerFailures: number;
-  /** How long it is left alone then; twice as long each time it fails again, up to the longest. */
+  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
   breakerMs: number;
   breakerMaxMs: number;
 }

@@ -2,8 +2,8 @@ import type { ChunkChoice } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
 
 /**
- * What a model thinks before it answers. The interface has no word for it, and servers send it all the same: in fields
- * of its own, or in tags at the beginning of the answer. Both become `reasoning`, and none of it is left in the text.
+ * Reads a model's thoughts before its answer. The interface does not define them, yet servers send them: in fields of
+ * their own, or in tags at the beginning of the answer. Both become `reasoning`, and none of it stays in the text.
  */
 
 /** The names that servers have for the field, those first that hold nothing but text. */
@@ -41,7 +41,7 @@ const MAX_HELD_CHARS = 64;
 export interface ThoughtFilter {
   /** Changes the choice in place. What may be the beginning of a tag is kept back until that is decided. */
   apply(choice: ChunkChoice): void;
-  /** What is kept back, as text: nothing more comes. "" for most answers. */
+  /** Returns the text that was kept back, once nothing more comes; "" for most answers. */
   rest(): string;
 }
 

@@ -32,7 +32,7 @@ export interface CallOptions {
   onDetour?: (detour: Detour | undefined) => void;
 }
 
-/** What is asked in place of what a request names. */
+/** The model or gateway asked instead of the requested one. */
 export interface Detour {
   model: string;
   isSecondGateway: boolean;
@@ -69,7 +69,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** Where something else can be asked: calls made, and the failures after which it is asked at once. */
+/** With a detour available: calls made before it is taken, and failures that lead to it at once. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_TRIED_AGAIN: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 /** Calls that waited for the same moment are spread over this long. */

@@ -4,9 +4,9 @@ const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
 
 /** A request to go on with an answer that was cut off. */
 export interface CutAnswer {
-  /** What that was the answer to. */
+  /** The messages that the cut answer replied to. */
   before: SandboxMessage[];
-  /** Of the whole answer what follows, from the last words that the request repeats; all of another answer. */
+  /** The part of `whole` that follows the last words repeated in the request; all of it if it is another answer. */
   toRest(whole: string): string;
 }
 

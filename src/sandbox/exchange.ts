@@ -9,7 +9,7 @@ export interface Served {
   /** Those that were taken: not what was refused. */
   requests: number;
   promptTokens: number;
-  /** Of answers whose callers left, what was sent until then. */
+  /** For a caller who left, the tokens sent until then. */
   completionTokens: number;
   pictures: number;
   /** Requests whose callers left before their end. */

@@ -1,7 +1,7 @@
 import { ACCOUNTS, type Account, MODELS, readAccount, readListAccount, requireModel } from "./access.ts";
 import { type Handler, sendJson } from "./exchange.ts";
 
-/** When the sandbox's models came into being, Unix seconds: a fixed date, so that lists compare equal. */
+/** Creation time of the sandbox's models, Unix seconds; fixed, so that lists compare equal. */
 const CREATED = 1_767_225_600;
 
 /** `GET /v1/models`: the models this key may use, none else. */

@@ -27,7 +27,7 @@ export interface SandboxOptions {
 export interface Sandbox {
   /** The `{base_url}` of the interface. */
   url: string;
-  /** What it has given until now. */
+  /** Counts of what was served so far. */
   readonly served: Readonly<Served>;
   /** Cuts every open answer and stops. Resolves when the port is free. */
   close(): Promise<void>;

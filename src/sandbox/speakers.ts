@@ -1,7 +1,7 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { textOf } from "./tokens.ts";
 
-/** How clients say that people's names stand before their words. */
+/** Clients announce with these words that names stand before what people say. */
 const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
 const NAME = /^([^\n:]{1,60}):(?: |$)/;
 

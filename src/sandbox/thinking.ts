@@ -14,7 +14,7 @@ export type Dialect = keyof typeof DIALECTS;
 
 const TAGS: Partial<Record<Dialect, string>> = { think: "think", thinking: "thinking", reasoning_tag: "reasoning" };
 
-/** What is thought before an answer. */
+/** Thoughts before an answer. */
 export interface Thinking {
   dialect: Dialect;
   text: string;
