@@ -10,7 +10,7 @@ export interface Fence {
   readonly value: string;
   /** Rejects with a `FencedError` when somebody else has taken over. */
   check(): Promise<void>;
-  /** What is done under it was begun before, by somebody who did not come to its end. */
+  /** True when an earlier holder began the work and did not finish it. */
   readonly isTakenUp?: boolean;
 }
 

@@ -12,7 +12,7 @@ export function serveJobs(run: (job: never) => Promise<object>): void {
   process.on("SIGTERM", () => {});
 }
 
-/** When memory runs out, Linux ends this process before any other. */
+/** Makes Linux end this process before any other when memory runs out. */
 function preferForKilling(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", "1000");

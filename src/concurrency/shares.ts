@@ -28,7 +28,7 @@ export const NO_SHARES: Shares = { members: {}, parts: [] };
 
 export interface Claim {
   id: string;
-  /** How many parts there are. */
+  /** The number of parts in all. */
   count: number;
   /** The parts that it has in use. */
   inUse: readonly number[];

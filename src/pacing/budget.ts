@@ -20,7 +20,7 @@ export interface Growth {
   total: number;
   /** Units per millisecond. */
   rate: number;
-  /** When its first text arrived. */
+  /** The time of its first text. */
   firstText: number;
   /** Its calls so far, the post not included. */
   edits: number;
@@ -35,7 +35,7 @@ export interface Demand {
   active: number;
   /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */
   unfinished: number;
-  /** When replies began, oldest first, the last five minutes. */
+  /** Beginnings of replies in the last five minutes, oldest first. */
   starts: readonly number[];
 }
 
@@ -53,8 +53,8 @@ export interface Budget {
   /** Calls that edits leave for finals. */
   reserve(demand: Demand): number;
   /**
-   * When one more reply may begin so that its final finds a call, beside those of the others that have not ended; now
-   * where a first post takes nothing that finals need.
+   * The time from which one more reply may begin and still find a call for its final, beside those of the unfinished
+   * replies. Now, if a first post takes nothing that finals need.
    */
   beginAt?(demand: Demand): number;
   /** Planned time between calls, over all replies of the budget, milliseconds. */

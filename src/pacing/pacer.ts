@@ -353,7 +353,7 @@ export interface Moment {
   /** Calls that edits leave for finals. */
   reserve: number;
   lastCall: number;
-  /** When one more reply may begin and be finished. */
+  /** The time from which one more reply may begin and be finished. */
   beginAt: number;
 }
 
@@ -364,11 +364,11 @@ export const EDIT_RANK = 2;
 export interface Urgency {
   rank: Rank;
   kind: CallKind;
-  /** When the call should begin and may: not after now if it can at once. */
+  /** The time at which the call should and may begin; not after now if it may begin at once. */
   at: number;
 }
 
-/** When the next call of a reply with something to show is due, and whether the budget allows it. */
+/** The next call of a reply with something to show: its kind, rank and time, within the budget. */
 export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const { now, budget, reserve } = moment;
   const { rank, kind, due } = toWish(reply, moment);
@@ -420,7 +420,7 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
-/** When a lull lets the edit go before its turn; `due` when it does not. */
+/** The time at which a lull lets the edit go early; `due` if there is no lull. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   const { budget, now, gap, active } = moment;
   const arrivalGap = reply.arrivalGap ?? 0;

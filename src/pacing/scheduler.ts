@@ -44,7 +44,7 @@ export interface Scheduler {
 
 export interface BudgetReport {
   key: string;
-  /** How many replies are written under it. */
+  /** The number of replies being written under it. */
   replies: number;
   /** Until its pacer is asked for the next call; undefined while it waits for text, or for a call to end. */
   nextInMs: number | undefined;
@@ -76,9 +76,9 @@ interface Group {
   pacer: Pacer;
   members: Map<number, Member>;
   timer: NodeJS.Timeout | undefined;
-  /** When the pacer was asked last. */
+  /** The time at which the pacer was last asked. */
   askedAt: number;
-  /** When the timer asks the pacer; Infinity while nothing is due before the next event. */
+  /** The time at which the timer asks the pacer; Infinity while nothing is due before the next event. */
   wakeAt: number;
   pumping: boolean;
 }
@@ -204,7 +204,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
 
 function createGroups() {
   const all = new Map<string, Group>();
-  /** What others have made, of limits that nobody here has needed yet. */
+  /** Calls of other processes under limits that no reply of this process has used yet. */
   const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
 
   return {
@@ -254,7 +254,7 @@ function noteCall({ key, pacer }: Group, call: KnownCall, onCall: SchedulerOptio
   };
 }
 
-/** What a call has shown of itself that nobody could know when it began. */
+/** The facts about a call that only its answer revealed. */
 function toCorrection(
   call: KnownCall,
   { answer, kind = call.kind }: Written,

@@ -69,7 +69,7 @@ export interface About {
   /** The model that answers there. */
   model: string;
   persona?: string;
-  /** How it answers there, in words that end a sentence; absent: as configured. */
+  /** The answer options of the place, in words that end a sentence; absent: as configured. */
   how?: string;
   kept: {
     /** Their messages and the answers to them, wherever they were said. */

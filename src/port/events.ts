@@ -9,7 +9,7 @@ export interface Author {
   isModerator?: boolean;
   /** May change the settings of the channel; absent: everybody may. */
   mayConfigure?: boolean;
-  /** What the place takes them for; absent: a member. `external` are people of another organisation. */
+  /** The person's standing in the place; absent: a member. An `external` person belongs to another organisation. */
   kind?: "member" | "guest" | "external" | "bot";
   /** Ids of the platform's groups or roles that they are in, as far as the policy asks for them. */
   groups?: readonly string[];
@@ -58,9 +58,9 @@ interface EventBase {
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
-  /** When the platform says it happened, Unix milliseconds. */
+  /** The platform's time of the event, Unix milliseconds. */
   at: number;
-  /** Where it waits its turn; absent: in its conversation. Said where it is taken in. */
+  /** The lane in which the event waits; absent: its conversation's. Set when the event is taken in. */
   lane?: EventLane;
 }
 
@@ -69,7 +69,7 @@ export interface EventLane {
   id: string;
   /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
   kind: "question" | "drawing" | "errand";
-  /** What the event begins or goes on with: a turn, or a job. */
+  /** The turn or the job that the event begins or continues. */
   workId: string;
 }
 
@@ -212,7 +212,7 @@ export interface EarlierMessage {
   isRoot?: true;
 }
 
-/** What stood in a thread, oldest first. */
+/** Messages of a thread, oldest first. */
 export interface Earlier {
   messages: EarlierMessage[];
   /** The platform, or the time, did not allow to read all of it. */

@@ -89,6 +89,6 @@ export interface ReplyBudget {
 export interface SharedWaits {
   /** Best effort: never throws. `what` names the calls that wait. */
   tell(what: string, forMs: number): void;
-  /** What other processes are told from now on, and were told before. */
+  /** Tells of waits that other processes have announced before, and announce from now on. */
   listen(onTold: (what: string, forMs: number) => void): void;
 }

@@ -34,7 +34,7 @@ export interface SetupStep {
   name: string;
   /** On the button that begins it. */
   title: string;
-  /** What it is good for, in a sentence. */
+  /** One sentence on the step's use. */
   summary: string;
   ways: readonly SetupWay[];
 }
@@ -47,7 +47,7 @@ export type EnvFile = { text: string; problems: readonly string[] };
 
 /** Leads a person from nothing to a configuration that works: the same at the page and in the terminal. Stores nothing. */
 export interface Setup {
-  /** What there is to do; some of it depends on what was filled in. */
+  /** The steps to go through; some depend on values filled in before. */
   steps(values: SetupValues): readonly SetupStep[];
   /** Tries the values of one step for real. Rejects only with `signal.reason`. */
   check(stepId: string, values: SetupValues, signal: AbortSignal): Promise<Finding[]>;

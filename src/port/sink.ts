@@ -27,7 +27,7 @@ export interface Step {
   /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
   title: string;
   state: "running" | "done" | "failed";
-  /** When it began and when it ended, in milliseconds of one clock that never goes back. */
+  /** Times of the beginning and the end, in milliseconds of one monotonic clock. */
   begunAt?: number;
   endedAt?: number;
   /** While it runs: how long it has, as people were told last. */

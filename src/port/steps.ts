@@ -1,6 +1,6 @@
 import type { Step } from "./sink.ts";
 
-/** What a step took that has ended, for people: "4.2 s", and "4 s" of one that goes on; "" below a second. */
+/** The duration of a step, for people: "4.2 s" once it has ended, "4 s" while it goes on; "" below a second. */
 export function describeTime({ begunAt, endedAt, runningMs = 0 }: Step): string {
   if (endedAt === undefined) return runningMs < 1_000 ? "" : `${Math.floor(runningMs / 1_000)} s`;
   const tookMs = begunAt === undefined ? 0 : endedAt - begunAt;

@@ -17,7 +17,7 @@ export async function callPlatform<T>(
   call: (signal: AbortSignal) => Promise<T>,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<T> {
-  // Where nothing is held the call begins at once.
+  // Without fences the call begins at once.
   if (fencesHeld().length > 0) await checkFences();
   return runWithin(timeoutMs, call, NEVER);
 }

@@ -12,7 +12,7 @@ export interface Addition {
   ttlMs: number;
 }
 
-/** What a hold takes of one count of a row: what is counted and held there never passes `most`. */
+/** A hold on one count of a row: counted and held amounts together never exceed `most`. */
 export interface Bound {
   row: string;
   count: string;
@@ -56,9 +56,9 @@ export interface Counters {
   /** Gives a row another name; what is counted under that already stays too. */
   rename(row: string, to: string): Promise<void>;
   remove(row: string): Promise<void>;
-  /** How much is held: `read` and `list` know only what is counted. */
+  /** Reads the held amounts: `read` and `list` know only the counted ones. */
   readHeld(row: string): Promise<Counts>;
-  /** How many holds there are. */
+  /** The number of holds. */
   countHolds(): Promise<number>;
 }
 

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
 import { createListeningClient, type RedisConnection } from "./redis-connection.ts";
 
-/** What one process tells all others, and those that start later: the last word about each key, for as long as it holds. */
+/** Announces values to all processes, present and future: the last one of each key, for as long as it holds. */
 export interface Board<T> {
   /** Best effort: never throws. `forMs` is how long it holds from now on; 0: no longer. */
   tell(key: string, value: T, forMs: number): void;
-  /** What others have told, and tell from now on. Connects; never rejects. */
+  /** Hears announcements of others, past and future. Connects; never rejects. */
   listen(onTold: (key: string, value: T, forMs: number) => void): Promise<void>;
   /** Resolves to true for the first process that claims something within `forMs`; also where nobody can tell. */
   claim(what: string, forMs: number): Promise<boolean>;
@@ -70,7 +70,7 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
       try {
         await listening.connect();
         await listening.subscribe(place, read);
-        // What was told before, or while the connection was lost.
+        // Reads the values announced earlier, or while the connection was lost.
         listening.on("ready", () => void readAll().catch(() => {}));
         await readAll();
       } catch (err) {

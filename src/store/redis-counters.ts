@@ -6,7 +6,10 @@ const PLACE = "palaver:{counters}:";
 /** Holds that one step ends because nobody settled them: the others wait for the next one. */
 const LAPSED_AT_ONCE = 100;
 
-/** What all scripts share. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` what was counted. */
+/**
+ * The common beginning of all scripts. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` work counted
+ * already.
+ */
 const COMMON = `
 local place = KEYS[1]
 local function whole(number) return string.format('%.0f', number) end

@@ -29,7 +29,7 @@ export function createSharedParts(connection: RedisConnection, place: string, no
   const id = randomUUID();
 
   async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
-    // Where processes differ in how many parts there are, those are parts of something else.
+    // Processes that divide into different numbers of parts do not share parts.
     const key = `${place}:${count}`;
     for (;;) {
       const known = (await run(() => client.get(key))) ?? "";
@@ -43,7 +43,7 @@ export function createSharedParts(connection: RedisConnection, place: string, no
   return {
     claim: (given) =>
       change(given.count, (before) => {
-        // When Redis was away for all, those who have something say first that they live.
+        // After Redis was away for all, members first renew what they have.
         const atOnce = backForMs() < MEMBER_MS ? 0 : given.atOnce;
         const { after, share } = claimShare(before, { ...given, atOnce, id, forMs: MEMBER_MS, now: now() });
         return { after, result: share };

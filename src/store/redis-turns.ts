@@ -43,7 +43,7 @@ export function createSharedTurns(connection: RedisConnection, place: string): K
         await checkFences();
         throw new StoreError("What is done in turn took longer than its turn.", { cause: error });
       } finally {
-        // Where it cannot be given back, it ends by itself.
+        // A turn that cannot be given back expires.
         await run(() => client.eval(RELEASE, { keys: [fence.key], arguments: [fence.value] })).catch(() => {});
       }
     });

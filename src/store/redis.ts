@@ -100,7 +100,7 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
   // The client's own listener logs; without one the adapter would throw inside an event handler.
   adapter.on("error", () => {});
 
-  /** Where a fence is held, in one step with the look whether it still stands. Resolves to whether something was there. */
+  /** Under a fence, checks it in the same step. Resolves to whether something was stored there. */
   function write(entries: readonly Entry[], unfenced: () => Promise<boolean>): Promise<boolean> {
     if (fencesHeld().length === 0 || entries.length === 0) return run(unfenced);
     return run(async () => (await writeFenced(client, entries)) > 0);

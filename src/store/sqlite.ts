@@ -21,7 +21,7 @@ export type BatchStore = KeyvStoreAdapter &
 export interface SqliteStoreOptions {
   /** Made when it is absent. Not quoted: letters, digits and underscores only. */
   table: string;
-  /** How often expired rows are erased; they are never read. */
+  /** Milliseconds between two erasures of expired rows, which are never read. */
   sweepIntervalMs?: number;
   /** By which they expire; absent: the database's own. */
   now?: Clock;
