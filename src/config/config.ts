@@ -21,7 +21,7 @@ interface GatewayModels {
   fallback: FallbackConfig;
 }
 
-/** What is asked when the gateway, or the model, is down or at its limit. */
+/** The model and the gateway to ask while the first is down or at its limit. */
 export interface FallbackConfig {
   model: string | undefined;
   gateway: { baseUrl: string; apiKey: string } | undefined;
@@ -82,7 +82,7 @@ export interface LimitsConfig {
   historyTtlMs: number;
   historyMaxMessages: number;
   historyMaxTokens: number;
-  /** What a question in a channel sees of the messages before it; 0: nothing. */
+  /** Earlier messages that a question in a channel brings along; 0: none. */
   contextMessages: number;
   maxConcurrentTurns: number;
   shutdownGraceMs: number;
@@ -120,9 +120,9 @@ export interface Config {
   encryptionKey: Uint8Array | undefined;
   /** Tools from outside, and the file that names them. */
   mcp: { path: string; servers: readonly McpServerConfig[]; refused: readonly string[] };
-  /** Who may do what, how much, and what it costs; without a path everything is as where there is no policy. */
+  /** Permissions, quotas, prices and models. Without a path there is no policy, and nothing is restricted. */
   policy: { path: string | undefined; policy: Policy };
-  /** Where the model may read pages; empty: nowhere. */
+  /** Hosts whose pages the model may read; empty: none. */
   fetchUrlHosts: string[];
   botName: string;
   /** The answer to a question that is deleted goes with it; else a button offers that. */

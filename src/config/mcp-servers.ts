@@ -11,7 +11,7 @@ export interface McpServerConfig {
   deny: readonly string[];
   /** Places that are offered its tools, each `{platform}` or `{platform}:{channel}`; undefined: all. */
   channels: readonly string[] | undefined;
-  /** Which calls a person is asked about before they run: all, those that may change something, or none. */
+  /** The calls that need a person's approval: all, those that may change something, or none. */
   approve: "always" | "acting" | "never";
   /** Longest that one call may take. */
   timeoutMs: number;
@@ -60,7 +60,7 @@ const MAX_SERVERS = 50;
 const MAX_SLIPS = 2;
 /** Some programs write `env:` before the name. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
-/** What only an editor can fill in. */
+/** Placeholders that only an editor can fill in. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
 /**
  * Fields of other programs that are passed over: they describe, or they allow calls without a person, which is not
@@ -267,7 +267,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** The text of a file; throws when it cannot be read. */
 export type ReadText = (path: string) => string;
 
-/** Where the file is looked for unless another place is named. */
+/** The path of the file unless the configuration names another one. */
 export const DEFAULT_MCP_CONFIG = "./mcp.json";
 
 /** Reads the file of the servers. There need be none at the default place. */

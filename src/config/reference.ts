@@ -12,7 +12,7 @@ interface Entry {
   names: readonly Variable[];
   /** In Markdown, short enough for a cell of a table. Paths are those of this repository. */
   meaning: string;
-  /** What holds while they are unset, in words: where there is no default value, and where it is too long to show. */
+  /** Describes the behaviour while they are unset, where no default value says it or the value is too long. */
   unset?: string;
 }
 
@@ -303,7 +303,7 @@ function toLinked(text: string): string {
   return text.replaceAll(/\bdocs\/([a-z]+\.md)\b/g, "[$1]($1)");
 }
 
-/** What the schema takes for an unset variable, as it would be written; undefined for nothing. */
+/** The schema's default for an unset variable, as it would be written; undefined for none. */
 function defaultOf(name: Variable): string | undefined {
   const { data } = variables[name].safeParse(undefined);
   return typeof data === "string" || typeof data === "number" ? String(data) : undefined;

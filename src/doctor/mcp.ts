@@ -9,7 +9,7 @@ const FIX = "Check its entry in MCP_CONFIG.";
 
 /** Connects to every tool server once, and tells what each offers, and of those that are left out why. Calls none of their tools. */
 export async function checkMcp({ servers: configs, refused }: Omit<McpSettings, "problems">): Promise<Finding[]> {
-  // Where they are offered does not matter here.
+  // The channels that are offered the tools do not matter here.
   const everywhere = configs.map((config) => ({ ...config, channels: undefined }));
   const servers = createMcpServers(everywhere, pino({ level: "silent" }));
   try {

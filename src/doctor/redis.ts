@@ -7,14 +7,14 @@ import { CLUSTER_REFUSAL, isCluster } from "../store/redis.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;
-/** What BullMQ is made for (`recommendedMinimumVersion`); below it nothing was tried. */
+/** The oldest version that BullMQ supports (`recommendedMinimumVersion`); older ones were not tried. */
 const LEAST_VERSION = { major: 6, minor: 2 };
 
 /** Tries Redis as the service uses it, and asks whether it would lose what is stored there. Resolves whatever is wrong. */
 export async function checkRedis(url: string): Promise<Finding[]> {
   const connection = connectToRedis(url, pino({ level: "silent" }));
   try {
-    // Where it is away or refuses, the trial says so.
+    // The trial below reports a Redis that is away or refuses.
     if (await connection.run(() => isCluster(connection.client)).catch(() => false)) {
       return [{ ok: false, what: CLUSTER_REFUSAL }];
     }
@@ -126,7 +126,7 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
   };
 }
 
-/** What the queue gave up, to be looked into: who asked was told so. */
+/** Reports the events that the queue gave up. The people who asked were told. */
 async function checkKept({ client, run }: RedisConnection): Promise<Finding[]> {
   const kept = await run(() => readKept(client));
   const [newest] = kept;

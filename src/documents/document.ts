@@ -1,7 +1,7 @@
 /** The text of a document, as a model reads it: tables and headings are Markdown. */
 export interface DocumentText {
   text: string;
-  /** What of the document is not in the text: "only pages 1 to 500 of 2,000 were read". Absent where all of it is. */
+  /** Names the missing part: "only pages 1 to 500 of 2,000 were read". Absent when the text is complete. */
   leftOut?: string;
 }
 
@@ -16,9 +16,9 @@ export class DocumentError extends Error {
 /** Bounds of one document, so that it is read in seconds and held in a few megabytes. */
 export interface DocumentLimits {
   maxPages: number;
-  /** Of the text that is made of it, in UTF-16 units. */
+  /** Longest text made of the document, in UTF-16 units. */
   maxChars: number;
-  /** Of what the parts of a packed document unpack to. */
+  /** Bytes that the parts of a packed document may unpack to. */
   maxUnpackedBytes: number;
   /** After this no further page is begun. */
   pagesMs: number;

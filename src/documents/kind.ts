@@ -4,7 +4,7 @@ export type DocumentKind = "pdf" | "packed" | "old-office" | "mail" | "markup" |
 const HEAD_BYTES = 2_048;
 const PAGE = /^\s*(<!--[^]*?-->\s*)?<(!doctype html|html)[\s>]/i;
 
-/** What a document is: the bytes decide, and the name only tells kinds of text apart. */
+/** Tells a document's kind by its bytes. The name only tells kinds of text apart. */
 export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES));
   if (head.includes("%PDF-")) return "pdf";

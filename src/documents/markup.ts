@@ -151,7 +151,7 @@ interface Writer {
   /** Begins a text apart, until it is closed. */
   open(): void;
   close(): string;
-  /** Of everything that is written, those apart included. */
+  /** Everything written so far, open nested texts included. */
   length(): number;
   endsWith(text: string): boolean;
   text(): string;

@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL("./document-process.ts", import.meta.url))
 const JOB_MS = 40_000;
 /** A plain text of this size is decoded in less time than it takes to send it to a process. */
 const PLAIN_BYTES = 128 * 1024;
-/** Of V8's heap. Beyond it, and with what is outside of it, `memory-watch.ts` ends the process. */
+/** V8's heap limit. `memory-watch.ts` ends the process when its whole memory grows beyond that. */
 const HEAP_MB = 384;
 
 export interface DocumentJob {
@@ -55,7 +55,7 @@ export function createReadDocument(options: Partial<JobProcessOptions> = {}): Re
   };
 }
 
-/** What needs no process; undefined for everything else. */
+/** Reads a small plain text without a process; undefined for everything else. */
 function readPlain(bytes: Uint8Array, name: string): DocumentResult | undefined {
   if (kindOf(bytes, name) !== "text") return undefined;
   if (hasNul(bytes)) return { problem: UNKNOWN_KIND };

@@ -31,7 +31,7 @@ interface Asset {
   etag: string;
 }
 
-/** What was asked for in this process so far. */
+/** The assets that this process has served so far. */
 const assets = new Map<string, Asset>();
 
 /** A page and everything it loads, each read and stripped of types when it is first asked for. */

@@ -60,7 +60,7 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
     return mayPress(event, job) ? { job, part: id.part } : NOT_YOURS;
   }
 
-  /** What is drawn once more is for whoever asked, and for whoever presses. */
+  /** A new drawing must be allowed to the person who asked and to the person who pressed. */
   async function refuseBoth(job: PictureJob, { author }: ActionEvent): Promise<string | undefined> {
     const refusal = await refuse({ ...job, author });
     return refusal ?? (isSamePerson(author, job) ? undefined : refuse(job));

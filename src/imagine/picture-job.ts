@@ -49,7 +49,7 @@ const job = z.object({
   isSpoiler: z.boolean(),
   references: z.array(attachment),
   parts: z.array(part),
-  /** How often people had drawn once more what had failed; absent: never. */
+  /** The number of times that people had failed parts drawn again; absent: none. */
   retries: z.number().exactOptional(),
   /** The message that says how far it is. */
   statusId: z.string().optional(),

@@ -2,9 +2,9 @@ import type { EventLane, InboundEvent } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
 
 /**
- * Where an event waits its turn that is about pictures; undefined for every other one, and for those that were taken
- * in before lanes were said. What asks for pictures waits for no conversation and holds up none: each job has a lane of
- * its own, in which its Retry waits too. Deleting waits only for deleting, and a Stop for nothing.
+ * The lane of an event about pictures. Undefined for every other event, and for those accepted before events carried a
+ * lane. Requests for pictures wait for no conversation and hold none up: each job has its own lane, shared with its
+ * Retry. Deletions wait only for deletions, and a Stop waits for nothing.
  */
 export function toPictureLane(event: InboundEvent): EventLane | undefined {
   const ownId = toTurnId(event.key);

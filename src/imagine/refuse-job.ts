@@ -1,7 +1,7 @@
 import type { Access } from "../policy/access.ts";
 import type { PictureJob } from "./picture-job.ts";
 
-/** What is to be drawn, and for whom. */
+/** The picture, and the person it is for. */
 export type AskedJob = Pick<PictureJob, "author" | "reply" | "model" | "references" | "change">;
 
 /** Resolves to the sentence for a person who may not have this drawn; undefined: they may. */

@@ -12,7 +12,7 @@ const MAX_TEXT_CHARS = 1_000;
 const MAX_ALT_CHARS = 1_000;
 const MAX_NAME_CHARS = 60;
 
-/** What there is to say about a picture that was drawn. */
+/** The facts that a drawn picture's caption tells. */
 interface Drawn {
   /** The model's own words. */
   text: string;

@@ -100,7 +100,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
 interface Address {
   url: URL;
-  /** Of an origin that is fetched from as it is. */
+  /** True for a configured origin, which is fetched from as it is. */
   isListed: boolean;
 }
 

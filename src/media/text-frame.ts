@@ -5,7 +5,7 @@ export interface LoadedText {
   /** Safe to show, see `toShownFileName`. */
   name: string;
   text: string;
-  /** What of the file is not in the text, as in `DocumentText`. */
+  /** Names the part of the file that is not in the text, as in `DocumentText`. */
   leftOut?: string;
 }
 
@@ -14,7 +14,7 @@ export interface FrameBounds {
   from?: number;
   /** With the frame. */
   maxTokens: number;
-  /** Of the file, in UTF-16 units. */
+  /** Longest part of the file shown, in UTF-16 units. */
   maxChars?: number;
   /** The tool that reads on. */
   tool?: string;
@@ -28,7 +28,7 @@ export interface FramedText {
   cut: boolean;
 }
 
-/** What the frame costs beside what is in it. */
+/** Estimated tokens of the frame itself. */
 export const FRAME_TOKENS = 60;
 /** Estimated tokens rarely cover more characters than this; white space, which counts as none, would. */
 const MAX_CHARS_PER_TOKEN = 8;

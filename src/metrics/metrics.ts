@@ -11,7 +11,7 @@ const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30,
  */
 const LAG_SAMPLE_MS = 100;
 
-/** What is asked for whenever the metrics are read. Those with a label have a series for each of its values. */
+/** Gauges, read whenever the metrics are. One with a label has a series for each of its values. */
 const GAUGES = {
   role: { help: "1 for what this process does.", label: "role" },
   queue_waiting: { help: "Accepted events that are not done; those of all processes, where they share a Redis." },

@@ -35,7 +35,7 @@ export function mergeEnv(text: string, values: Readonly<Record<string, string>>)
   }
   const merged = lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   const before = parseEnv(text);
-  // Of a value on several lines only the first would be replaced.
+  // The loop above replaces only the first line of a value that has several.
   const isLong = Object.keys(values).some((name) => before[name]?.includes("\n"));
   if (isLong || !isDeepStrictEqual({ ...parseEnv(merged) }, { ...before, ...values })) {
     throw new Error("These values cannot be put into the file without changing what else stands there.");

@@ -19,7 +19,7 @@ const BESIDES = ["LOCAL_CHAT"];
 const DEFAULT_BOT_NAME = "Palaver";
 
 export interface SetupOptions {
-  /** Of the process, with what it took from the file. */
+  /** The environment of the process, including what it read from the file. */
   env: Readonly<Record<string, string | undefined>>;
   /** The working folder, from whose `.env` the next start takes its variables. */
   folder: string;
@@ -85,7 +85,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
       try {
         return { text: toEnvLines(givenOf(values)), problems };
       } catch {
-        // What stands in no file is one of the problems already.
+        // The problems already name values that no file can hold.
         return { text: "", problems };
       }
     },
@@ -150,7 +150,7 @@ function findProblems(variables: Environment): readonly string[] {
   }
 }
 
-/** What the process took from the file when it began. */
+/** The variables that the process read from the file when it started. */
 function readLoaded(path: string): Environment {
   try {
     return parseEnv(readEnvFile(path));

@@ -77,7 +77,7 @@ async function walk(stepId: string, talk: Talk): Promise<void> {
   log.info(step.summary, { output });
   const wayId = await askForWay(step, talk);
   const fields = step.ways.find(({ id }) => id === wayId)?.fields ?? [];
-  // What was filled in for another way does not belong to this one.
+  // Forgets the fields of the ways that were not chosen.
   for (const { name } of step.ways.flatMap((way) => way.fields)) {
     if (!fields.some((field) => field.name === name)) delete values[name];
   }
@@ -144,7 +144,7 @@ function begin(words: string, output: Writable): SpinnerResult {
 
 /** As the doctor does, each whole on a line, so that nothing breaks a link. */
 function show(output: Writable, title: string, findings: readonly Finding[]): void {
-  // What was found out holds no secret.
+  // Findings of the setup hold no secret.
   const options = { redact: (words: string) => words, hasColor: hasColors(output) };
   for (const finding of findings) output.write(`${formatFinding(title, finding, options)}\n`);
 }

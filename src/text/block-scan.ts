@@ -264,7 +264,7 @@ function closeFence(walk: Walk, end: number): boolean {
   walk.contentEnd = end;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
-  // What stands before this place is code, and no line that a part may end in.
+  // The text before this place is code: no line of it may end a part.
   walk.blockStart = end;
   return true;
 }

@@ -1,4 +1,4 @@
-/** What another app shows as a card, an alert or a preview, in the markup of its platform. */
+/** Another app's card, alert or preview, in the markup of its platform. */
 export interface Card {
   /** Stands above it. */
   before?: string | undefined;

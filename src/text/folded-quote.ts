@@ -6,7 +6,7 @@ export interface FoldedQuote {
   title: string;
   /** Lines without their marks. */
   lines: string[];
-  /** How many lines of the text it takes. */
+  /** Lines of the text that the quote takes. */
   count: number;
 }
 

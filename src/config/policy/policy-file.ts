@@ -22,7 +22,7 @@ const sections = {
 /** The whole file. `$schema` is for editors. */
 export const policySchema = z.strictObject({ $schema: z.string().optional(), ...sections }, "must be an object");
 
-/** Who may do what, how much of it, what it costs, and which models there are. A section that is absent changes nothing. */
+/** Permissions, quotas, prices and models. An absent section changes nothing. */
 export type Policy = Omit<z.output<typeof policySchema>, "$schema">;
 
 export interface PolicySettings {

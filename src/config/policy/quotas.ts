@@ -12,7 +12,7 @@ export type QuotaMeasure = (typeof MEASURES)[number];
 /** Fewer would cut nearly every answer. */
 const MIN_ANSWER_TOKENS = 16;
 const MAX_ANSWER_TOKENS = 1_000_000;
-/** What is left of a currency's billionths that can be told apart. */
+/** Above this, sums counted in billionths of a currency would no longer be exact. */
 const MAX_MONEY = 1_000_000;
 
 const count = z
