@@ -13,10 +13,7 @@ export interface StopDeps {
   isOwn(platform: string): boolean;
 }
 
-/**
- * Stops a turn, whichever process runs it. Resolves to its story; undefined where none runs. Rejects with a
- * `NotHereError` where no press of another process reaches it.
- */
+/** Stops a turn of any process. Undefined: none runs. Rejects with a `NotHereError` where it cannot be reached. */
 export type StopTurn = (turnId: string) => Promise<Story | undefined>;
 
 export class NotHereError extends Error {

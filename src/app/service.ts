@@ -43,10 +43,7 @@ const HAND_OVER_MS = 10_000;
 
 export interface Service {
   url: string;
-  /**
-   * Begins what the process is for. Resolves when every platform that it hears is connected. Rejects where one is not,
-   * and when it is closed.
-   */
+  /** Resolves when every platform is connected. Rejects when one is not, and when it is closed. */
   run(): Promise<void>;
   /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
   close(graceMs: number): Promise<void>;

@@ -3,10 +3,7 @@ import type { Service } from "./service.ts";
 
 /** Signals closer together than this are one. */
 const SAME_SIGNAL_MS = 1_000;
-/**
- * Kept of the grace for the end itself: the last words of what was cut, the calls under way, the connections. Each of
- * them is bounded by itself; together they take less.
- */
+/** The part of the grace kept for closing: last words of cut answers, open calls, connections. Each is bounded. */
 const CLOSE_MS = 7_000;
 
 const LAUNCHER_POLL_MS = 500;
@@ -22,10 +19,7 @@ export interface Ending {
   isBegun(): boolean;
 }
 
-/**
- * Ends the process in order when it is begun first, also while the service is just starting, and at once when it is
- * begun again. With exit code 0 and the usual grace where nothing else is said.
- */
+/** Ends the process in order the first time, also while it starts, and at once the second time. */
 export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Ending {
   let askedAt: number | undefined;
 

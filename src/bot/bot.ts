@@ -271,10 +271,7 @@ async function goOn(
   await answers.continued(event, signal);
 }
 
-/**
- * A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins
- * that.
- */
+/** A message to nobody in particular is ours while the bot follows the conversation. */
 async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Promise<boolean> {
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined) return true;

@@ -22,10 +22,7 @@ export interface Refusal {
   text: string;
 }
 
-/**
- * Refuses what the policy denies to somebody, and what their limits have no room for. Every event passes here before
- * anything is done for it.
- */
+/** Every event passes here first: refuses what the policy denies to its author, or their limits have no room for. */
 export interface Gate {
   /** Resolves to undefined: it may be done; undefined at once: nobody is denied that. Never rejects. */
   refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;

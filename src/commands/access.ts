@@ -29,10 +29,7 @@ export interface AccessCommandDeps {
   adapterOf(platform: string): Pick<Adapter, "findAuthor">;
 }
 
-/**
- * `/access`: says what the person may do, and why somebody else may or not; admins list, add and remove the rules that
- * are asked before those of the policy file.
- */
+/** `/access`: says what the person may do, and why; admins list, add and remove the rules of the chat. */
 export function createAccessCommand(deps: AccessCommandDeps): Command {
   const { access, chatRules } = deps;
 

@@ -20,10 +20,7 @@ export interface Erasers {
   everything(event: CommandEvent): Promise<number>;
 }
 
-/**
- * `/forget conversation`, `/forget me for good`: erases what is kept. Without one of these words it erases nothing and
- * asks: which, and whether everything is meant.
- */
+/** `/forget conversation`, `/forget me for good`: erases data. Without one of these words it asks which. */
 export function createForgetCommand(erase: Erasers): Command {
   async function carryOut(event: CommandEvent): Promise<string> {
     const what = event.text.trim().toLowerCase();

@@ -1,10 +1,7 @@
 import type { ReadPersona } from "../port/catalogue.ts";
 import { type Command, postNotice, toList } from "./command.ts";
 
-/**
- * `/help`: says what the bot is, lists its commands, read when it runs, so that the list may contain this one, and what
- * the channel suggests.
- */
+/** `/help`: lists the commands when it runs, so that the list may contain this one, and the channel's prompts. */
 export function createHelpCommand(botName: string, commands: readonly Command[], readPersona: ReadPersona): Command {
   return {
     name: "help",

@@ -19,10 +19,7 @@ export interface ModelCommandDeps extends SettingsRights {
   models: Pick<Models, "isOffered" | "usual">;
 }
 
-/**
- * `/model`: says which model answers in this channel and how, and sets another one, or options of its answers, or all as
- * configured again.
- */
+/** `/model`: shows or sets the model of the channel and the options of its answers. */
 export function createModelCommand({ settings, listModels, models, access, audit }: ModelCommandDeps): Command {
   /** Those that are offered to this person in this place; undefined when there is no list. */
   async function listOffered(event: CommandEvent, signal: AbortSignal): Promise<readonly string[] | undefined> {

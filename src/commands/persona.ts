@@ -20,10 +20,7 @@ export interface PersonaCommandDeps extends SettingsRights {
   settings: Pick<Settings, "read" | "setPersona" | "setPrompts">;
 }
 
-/**
- * `/persona`: shows, sets or takes back what the bot is told of itself in this channel, and what is suggested to people
- * who begin to talk to it.
- */
+/** `/persona`: shows, sets or resets the channel's persona and its suggested prompts. */
 export function createPersonaCommand({ settings, access, audit }: PersonaCommandDeps): Command {
   /** Resolves to whether the change is kept. */
   async function change(event: CommandEvent, persona: string | undefined): Promise<boolean> {

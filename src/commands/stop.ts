@@ -1,9 +1,6 @@
 import { type Command, postNotice } from "./command.ts";
 
-/**
- * `/stop`, or the word alone: ends the answer that is being written. That is done as soon as it is said; it comes to the
- * command only where there was no answer to end.
- */
+/** `/stop`, or the word alone. Intake ends a running answer; the command runs only where there is none. */
 export function createStopCommand(): Command {
   return {
     name: "stop",

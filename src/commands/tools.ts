@@ -25,10 +25,7 @@ export interface ToolsCommandDeps extends SettingsRights {
 const MAX_LIST_CHARS = 1_500;
 const HINT = "`/tools off` and a server's name switches it off in this channel, `/tools on` and the name on again.";
 
-/**
- * `/tools`: what can be used here, and which of it asks first; `/tools off tracker` and `/tools on tracker` switch a
- * server off and on for everybody in the channel.
- */
+/** `/tools`: lists the channel's tools and which ask first; `/tools off tracker` switches a server off there. */
 export function createToolsCommand({ own, serversOf, settings, access, audit }: ToolsCommandDeps): Command {
   async function list(event: CommandEvent): Promise<string> {
     const { reply } = event;

@@ -1,7 +1,4 @@
-/**
- * A map that holds at most `maxEntries`: setting an entry makes it the newest, and the oldest ones go. Reading changes
- * nothing. A class, because it is a `Map` in everything else.
- */
+/** A map of at most `maxEntries`: setting makes an entry the newest, and the oldest go. Reading changes nothing. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly maxEntries: number;
 

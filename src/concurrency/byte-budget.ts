@@ -13,10 +13,7 @@ export interface ByteShare {
   release(): void;
 }
 
-/**
- * A share never holds more than it leaves free. So holders that never end cannot use everything up: each further one
- * halves what a large share may still hold, and a small one finds room all the same.
- */
+/** A share never holds more than it leaves free, so that holders that never end cannot use everything up. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let heldBytes = 0;
   let next = Promise.withResolvers<void>();

@@ -36,10 +36,7 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
   }
 }
 
-/**
- * Maps `items` with at most `concurrency` calls of `map` at a time. Results keep the order of the items.
- * Rejects with the first rejection and begins nothing after it.
- */
+/** Maps with at most `concurrency` calls at a time, keeping the order. Begins nothing after a rejection. */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,

@@ -21,10 +21,7 @@ export interface JobProcessOptions {
   idleMs?: number;
 }
 
-/**
- * `too-slow`: given up. `busy`: it never came to its turn. `failed`: the process itself ended, most often for want of
- * memory.
- */
+/** `too-slow`: given up. `busy`: never began. `failed`: the process died, most often for want of memory. */
 export interface Undone {
   problem: { kind: "too-slow" | "busy" | "failed" };
   /** For the log. */

@@ -6,10 +6,7 @@ export interface Newest<T> {
   settled(): Promise<void>;
 }
 
-/**
- * Calls `show` with the newest value, one call at a time: values in between are skipped, and so is one that is shown
- * already. Best effort: what `show` rejects with is ignored. `shown` is what is there before the first call.
- */
+/** Calls `show` with the newest value, one call at a time, skipping those in between. Ignores rejections. */
 export function createNewest<T>(show: (value: T) => Promise<unknown>, shown: T): Newest<T> {
   let newest = shown;
   let latest = shown;

@@ -14,10 +14,7 @@ export interface RetryOptions {
   isIdle?: boolean;
 }
 
-/**
- * Makes an attempt again after a pause. Rejects with the failure of the last one, with one that does not pass, or with
- * the signal's reason when it aborts before another one.
- */
+/** Repeats an attempt after pauses. Rejects with the last failure, with one that does not pass, or when aborted. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
   const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
   for (const pauseMs of pausesMs) {
@@ -40,10 +37,7 @@ const STORE_PAUSES_MS = [200, 1_000];
 /** For what would be missed later: as long as it takes a store to be started anew. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
-/**
- * Writes to a store that may be away for a moment. Resolves to whether it was written in the end; `onFailure` is told of
- * each attempt that failed.
- */
+/** Writes to a store that may be away for a moment. Resolves to whether it was written in the end. */
 export async function persist(
   write: () => Promise<unknown>,
   onFailure: (error: unknown) => void,

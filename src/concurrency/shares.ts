@@ -1,7 +1,4 @@
-/**
- * Numbered parts of something, shared out evenly among processes that come and go. Pure and plain data: whoever keeps it
- * makes each change only if nothing else has changed meanwhile.
- */
+/** Numbered parts of something, shared out evenly among processes that come and go. Pure and plain data. */
 
 export interface Shares {
   /** By the ids of the processes. */

@@ -90,10 +90,7 @@ export interface LimitsConfig {
   maxReferences: number;
 }
 
-/**
- * `ingress` hears the platforms and stores what they bring; `worker` answers that, and hears none; `all` does both. They
- * need a Redis between them.
- */
+/** `ingress` hears the platforms and stores events; `worker` answers them; `all` does both. */
 type Role = "all" | "ingress" | "worker";
 
 export interface Config {
@@ -158,10 +155,7 @@ const CONSOLE_DEFAULTS = [
 
 const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
 
-/**
- * Reads the configuration, and with `readText` the files that it names. A variable that is empty counts as unset. Throws
- * one `ConfigError` that lists every problem.
- */
+/** Reads the configuration and the files that it names. Throws one `ConfigError` with every problem. */
 export function readConfig(env: Environment, readText: ReadText = (path) => readFileSync(path, "utf8")): Config {
   const given: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {

@@ -62,10 +62,7 @@ const MAX_SLIPS = 2;
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 /** Placeholders that only an editor can fill in. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
-/**
- * Fields of other programs that are passed over: they describe, or they allow calls without a person, which is not
- * theirs to say here.
- */
+/** Ignored fields of other programs: descriptions, and permissions that are not theirs to give here. */
 const PASSED_OVER = new Set([
   "$schema",
   "alwaysAllow",

@@ -10,10 +10,7 @@ const MIN_LENGTH = 8;
 /** Shorter names differ from a foreign one by two letters too easily: HOST_NAME is not BOT_NAME. */
 const MIN_LENGTH_FOR_TWO_EDITS = 10;
 
-/**
- * The known names that `name` was probably meant to be, all equally near; empty for a name that belongs to
- * somebody else. Pure, and blind to case.
- */
+/** The known names nearest to `name`, blind to case; empty for a name that belongs to somebody else. Pure. */
 export function similarNames(name: string, known: readonly string[]): string[] {
   const upper = name.toUpperCase();
   if (known.includes(name) || !upper.includes("_") || SERVICE_LINK.test(upper)) return [];

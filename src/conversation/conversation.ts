@@ -88,10 +88,7 @@ export function fitWindow(
   return { kept, dropped: entries.length - kept.length, tokens: limits.maxTokens - tokens };
 }
 
-/**
- * Puts what was said to others, in the order of its time, between the other entries: before the first question that came
- * after it. `around` is what no history has.
- */
+/** Puts what was said to others, in order of time, before the first question that came after it. */
 export function withTalk(entries: readonly HistoryEntry[], around: readonly HistoryEntry[]): HistoryEntry[] {
   const talk = [...entries.filter(isTalk), ...around].toSorted(byTime);
   const own = entries.filter((entry) => !isTalk(entry));

@@ -12,10 +12,7 @@ export function decodeUnicode(bytes: Uint8Array): string | undefined {
   return text?.includes("\0") === false ? text : undefined;
 }
 
-/**
- * Decodes a text of whatever encoding: that of Unicode, the Japanese ones, and that of Western Windows for everything
- * else that is no binary. `charset` is what the text itself says.
- */
+/** Decodes Unicode and Japanese encodings; other text as Windows-1252. `charset` is the text's own claim. */
 export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
   const unicode = decodeUnicode(bytes);
   if (unicode !== undefined || isBinary(bytes)) return unicode;

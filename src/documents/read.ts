@@ -20,10 +20,7 @@ const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or P
 const OUTLOOK_MAIL = "is a mail in Outlook's own format; save it as .eml or PDF";
 const ENCRYPTED = "is protected with a password; send it without one";
 
-/**
- * Makes text of a document. Rejects with a `DocumentError`. It may take any time and memory: see `readDocument`, which
- * bounds both.
- */
+/** Makes text of a document. Rejects with a `DocumentError`. Unbounded in time and memory: see `readDocument`. */
 export async function toText(
   bytes: Uint8Array,
   name: string,

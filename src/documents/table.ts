@@ -11,10 +11,7 @@ export interface MarkdownTable extends DocumentText {
   columns: number;
 }
 
-/**
- * A table as Markdown, its first row as the heading. Rows are added while they fit into `maxChars`, and those that
- * do not are counted.
- */
+/** A Markdown table with the first row as heading. Rows that do not fit into `maxChars` are counted. */
 export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
   const lines: string[] = [];
   let chars = 0;

@@ -19,10 +19,7 @@ export interface ResponseBody {
   resume(): void;
   /** Closes the connection unless the body has ended, and tells nothing from then on. */
   destroy(): void;
-  /**
-   * Takes what is left, so that the connection can be used again, and closes it when that is not there at
-   * once. Tells nothing from then on.
-   */
+  /** Reads the rest so that the connection can be reused, or closes it if that takes time. Reports nothing more. */
   drain(): void;
 }
 

@@ -84,10 +84,7 @@ function toCall(request: ChatRequest, extra: ExtraFields): GatewayCall {
 /** Reads one answer to a streaming request. */
 interface AnswerReader {
   readonly tally: Readonly<Tally>;
-  /**
-   * Resolves when the answer is whole and all its chunks are handed over. Rejects with a GatewayError when it ends
-   * before, with the signal's reason when `watch` ends, and with whatever the taker of the chunks throws.
-   */
+  /** Resolves when all chunks are taken. Rejects with a GatewayError, the watch's reason or the taker's error. */
   read(): Promise<void>;
   /** Gives the connection back when the answer was whole, and closes it otherwise. */
   leave(): void;

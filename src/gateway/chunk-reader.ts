@@ -60,10 +60,7 @@ function toText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/**
- * Makes the content of a message, whole or a fragment, a text where it is none: a list of parts becomes the text in
- * it, and a refusal stands where nothing else is said. False when it is something else.
- */
+/** Makes a text of a message's content: of a list of parts, or of a refusal. False for anything else. */
 export function fixContent(message: Record<string, unknown>): boolean {
   const { content, refusal } = message;
   if (Array.isArray(content)) {
@@ -91,10 +88,7 @@ export function fixReasoning(message: Record<string, unknown>): void {
 /** Above this a cost is a mistake. */
 const MAX_COST = 1_000_000;
 
-/**
- * Token counts; undefined unless both parts are there. A missing total is their sum. The interface leaves open what else
- * is told: these are the names in use.
- */
+/** Token counts under the names in use; undefined unless both parts are there. A missing total is their sum. */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;

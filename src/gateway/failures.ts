@@ -89,10 +89,7 @@ export function toConnectionError(kind: "unreachable" | "interrupted", error: un
   return new GatewayError(kind, `${begin}: ${words}${code === undefined ? "" : ` (${code})`}.`, { cause: error });
 }
 
-/**
- * Milliseconds to wait, from a number of seconds or an HTTP date. A date in the past is 0; what is neither
- * is undefined.
- */
+/** Milliseconds from a number of seconds or an HTTP date; 0 for the past, undefined for anything else. */
 export function readRetryAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim();
   if (text === undefined) return undefined;

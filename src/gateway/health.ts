@@ -116,10 +116,7 @@ interface Trouble extends GatewayProblem {
   model?: string;
 }
 
-/**
- * Asks the gateway for its models, once begun and in the background, until it is well. What is wrong is logged once, with the cure. A
- * gateway that has no list of models is taken to be well.
- */
+/** Asks for the models, in the background, until the gateway is well. Logs each problem once, with the cure. */
 export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   const { gateway, baseUrl, log, onChange, againMs = AGAIN_MS } = options;
   let troubles: readonly Trouble[] | undefined;

@@ -126,10 +126,7 @@ interface Findings {
   usage: ImageUsage | undefined;
 }
 
-/**
- * Walks the answer in the order it is written. Without recursion, because how deep it goes is the gateway's
- * choice.
- */
+/** Walks the answer in its order; without recursion, because the gateway chooses its depth. */
 function search(answer: object): Findings {
   const findings: Findings = {
     base64: undefined,
@@ -231,10 +228,7 @@ export function createGenerateImage(deps: CallDeps, keyHeader: string | undefine
   };
 }
 
-/**
- * Sends with the key as a Bearer; where that is answered with 401, once more with the key in its own header.
- * The way that worked is remembered, until it no longer does.
- */
+/** Sends the key as a Bearer, and after a 401 in its own header. Remembers the way that worked. */
 function createHeaderSend(transport: Transport, keyHeader: string): Send {
   let usesHeader = false;
 

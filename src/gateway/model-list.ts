@@ -35,10 +35,7 @@ export interface ModelListsOptions {
   now(): number;
 }
 
-/**
- * Asks the gateway at most once in a few minutes, however many ask at a time and for whatever purpose. A list that
- * cannot be renewed is used on.
- */
+/** Asks the gateway at most once in a few minutes. A list that cannot be renewed is used on. */
 export function createModelLists({ gateway, chatModel, imageModel, log, now }: ModelListsOptions): ModelLists {
   const listIds = createIdList(gateway, log, now);
   return {

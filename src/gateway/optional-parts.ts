@@ -19,10 +19,7 @@ export interface OptionalPart {
   notice: string;
 }
 
-/**
- * A gateway that lets every model answer: to one that does not take the part, the request goes once more without it,
- * and from then on without it at once.
- */
+/** Repeats a request without a part that the model does not take, and leaves it out from then on. */
 export function withOptionalPart(gateway: Gateway, part: OptionalPart, log: Logger): Gateway {
   const refusing = new Set<string>();
 
@@ -105,10 +102,7 @@ const PICTURES: OptionalPart = {
   notice: "the model sees no pictures and answers without",
 };
 
-/**
- * A gateway that lets models answer which see no pictures: with words in their place. A picture drawn in a
- * conversation would otherwise be the end of it.
- */
+/** Puts words in the place of pictures for models that see none, so that a conversation can go on. */
 export function withOptionalPictures(gateway: Gateway, log: Logger): Gateway {
   return withOptionalPart(gateway, PICTURES, log);
 }

@@ -191,10 +191,7 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
   }
 }
 
-/**
- * Decodes the answer to a streaming request, which some servers give as one JSON document. What it is shows in
- * its first character, whatever its content type says. Pure.
- */
+/** Decodes the answer to a streaming request: events, or one JSON document, told apart by the first character. */
 export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
   const events = createStreamDecoder(limits, safe, onChunk);
   const decoder: StreamDecoder = { ...events, feed: begin };

@@ -122,10 +122,7 @@ async function* writeBody(json: string, onAsk: () => Promise<void>): AsyncGenera
   yield json;
 }
 
-/**
- * The body as text. Rejects with a `malformed` GatewayError when it is longer than `maxBytes`, and otherwise as
- * `send` does.
- */
+/** The body as text. Rejects with a `malformed` GatewayError beyond `maxBytes`, and otherwise as `send` does. */
 export async function readBody(body: ResponseBody, maxBytes: number, watch: Watch): Promise<string> {
   const { text, end } = await collect(body, maxBytes);
   watch.signal.throwIfAborted();

@@ -3,10 +3,7 @@ import { createHmac } from "node:crypto";
 /** 128 bits, enough that two people never share a pseudonym. */
 const PSEUDONYM_BYTES = 16;
 
-/**
- * The `user` field of a request: the same person always gets the same name, and nobody without `secret`
- * can tell who it is.
- */
+/** The `user` field of a request: a stable pseudonym, which only `secret` could lead back to the person. */
 export function pseudonym(secret: string, platform: string, userId: string): string {
   // The pair goes in as JSON, so that no platform and id can be shifted against each other.
   const digest = createHmac("sha256", secret)

@@ -6,19 +6,13 @@ import { GatewayError } from "./errors.ts";
  */
 export interface Watch {
   readonly signal: AbortSignal;
-  /**
-   * Something must come within `ms` from this moment, and again within `ms` each time: whatever comes raises what
-   * `countSigns` gives. Noticed up to a tenth later.
-   */
+  /** Something must come within `ms`, again and again: each sign raises `countSigns()`. Noticed up to a tenth late. */
   expect(ms: number, countSigns?: () => number): void;
   /** Must be called when the call is over. Aborts nothing. */
   end(): void;
 }
 
-/**
- * Looks within one silence. Looking now and then costs nothing for each of thousands of chunks, and a process that was
- * held up takes in what came meanwhile before the next look.
- */
+/** Looks within one silence. Looking rarely costs nothing per chunk, and forgives a process that was held up. */
 const LOOKS = 10;
 
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {

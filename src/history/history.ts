@@ -40,10 +40,7 @@ export interface History {
    * message follows everything before it, and an answer follows the entry right before it.
    */
   append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
-  /**
-   * Appends an answer long after it was given, unless it is there by now. Resolves to false, with nothing appended,
-   * where what it continues is not there, or is there no more.
-   */
+  /** Appends an answer long after it was given, unless it is there. False: the entry it continues is gone. */
   appendLate(conversationId: string, entry: HistoryEntry, aliases: readonly string[], after: string): Promise<boolean>;
   /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
@@ -52,15 +49,9 @@ export interface History {
    * where nobody knows. undefined: nothing was ever taken over, and there never was an entry.
    */
   broughtUntil(conversationId: string): Promise<number | undefined>;
-  /**
-   * Appends what others said in the place of a conversation until then, all or none, except what is here already or in
-   * another conversation.
-   */
+  /** Appends messages of others in the place until then, all or none, without those stored already. */
   bring(conversationId: string, entries: readonly HistoryEntry[], until: number): Promise<void>;
-  /**
-   * The newest entry and those that it follows on its branch, oldest first. Its cost grows with `maxEntries` alone, whatever the
-   * length of the conversation.
-   */
+  /** The newest entry and those before it on its branch, oldest first. Cost grows with `maxEntries` alone. */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
   /** The entry that the conversation began with; undefined where it was erased. */
   readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
@@ -74,17 +65,11 @@ export interface History {
   markDeleted(messageId: string): Promise<void>;
   /** Those of these messages that were deleted before they came. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
-  /**
-   * Resolves to true when the bot answers here without being addressed: a message written at `at`, Unix milliseconds,
-   * or any message when that is left out.
-   */
+  /** True when the bot answers without being addressed: at the time `at`, Unix milliseconds, or at any time. */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
   /** `since` is when the message was written that makes the bot follow. Following what is followed changes nothing. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
-  /**
-   * Everything that is kept under the id of a person: their messages and the answers to them. `within`, here and below:
-   * only that of conversations whose ids begin like this.
-   */
+  /** A person's messages and the answers to them. `within`, here and below: in conversations whose ids begin so. */
   exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
   /** Costs as much as the person has entries, without reading them. */
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
@@ -92,10 +77,7 @@ export interface History {
   conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
-  /**
-   * Erases what a person said in one conversation and the answers to it; where no person is given, everything that was
-   * said there. Resolves to the ids of the entries that were erased.
-   */
+  /** Erases a person's messages and their answers, or everything. Resolves to the ids of the erased entries. */
   forgetConversation(conversationId: string, person?: { platform: string; id: string }): Promise<string[]>;
   /** Ids of all conversations that begin like this. Costs as much as there are conversations. */
   conversations(prefix: string): AsyncIterable<string>;
@@ -103,10 +85,7 @@ export interface History {
 
 export interface ReadOptions {
   maxEntries: number;
-  /**
-   * Reading ends a few entries at most after this many characters, so that huge ones are not read in vain. Absent: no
-   * bound.
-   */
+  /** Reading ends a few entries at most after this many characters. Absent: no bound. */
   maxChars?: number;
   /** Only what this entry follows; nothing when it is unknown. */
   beforeId?: string;
@@ -240,10 +219,7 @@ interface Append {
   isLate?: true;
 }
 
-/**
- * Appends an entry, or replaces it where it stands; what it continues stays then as it was. Resolves to whether it is
- * there.
- */
+/** Appends an entry, or replaces it where it stands, on its old branch. Resolves to whether it is there. */
 async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<boolean> {
   const { conversationId, entry, aliases, after, isLate } = appended;
   const headKey = toHeadKey(conversationId);

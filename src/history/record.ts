@@ -92,10 +92,7 @@ export type AuthorPosition = z.infer<typeof authorPosition>;
 const storedEntry = z.object({
   entry: historyEntry,
   aliases: z.array(z.string()),
-  /**
-   * Number of the entry that it continues. Absent: what a person said follows everything before it, and an answer the
-   * entry right before it.
-   */
+  /** Number of the entry it continues. Absent: everything before a question, the entry right before an answer. */
   after: z.int().exactOptional(),
 });
 export type StoredEntry = z.infer<typeof storedEntry>;

@@ -1,10 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { isLoopbackHost } from "./client-address.ts";
 
-/**
- * Lets a request in only under a name that is this machine's own or was allowed. A foreign site can make its
- * name point at 127.0.0.1, but it cannot make the browser say another Host.
- */
+/** Lets a request in only under a name of this machine or an allowed one: a guard against DNS rebinding. */
 export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   return async (c, next) => {

@@ -14,10 +14,7 @@ export interface PageAssetsOptions {
   paths: readonly string[];
   /** The path below which everything else is, such as "/assets". */
   at: string;
-  /**
-   * The only files of other packages that are served: package, then file, or a folder of fonts that ends in "/". The
-   * import map of the page names them.
-   */
+  /** The only files of packages that are served: package, then file, or a folder of fonts ending in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
   /** Packages that the page fetches when it needs them, not before. */
   onDemand?: readonly string[];

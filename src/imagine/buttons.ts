@@ -36,10 +36,7 @@ export interface JobButtons {
   /** Draws the parts of a job that failed; pressed again while it is at work on that, it does nothing more. */
   retry(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   remove(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /**
-   * Ends a job that runs, and has one that is yet to begin end as soon as it does; `waiting` is what asked for that,
-   * where it is known.
-   */
+  /** Ends a running job, or one that is yet to begin; `waiting` is the event that asked for it, if known. */
   stop(event: ActionEvent, waiting: InboundEvent | undefined): Promise<string | undefined>;
   /** Called with every event when it is accepted. */
   onAccepted(event: InboundEvent): void;

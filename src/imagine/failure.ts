@@ -19,10 +19,7 @@ export const STOPPED: PicturePart = { state: "failed", reason: "Stopped.", canRe
 
 const AGAIN = "Press Retry to draw it again.";
 
-/**
- * Says in plain words why nothing was drawn. Quotes nothing but what the model itself said, never a body, an address
- * or a key. `model` is the one that was asked, `now` Unix milliseconds.
- */
+/** Says why nothing was drawn, in plain words. Quotes only the model's own text. `now` is Unix milliseconds. */
 export function describePictureFailure(error: unknown, model: string, now: number): PictureFailure {
   if (error instanceof PictureError) return { reason: error.message, canRetry: true };
   if (error instanceof DOMException && error.name === "TimeoutError") {

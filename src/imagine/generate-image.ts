@@ -76,10 +76,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
   });
 }
 
-/**
- * The pictures that were named, in that order. Throws a `ToolError` when one is not there; what is not known to be a
- * picture by its name is none.
- */
+/** The named pictures, in that order. Throws a `ToolError` for one that is missing or no picture. */
 async function findReferences(
   history: Pick<History, "read">,
   { conversationId }: ToolContext,

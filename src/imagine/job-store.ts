@@ -35,10 +35,7 @@ export interface OwnPicture {
 export interface JobStore {
   /** A record that is damaged, or of another version, counts as absent. Rejects when the store does not answer. */
   load(id: string): Promise<PictureJob | undefined>;
-  /**
-   * Stores the job as it is when its turn has come. Resolves also when the store failed for good, which is logged: a
-   * job does not end because it could not be kept.
-   */
+  /** Stores the job in its turn. Resolves also when the store failed for good, which is logged. */
   save(job: PictureJob): Promise<void>;
   /** Keeps that somebody wants a job to end, whether it runs or has yet to begin. Rejects when the store does not answer. */
   askStop(jobId: string, by: Actor): Promise<void>;

@@ -57,10 +57,7 @@ const job = z.object({
   isOver: z.boolean(),
 });
 
-/**
- * A request for pictures, by whom it was made, and how far it has come. It survives a crash in the middle of the job,
- * and the buttons under its pictures need it afterwards.
- */
+/** A request for pictures and its progress. Survives a crash, and serves the buttons afterwards. */
 export type PictureJob = z.infer<typeof job>;
 
 /** One picture of a job. Its number is its place in the job, from 1 on. */

@@ -41,10 +41,7 @@ const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
 ]);
 const KNOWN_FLAGS = ["ar", "size", "count", "model", "spoiler"].map((flag) => `\`--${flag}\``).join(", ");
 
-/**
- * Reads what is asked for from the text of a command and the fields of a form; what is written in the text counts
- * more. Finds every problem that can be found without asking anybody. Pure.
- */
+/** Reads a command's text and a form's fields; the text counts more. Finds every problem at once. Pure. */
 export function readImagineRequest(text: string, options: ImagineOptions): ReadRequest {
   const problems: string[] = [];
   const { prompt, given } = readFlags(text, problems);

@@ -56,10 +56,7 @@ export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status
   };
 }
 
-/**
- * Makes a call again after a pause when the platform did not answer, or asked for time. Rejects with what it refuses
- * for good, with the last failure, or with the signal's reason.
- */
+/** Repeats a call that was not answered, or asked for time. Rejects with a refusal or the last failure. */
 export function insist<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return retry(call, { pausesMs: PAUSES_MS, mayPass: (error) => !isRefusal(error), askedMs }, signal);
 }

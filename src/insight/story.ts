@@ -12,10 +12,7 @@ const step = z.object({
   isBad: z.literal(true).exactOptional(),
 });
 
-/**
- * The course of a turn, from the question's arrival to the end of its answer. Names the person who asked, and holds
- * none of the words.
- */
+/** The course of a turn, from question to end. Names the person who asked, and holds none of the words. */
 export const story = z.object({
   v: z.literal(1),
   /** Tells two tellings of one turn apart: it may be answered again. */

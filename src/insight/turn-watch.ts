@@ -74,10 +74,7 @@ export interface TurnListener {
 /** Follows turns, tells which of them run here, and keeps what became of the latest of all processes. */
 export interface TurnWatch {
   begin(beginning: Beginning): TurnListener;
-  /**
-   * Makes up for a process that died when it had kept the end of a turn and had not told of it. Does nothing where it
-   * had. Never rejects.
-   */
+  /** Tells of an end that a process had kept and not told when it died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
   /** Those of this process. */
   running(): Story[];

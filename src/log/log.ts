@@ -53,10 +53,7 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
   );
 }
 
-/**
- * Writes each line before the next is made. Pino's own default writes in the background, where the last words of a
- * process that ends overtake the lines before them.
- */
+/** Writes each line at once. Pino's default writes in the background, where last words overtake earlier lines. */
 function toStandardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: true });
 }

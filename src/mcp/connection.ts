@@ -36,10 +36,7 @@ export type OnProgress = (progress: {
   message?: string | undefined;
 }) => void;
 
-/**
- * One server, connected to again and again for as long as it is wanted. Calls reject with a `ToolError` where nothing was
- * done, and with anything else where nobody knows.
- */
+/** A server, reconnected as long as it is wanted. A `ToolError`: nothing was done; other errors: unknown. */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
@@ -173,10 +170,7 @@ export function connectTo(
   };
 }
 
-/**
- * Serves again and again until `signal` aborts. The pauses grow while a server is soon away again. `onAway` is told
- * before each one why it ended, and how long it is.
- */
+/** Serves until `signal` aborts. Pauses grow while a server soon leaves again; `onAway` hears reason and length. */
 async function serveAgain(
   serve: () => Promise<string>,
   onAway: (problem: string, pauseMs: number) => void,

@@ -22,10 +22,7 @@ export interface RawPicture {
   mimeType: string;
 }
 
-/**
- * Makes a text of what a server returned, of bounded length, in a frame that nothing inside can end: the mark is a
- * digest of the content. Pure.
- */
+/** A server's result as bounded text, in a frame that no content can end: its mark is a digest of it. Pure. */
 export function describeResult(server: string, { content, structuredContent }: CallToolResult): Described {
   const pictures: RawPicture[] = [];
   const texts = content.slice(0, MAX_BLOCKS).map((block) => describeBlock(block, pictures));

@@ -16,10 +16,7 @@ export type Decode = <J extends DecoderJob>(
 /** The one place where this process has pictures decoded, so that the memory for it is bounded. */
 export const decode: Decode = createDecoder();
 
-/**
- * Decodes one picture at a time, in a process of its own. Rejects with a `DecoderError`, or with the signal's reason,
- * also in the middle of a picture.
- */
+/** Decodes one picture at a time in another process. Rejects with a `DecoderError` or the signal's reason. */
 export function createDecoder(options: Partial<JobProcessOptions> = {}): Decode {
   const ask = createJobProcess<DecoderJob, DecoderAnswer>({ program: PROGRAM, jobMs: JOB_MS, ...options });
 

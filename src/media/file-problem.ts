@@ -18,10 +18,7 @@ export type FileProblemKind =
   | "encoded"
   | "unavailable";
 
-/**
- * A file could not be had. The message is for people and completes the sentence that begins with the file's name,
- * "it …"; there is no address, token or header in it.
- */
+/** A file is not available. The message completes "FILE …" for people; no address, token or header is in it. */
 export class FileProblem extends LoggableError {
   override readonly name = "FileProblem";
   readonly kind: FileProblemKind;

@@ -31,10 +31,7 @@ export interface LoadedFiles {
 
 /** Reads what people attach, as a model takes it: pictures scaled, everything else as text. */
 export interface Files {
-  /**
-   * Reads the files of one message. A file that cannot be used has a problem; it never makes this reject. `owner` as in
-   * `useFile`. Rejects only with the signal's reason.
-   */
+  /** Reads a message's files; unusable ones have a problem. Rejects only with the signal's reason. */
   load(refs: readonly AttachmentRef[], owner: string, signal: AbortSignal): Promise<LoadedFiles>;
   /** Lets go of the texts that are kept for a while. */
   clear(): void;

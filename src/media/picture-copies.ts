@@ -32,10 +32,7 @@ export interface CopyOwner {
 
 /** Copies of pictures that their platform keeps for a while only, as a model takes them. */
 export interface PictureCopies {
-  /**
-   * Copies those of the files that will not stay, each once. Best effort: what cannot be read or kept is logged, and
-   * opened from its platform for as long as that has it. Rejects only with the signal's reason.
-   */
+  /** Copies files that will not stay, each once. Best effort, logged. Rejects only with the signal's reason. */
   keep(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<void>;
   /** Erases, of these files, the copies that were made for a job. */
   erase(refs: readonly AttachmentRef[], jobId: string): Promise<void>;

@@ -19,10 +19,7 @@ export interface ReferencePicture {
   originalType: ImageMimeType | undefined;
 }
 
-/**
- * `owner` as in `decode`. `problem` completes the sentence that begins with the file's name, "it …". Rejects only with
- * the signal's reason.
- */
+/** `owner` as in `decode`. `problem` completes "FILE …". Rejects only with the signal's reason. */
 export type ReadPicture = (
   ref: AttachmentRef,
   owner: string,

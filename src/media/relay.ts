@@ -34,15 +34,9 @@ export interface RelayDeps {
 
 /** Hands private pictures to the gateway, which takes them by links that anybody could open. */
 export interface Relay {
-  /**
-   * The path of a link to a picture, made from this attachment, that works for half an hour, or until what it shows is
-   * erased. Rejects when the store fails.
-   */
+  /** The path of a link to a picture that works for half an hour, or until it is erased. Rejects if the store fails. */
   publish(ref: AttachmentRef, picture: RelayedPicture, owner: CopyOwner): Promise<string>;
-  /**
-   * The picture behind a path, exactly as it was requested. Undefined when there is none, whatever the reason; rejects
-   * only with the signal's reason.
-   */
+  /** The picture behind a path as requested; undefined for none. Rejects only with the signal's reason. */
   open(path: string, signal: AbortSignal): Promise<RelayedPicture | undefined>;
   /** Ends the links to these files: those that were made for a job, or all. Rejects when the store fails. */
   erase(refs: readonly AttachmentRef[], jobId?: string): Promise<void>;

@@ -5,10 +5,7 @@ const PREFIX = "palaver_";
 /** Seconds. Made for waiting people: fine below five seconds, coarse up to the longest turn. */
 const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 
-/**
- * Each sample of the event loop wakes the process: one every 10 ms, as is usual, keeps an idle one at 0.4 % of a core. The
- * delays that are shown include this time between two samples.
- */
+/** Each sample wakes the process: at the usual 10 ms an idle one takes 0.4 % of a core. Delays include this time. */
 const LAG_SAMPLE_MS = 100;
 
 /** Gauges, read whenever the metrics are. One with a label has a series for each of its values. */
@@ -42,10 +39,7 @@ export interface Metrics {
   feedback(platform: string, feedback: "good" | "bad"): void;
   /** Somebody said why an answer is bad. */
   reasonGiven(platform: string): void;
-  /**
-   * A picture that was asked for is there, or is not. `id`: the same whenever that is told again. Resolves when it is
-   * counted, or cannot be for now.
-   */
+  /** A picture is there, or failed. The same `id` counts once. Resolves when it is counted, or cannot be for now. */
   pictureEnded(outcome: "drawn" | "failed" | "stopped", id: string): Promise<void>;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */

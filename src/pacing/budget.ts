@@ -39,10 +39,7 @@ export interface Demand {
   starts: readonly number[];
 }
 
-/**
- * One rate limit, or several that are planned together: says what may start when, and how far apart calls should be
- * planned. Questions about a moment to come have no side effects and never forget anything for it.
- */
+/** One rate limit, or several that are planned together. Questions about a future moment have no side effects. */
 export interface Budget {
   /** After so long the first edit of a lone reply may come while the budget is rich. */
   readonly firstGapMs: number;

@@ -38,10 +38,7 @@ const TIGHT_SPAN_MS = 15_000;
 /** Share of the nominal rate that is used meanwhile. */
 const TIGHT_SHARE = 0.9;
 
-/**
- * A sliding log: at most `calls` starts in any `windowMs`. After a 429 nothing starts before its wait is over, and
- * little for a while after that.
- */
+/** A sliding log: at most `calls` starts in any `windowMs`. After a 429 nothing starts before its wait is over. */
 export function createCallLog(calls: number, windowMs: number): CallLog {
   let log: number[] = [];
   let blockedUntil = -Infinity;

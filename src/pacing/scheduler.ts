@@ -5,10 +5,7 @@ import type { Fallback } from "../port/sink.ts";
 
 /** A reply as the scheduler sees it. */
 export interface Paced {
-  /**
-   * Performs the one most urgent platform call with the newest text. Resolves to its answer and whether anything of
-   * the current text is still not shown. Bounded by its own deadline; never rejects.
-   */
+  /** Makes the most urgent platform call with the newest text. Bounded by its own deadline; never rejects. */
   write(): Promise<Written>;
   /** Replies of one room share the platform's limit on posts; without it a reply is alone. */
   readonly room?: string | undefined;
@@ -57,10 +54,7 @@ export interface SchedulerOptions {
   onCall?(key: string, call: KnownCall): void;
 }
 
-/**
- * While a reply waits for its turn, more of its text makes no more than this difference to when the pacer is asked: there
- * may be hundreds of pieces a second, and one look serves all that came meanwhile.
- */
+/** Text of a waiting reply moves its pacer's next look by at most this: hundreds of pieces a second share one look. */
 export const LOOK_MS = 100;
 /** A budget without replies is kept so long at least, so that a conversation in full swing keeps what was learnt. */
 const IDLE_KEPT_MS = 60_000;

@@ -4,10 +4,7 @@ import { neutralize } from "../text/neutralize.ts";
 import type { Feedback, TurnRecords } from "../turn/record.ts";
 import { maySee } from "../turn/rights.ts";
 
-/**
- * Notes with the turn how a person judges its answer, and why, and counts it: a repeated judgement once, and none by
- * people who cannot see the answer.
- */
+/** Notes a judgement of an answer and counts it, repeated ones once. None by people who cannot see the answer. */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
 export interface RateDeps {

@@ -51,10 +51,7 @@ export interface Change {
 }
 
 export interface Audit {
-  /**
-   * Notes a change, once for each event and kind; one that changed nothing is none. Resolves to false where the store
-   * does not keep it, also after several tries. Never rejects.
-   */
+  /** Notes a change, once for each event and kind. False: the store did not keep it. Never rejects. */
   note(change: Change): Promise<boolean>;
   /** Resolves to the newest entries, newest first. Rejects when the store does not answer. */
   read(maxEntries: number): Promise<AuditEntry[]>;

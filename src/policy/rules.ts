@@ -2,10 +2,7 @@ import type { AccessRule } from "../config/policy/access.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 
-/**
- * Something a person may do or not: `chat`, `pictures`, `files` (have files read), `settings`, `model:NAME`, `tool:NAME`.
- * A tool of a server is called `server__tool`.
- */
+/** Something a person may do: `files` is having files read, `tool:server__tool` a tool of a server. */
 export type Deed = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
 
 /** Platforms by the words of the policy. */

@@ -72,10 +72,7 @@ export interface Adapter {
    * The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given.
    */
   forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
-  /**
-   * Stops delivery. Replies may still be written. What only one process hears is given to another one before, if that
-   * takes no longer than `handOverMs`; absent: no time at all.
-   */
+  /** Stops delivery; replies may still be written. Hands over what only this process hears within `handOverMs`. */
   pause(handOverMs?: number): Promise<void>;
   /** Ends everything. */
   close(): Promise<void>;

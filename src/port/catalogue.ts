@@ -20,10 +20,7 @@ export type FindTurn = (messageId: string) => Promise<string | undefined>;
 /** True in a channel where the bot answers everything that people write. Never rejects: not known, it is false. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
-/**
- * Asks what the bot is told to be in a channel, and what is suggested there to people who begin to talk to it; absent:
- * nothing of its own. Never rejects.
- */
+/** The persona and prompts of a channel; absent: none of its own. Never rejects. */
 export type ReadPersona = (
   channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
 ) => Promise<{ persona?: string; prompts?: readonly string[] }>;
@@ -52,10 +49,7 @@ export interface ImagineMenu {
   maxReferences: number;
   /** The models that draw, the usual one first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
-  /**
-   * Resolves to the request of a picture, to fill its `edit` form with; undefined when it is not kept any more, and for
-   * those who cannot have it before them.
-   */
+  /** A picture's request, to fill its `edit` form; undefined if it is gone or this person cannot see it. */
   describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<Described | undefined>;
 }
 

@@ -4,10 +4,7 @@ export interface LoggableErrorOptions {
   quote?: string;
 }
 
-/**
- * An error whose words are this program's own, so that the log may have them. What others said stands behind them in
- * its message, and in the log at `debug` only.
- */
+/** An error in this program's own words, safe to log. Quotes stand at its end, and in the log at `debug` only. */
 export class LoggableError extends Error {
   override readonly name: string = "LoggableError";
   /** The message without what others said. */
@@ -49,10 +46,7 @@ export class SinkError extends LoggableError {
   /** The permission that the bot lacks, by the platform's name for it; only with `forbidden`, where it is known. */
   readonly missing: string | undefined;
 
-  /**
-   * The length of the draft that its message shows already, in UTF-16 units of its source; 0: another text. Only with
-   * `sealed`, where the platform tells.
-   */
+  /** UTF-16 units of the draft that the message shows; 0: another text. Only with `sealed`. */
   readonly shownLength: number | undefined;
 
   constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {

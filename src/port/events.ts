@@ -51,10 +51,7 @@ export interface AttachmentRef {
 interface EventBase {
   /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
   key: string;
-  /**
-   * `{platform}:…`, without "~". Always the conversation of the place: the core makes the one of a private question of
-   * it (`ids.ts`).
-   */
+  /** `{platform}:…`, without "~". The place's conversation: the core derives that of a private question (`ids.ts`). */
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
@@ -80,10 +77,7 @@ export interface MessageEvent extends EventBase {
   /** Without the mention of the bot that addressed it. */
   text: string;
   attachments: AttachmentRef[];
-  /**
-   * The message this one is a reply to, whose conversation it belongs to, whatever `conversationId` says. What was said
-   * there after that message is another branch, and is not shown to the model.
-   */
+  /** The message this one replies to, and belongs with. Later messages there are another branch. */
   inReplyTo?: string;
   /** The message whose words stand in this one as a quotation: it is not shown to the model a second time. */
   quotes?: string;
@@ -92,10 +86,7 @@ export interface MessageEvent extends EventBase {
    * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
    */
   addressed: "bot" | "open" | "other";
-  /**
-   * The platform holds a place open for the answer to this one alone, as for a slash command's: no other is answered
-   * with it.
-   */
+  /** The platform keeps a place for the answer to this one alone, as for a slash command's. */
   isAnsweredAlone?: true;
   /** It is addressed to nobody: the bot hears it because it answers everything in the channel. */
   isListenedTo?: true;
@@ -191,10 +182,7 @@ export interface ActionEvent extends EventBase {
 
 export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;
 
-/**
- * Takes over an event. Resolves when it is durable, also when it had been accepted before; only then may the platform's
- * delivery be acknowledged. Rejects when it could not be stored.
- */
+/** Resolves when the event is durable: only then may the platform be acknowledged. Rejects if it was not stored. */
 export type Accept = (event: InboundEvent) => Promise<void>;
 
 /** A message that stood in a place before the bot was asked there. */

@@ -55,10 +55,7 @@ export function readTurnId(id: string): string {
   return readEditionId(readCallsId(id).turnId).turnId;
 }
 
-/**
- * The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its
- * record.
- */
+/** The turn of a batch: the same for the same first event, so that a turn taken up again finds its record. */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
 }

@@ -56,9 +56,6 @@ export interface Setup {
   /** The file that would be written to; undefined where nothing can be written. */
   target(): string | undefined;
   toEnvFile(values: SetupValues): EnvFile;
-  /**
-   * Puts the values into the file, for its owner alone to read. Its other lines stay as they are. Returns why nothing was
-   * written, if so.
-   */
+  /** Writes the values into the file, readable by its owner alone. Returns the reasons if nothing was written. */
   save(values: SetupValues): readonly string[];
 }

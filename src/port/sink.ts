@@ -48,10 +48,7 @@ export interface SinkLimits {
   /** Longest message, in the unit that `lengthOf` counts. */
   maxLength: number;
   lengthOf(text: string): number;
-  /**
-   * Beyond this length a message that grows ends at the first good place, so that nothing it has shown moves to the next
-   * one; absent: it is filled.
-   */
+  /** Longest that a growing message gets before it ends at a good place; absent: it is filled. */
   keptLength?: number;
   maxFiles: number;
   maxFileBytes: number;

@@ -2,15 +2,9 @@ import type { InboundEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Worker } from "./queue.ts";
 
-/**
- * Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. A store
- * that is away does not count: it comes back, and what people asked for meanwhile is to be done then.
- */
+/** Failures in a row after which work is given up, so that one event cannot hold up its conversation for good. */
 const MAX_FAULTS = 10;
-/**
- * Work that was open at the death of a process is taken up again so often: what kills it each time, as by taking more
- * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
- */
+/** Deaths of a process after which its open work is given up; giving up is tried as often, for that may kill too. */
 const MAX_TAKEN_UP = 5;
 /** Work that was open at this many deaths in a row may have caused them. */
 export const SUSPECT_DEATHS = 2;
@@ -27,10 +21,7 @@ export interface Attempts {
 
 export const FIRST_ATTEMPT: Attempts = { failures: 0, faults: 0, isGivenUp: false };
 
-/**
- * The step after a failure, to be taken `pauseMs` later: try `again`, `give-up`, or `drop` work that cannot even be
- * given up.
- */
+/** The step after a failure, due in `pauseMs`. `drop` is for work that cannot even be given up. */
 export interface Verdict extends Attempts {
   next: "again" | "give-up" | "drop";
   pauseMs: number;

@@ -2,10 +2,7 @@ import type { InboundEvent } from "../port/events.ts";
 
 /** Consumer of a queue: what may be worked on together, and the work itself. */
 export interface Worker {
-  /**
-   * Chooses, from all events that wait in one conversation (oldest first, never empty), those that are
-   * worked on next. Must contain the first one.
-   */
+  /** Chooses the events to work on next from all that wait in a conversation, oldest first. Must contain the first. */
   take(waiting: readonly InboundEvent[]): InboundEvent[];
   /**
    * Works on them. Resolves to the events that are done: the first one at least, and perhaps others that came
@@ -15,10 +12,7 @@ export interface Worker {
    * With `lost` it aborts when another process has taken the work over: then nothing more may be written at all.
    */
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
-  /**
-   * Ends, in one sentence to whoever asked, what is not tried any more: its work failed, or the process died on it,
-   * again and again. Resolves as `work` does. Absent where nobody is to be told.
-   */
+  /** Tells the author in one sentence that work is given up. Resolves as `work` does. Absent: nobody is told. */
   giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
   notice(event: InboundEvent): void;
@@ -32,32 +26,20 @@ export interface Worker {
  * is taken up again by `start`, a few times at most: then it is given up.
  */
 export interface Queue {
-  /**
-   * Claims `event.key` for at least 24 h and stores the event. Resolves to false when the key had been claimed
-   * before. Rejects when the event could not be stored, or when the queue no longer accepts.
-   */
+  /** Claims `event.key` for at least 24 h and stores the event. False: it was claimed. Rejects if it is not stored. */
   accept(event: InboundEvent): Promise<boolean>;
   /** Begins to hand out work; at most once. Without a worker that is left to other processes, and it only counts. */
   start(worker: Worker | undefined): void;
   /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /**
-   * The work of a turn, or of a picture job, has come further than any before: if the process dies now, that is no sign
-   * that it always will.
-   */
+  /** The work came further than ever before: a death of the process from here on is no sign against it. */
   progressed(workId: string): void;
   /** Processes that share the work, this one included, as far as is known. */
   processes(): number;
   /** Counts for the metrics: events waiting, conversations being worked on. */
   depth(): { waiting: number; active: number };
-  /**
-   * Erases the events of one author, except the one with this key, which asks for it. Resolves when the work on
-   * them has ended.
-   */
+  /** Erases an author's events but the one with this key. Resolves when the work on them has ended. */
   forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
-  /**
-   * Stops accepting and handing out, lets running work finish for `graceMs`, then aborts it and waits a little for
-   * it to end. What was not begun, or has not ended, stays for the next start.
-   */
+  /** Stops accepting, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start. */
   close(graceMs: number): Promise<void>;
 }

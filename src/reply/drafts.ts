@@ -118,10 +118,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
     return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
   }
 
-  /**
-   * Splits a text with its note into the messages that show it, and notes whether there are too many: then only the
-   * first are shown, and a word about the file that brings all of it.
-   */
+  /** Splits a text with its note into messages; of too many, the first and a word about the file that has it all. */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
     isTooLong = file !== "refused" && parts.length > maxMessages;

@@ -52,10 +52,7 @@ export type Change =
 
 /** The messages of one reply as they stand on the platform. */
 export interface ReplyMessages {
-  /**
-   * The most urgent difference from the drafts and the file that follows them; `isOver` when no further drafts will
-   * come.
-   */
+  /** The most urgent difference from the drafts and the file behind them; `isOver`: no further drafts come. */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
   /** Makes the call. Rejects with what the platform refused. */
   apply(change: Change): Promise<Receipt>;

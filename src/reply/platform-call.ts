@@ -9,10 +9,7 @@ const CALL_TIMEOUT_MS = 15_000;
 
 const NEVER = new AbortController().signal;
 
-/**
- * Makes one call of a sink. Rejects when it has not been answered in time, also where the sink ignores its signal:
- * a platform that hangs must not hold up a turn. Rejects without a call where another process writes by now.
- */
+/** Makes one call of a sink. Rejects when it is not answered in time, and without a call when the fence is lost. */
 export async function callPlatform<T>(
   call: (signal: AbortSignal) => Promise<T>,
   timeoutMs = CALL_TIMEOUT_MS,

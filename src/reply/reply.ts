@@ -148,10 +148,7 @@ export interface ProgressOptions {
   timeoutMs?: number;
 }
 
-/**
- * Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never
- * outlives `clear`.
- */
+/** Best effort: the newest text only, and no late "thinking" outlives `clear`. */
 export function createProgress(
   sink: ReplySink,
   { stop, timeoutMs = PROGRESS_TIMEOUT_MS }: ProgressOptions = {},

@@ -57,10 +57,7 @@ export function readListAccount(request: IncomingMessage): Account {
   return key === undefined ? readAccount(request) : findAccount(key);
 }
 
-/**
- * The account of a request to the image endpoint: by one of `IMAGE_KEY_HEADERS` where there is one, whatever stands in
- * `Authorization`, else by `Authorization: Bearer`. Throws a 401.
- */
+/** The account of an image request: by one of `IMAGE_KEY_HEADERS`, else by the Bearer. Throws a 401. */
 export function readImageAccount(request: IncomingMessage): Account {
   const named = readNamedKey(request);
   if (named !== undefined) return findAccount(named);
@@ -72,10 +69,7 @@ export function readImageAccount(request: IncomingMessage): Account {
   );
 }
 
-/**
- * The model a request names. Throws 404 `model_not_found` for a model that does not exist, 403
- * `model_not_permitted` for one that this key may not use, and 400 for one of the other endpoint.
- */
+/** The model a request names. Throws 404 for an unknown one, 403 for a forbidden one, 400 for the wrong endpoint. */
 export function requireModel(account: Account, id: string, kind: ModelCard["kind"]): ModelCard {
   const card = MODELS.find((model) => model.id === id);
   if (card === undefined) {

@@ -21,10 +21,7 @@ export const COLORS: Readonly<Record<string, Rgb>> = {
 const MIN_SHARE = 0.05;
 const MAX_NAMED = 3;
 
-/**
- * The colours that cover most of a picture, with their share: `red (62 %), white (30 %)`. `pixels` are red, green, blue,
- * opacity; clear ones are not counted.
- */
+/** The main colours of a picture with their share: `red (62 %), white (30 %)`. `pixels` are RGBA. */
 export function describeColors(pixels: Uint8Array): string {
   const counts = new Map<string, number>();
   for (let at = 0; at + 3 < pixels.length; at += 4) {

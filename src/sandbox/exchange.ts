@@ -72,10 +72,7 @@ export function readAskedModel(text: string, request: IncomingMessage, param: st
 
 const MAX_REMEMBERED = 1000;
 
-/**
- * The fault this request meets: throws it when it is an error, returns it when it happens inside the answer.
- * Only the first of two requests with the same `fingerprint` meets a `-once` fault.
- */
+/** Throws the fault this request meets, or returns one inside the answer. `-once` spares the second of two alike. */
 export function meetFault(
   fault: Fault | undefined,
   model: string,

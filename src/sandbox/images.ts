@@ -17,10 +17,7 @@ const SLOW_MS = 5000;
 /** Counted for every picture, drawn or shown. */
 const PICTURE_TOKENS = 258;
 
-/**
- * `POST /v1beta/models/{model}:generateContent`. Checked in the order of chat completions; the references are
- * fetched last and one after another, in their order.
- */
+/** `POST /v1beta/models/{model}:generateContent`. Checked as chat completions are; references are fetched last. */
 export const generateImage: Handler = async (exchange) => {
   const { request, response, parameters, signal, context } = exchange;
   const account = readImageAccount(request);

@@ -4,10 +4,7 @@ import { ApiError, toInvalidRequest } from "./errors.ts";
 /** A request may carry a few reference pictures as base64, so the cap is generous. */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
-/**
- * Reads a JSON object. Throws 415 for another content type or an encoded body, 413 above `MAX_BODY_BYTES`
- * and 400 for anything that is not one JSON object in UTF-8. Rejects when the caller leaves.
- */
+/** Reads a JSON object. Throws 415, 413 above `MAX_BODY_BYTES`, or 400. Rejects when the caller leaves. */
 export async function readJsonBody(request: IncomingMessage): Promise<Record<string, unknown>> {
   requireJsonType(request);
   const bytes = await readBytes(request);

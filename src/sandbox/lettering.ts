@@ -1,9 +1,6 @@
 import type { Rgb } from "./colors.ts";
 
-/**
- * The classic 5 × 7 dot-matrix letters for ASCII 0x20 to 0x7e: five bytes each, one per column, lowest bit on top.
- * Drawings carry their own letters, because a machine with nothing but Node may have no font at all.
- */
+/** 5 × 7 dot-matrix letters for 0x20 to 0x7e, five columns each, lowest bit on top: a machine may have no font. */
 const GLYPHS = Buffer.from(
   [
     "000000000000005f00000007000700147f147f14242a7f2a12231308646236495620500008070300001c2241000041221c00",

@@ -25,10 +25,7 @@ export interface Picture {
   sample: Uint8Array;
 }
 
-/**
- * Reads every picture of a conversation and says what is in those of the last user message, or, when the words ask
- * about a picture, in the latest ones. Undefined when there is nothing to describe. Throws a 400 that names the part.
- */
+/** Describes the pictures that the last user message has or asks about. Throws a 400 that names the part. */
 export async function describePictures(
   messages: readonly SandboxMessage[],
   words: string,

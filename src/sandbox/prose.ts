@@ -56,10 +56,7 @@ const WORDS_PER_PARAGRAPH = 45;
 const PARAGRAPHS_PER_SECTION = 3;
 const MAX_JAPANESE_CHARS = 100_000;
 
-/**
- * Answers "write N words", with "about X", "with code, a table and Japanese", and 「N字」. The N words are those of
- * paragraphs and lists; headings and blocks come on top. Undefined for words that ask for no text.
- */
+/** Answers "write N words", with "about X", "with code, a table and Japanese", and 「N字」; undefined for others. */
 export function writeProse(text: string): string | undefined {
   const chars = /(\d{1,6})\s*(?:文字|字)/.exec(text)?.[1];
   if (chars !== undefined) return writeJapanese(Number(chars));

@@ -84,10 +84,7 @@ const PLACES = [
   { aside: -0.16, above: 0.42, scale: 1.1 },
 ] as const;
 
-/**
- * A sky, hills and what the prompt names, in the colours it names. The same take of a prompt is drawn the same way;
- * another one has other hills, and its things in another place under another sky.
- */
+/** A sky, hills and what the prompt names, in its colours. Another take has other hills, places and sky. */
 export function drawScene(prompt: string, { widthPx, heightPx }: Room, take: number): string {
   const pick = createPicker(`${prompt} ${take}`);
   const place = PLACES[(take - 1) % PLACES.length] ?? PLACES[0];

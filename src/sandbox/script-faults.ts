@@ -106,10 +106,7 @@ export function applyToScript(script: Script, { name, argument }: Fault): Script
   return { ...script, steps: [...before, ...toBreak({ next, after, argument })] };
 }
 
-/**
- * Parts a script after `pieces` pieces of text (half of them when not given). Where nothing is sent in pieces,
- * `before` ends with the first half of the body.
- */
+/** Parts a script after `pieces` pieces of text, by default half of them; a script in one piece, in its half. */
 function splitAt({ steps }: Script, pieces: number | undefined): { before: Step[]; next: Send; after: Step[] } {
   const places = steps.flatMap((step, index) => (isSend(step) && step.tokens > 0 ? [index] : []));
   const place = places[Math.min(pieces ?? halfOf(places.length), places.length - 1)];

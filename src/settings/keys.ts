@@ -49,10 +49,7 @@ export interface Stored {
   isAging: boolean;
 }
 
-/**
- * The stored values of the settings. The model, the persona and so on have a key each, so that setting one never
- * writes another back as it was. Every promise rejects when the store does not answer.
- */
+/** The stored settings, a key each, so that setting one never writes another back. Rejects with the store. */
 export interface SettingKeys {
   read(channel: Channel): Promise<Stored>;
   writeModel(channel: Channel, model: string): Promise<void>;

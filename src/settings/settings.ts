@@ -41,10 +41,7 @@ export interface ChannelInForce extends Channel, Omit<ChannelSettings, "isKnown"
   listens: boolean;
 }
 
-/**
- * Settings by channel, each kept for `ttlMs` after it was last set or used. A stored value that is damaged, or of
- * another version, counts as absent.
- */
+/** Settings by channel, kept for `ttlMs` after last use. A damaged value counts as absent. */
 export interface Settings {
   /** Never rejects: where the store is out of reach, nothing is set. */
   read(channel: Channel): Promise<ChannelSettings>;

@@ -39,10 +39,7 @@ export interface Hold {
  * operation rejects when the store does not answer; all of them but `list` may then be made again, and count once.
  */
 export interface Counters {
-  /**
-   * Holds all bounds, or where one of them has too little room, none. Resolves to what each had left before, by its
-   * position; the hold is made where none of them is below its `by`.
-   */
+  /** Holds all bounds or none. Resolves to the room each had; held if none was below its `by`. */
   hold(hold: Hold): Promise<number[]>;
   /** From now on the loss of a hold counts. Resolves to false where it had ended before. */
   confirm(id: string, token: string): Promise<boolean>;

@@ -54,10 +54,7 @@ export function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/**
- * Empties the write-ahead log, where a copy of what was erased would otherwise stay for a while. Does it another time
- * when somebody reads the file just now, rather than wait.
- */
+/** Empties the write-ahead log, which may hold copies of erased data; later if somebody reads just now. */
 export function emptyLog(database: DatabaseSync): void {
   database.exec("PRAGMA busy_timeout = 0");
   try {

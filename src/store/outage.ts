@@ -13,10 +13,7 @@ const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
 /** Causes that are looked at behind an error. */
 const MAX_DEPTH = 5;
 
-/**
- * True for an error that says only that the store is away or takes nothing, be it the one that holds histories or the
- * disk: the same work may well succeed another time.
- */
+/** True for an error that says only that a store or the disk is away: the same work may succeed later. */
 export function isStoreOutage(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {

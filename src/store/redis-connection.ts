@@ -21,10 +21,7 @@ const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
 );
 
-/**
- * The packages of Redis, which are more than a third of all that a process would load. Loaded at once, and only where
- * there is a Redis.
- */
+/** Redis packages make up a third of what a process loads: loaded at once, and only when needed. */
 export const loadRedis = () => createRequire(import.meta.url)("@keyv/redis") as typeof import("@keyv/redis");
 
 export type RedisClient = ReturnType<typeof createRedisClient>;

@@ -1,7 +1,4 @@
-/**
- * Finds where lines of Markdown begin and end blocks. Reads generously, as models write: a fence counts at any
- * indentation.
- */
+/** Finds where lines begin and end Markdown blocks. Generous, as models write: a fence may have any indentation. */
 
 import { skip } from "./sticky.ts";
 
@@ -62,10 +59,7 @@ export function isQuoted(fence: Fence): boolean {
   return fence.indent.includes(">");
 }
 
-/**
- * Classifies a line that is not blank and not in a fence. A line of which only the beginning is known is judged by
- * that.
- */
+/** Classifies a line that is not blank and not in a fence, maybe by its beginning alone. */
 export function readLineKind(line: string): LineKind {
   if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return "heading";
   if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "rule";

@@ -243,10 +243,7 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);
 }
 
-/**
- * The last place where whole characters end and nothing is taken apart. Never behind white space: that is a line's
- * indentation.
- */
+/** The last place between whole characters and things. Never behind white space, which is indentation. */
 function findBoundary(view: InlineView, fenceStart = FENCE_START): number | undefined {
   for (let at = view.need; at > view.from; ) {
     if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(fenceStart, view.window, at) > at) {

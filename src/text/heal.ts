@@ -14,10 +14,7 @@ interface Tail {
 /** A line that is nothing but the beginning of a quote, a heading, an item, a rule or a fence. */
 const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/;
 
-/**
- * Makes half-written Markdown safe to show while it grows: closes what is open, leaves out what has only begun.
- * Text that is complete stays as it is. The result is at most `HEAL_ROOM` longer than the text.
- */
+/** Closes what is open in growing Markdown; complete text stays as it is. At most `HEAL_ROOM` longer. */
 export function healMarkdown(text: string): string {
   const trimmed = text.trimEnd();
   const { proseStart, open } = readTail(trimmed);

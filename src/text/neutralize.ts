@@ -12,10 +12,7 @@ const UNSEEN =
 
 const NEUTRALIZED = new RegExp(`(${TAG_FLAG.source})|(${LINE_BREAK.source})|${UNSEEN.source}`, "gu");
 
-/**
- * Takes out of a text what could deceive its reader or upset a platform, and leaves everything that can be seen.
- * Idempotent. Give it the whole draft, not its pieces: pairs and sequences may be split between them.
- */
+/** Removes what could deceive a reader or upset a platform. Idempotent. Needs the whole draft, not pieces. */
 export function neutralize(text: string): string {
   return text.replace(NEUTRALIZED, (_, flag: string | undefined, lineBreak: string | undefined) => {
     if (flag !== undefined) return flag;

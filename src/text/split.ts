@@ -155,10 +155,7 @@ function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): R
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/**
- * Finds where the text goes on after a cut: white space there belongs to the part before, a line's indentation does
- * not.
- */
+/** The place where the text goes on after a cut: white space belongs to the part before, indentation does not. */
 function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): PartStart {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";

@@ -13,10 +13,7 @@ export interface Wanted {
   called: ReadonlySet<string>;
 }
 
-/**
- * Chooses the tools of one request, in their order: all where they fit, else those that were called, then those whose
- * words match the question best. Pure.
- */
+/** Chooses a request's tools, in order: all if they fit, else those called before, then the best matches. Pure. */
 export function chooseTools(own: readonly Tool[], outside: readonly Tool[], { question, called }: Wanted): Tool[] {
   let chars = sum(own);
   if (own.length + outside.length <= MAX_TOOLS && chars + sum(outside) <= MAX_CHARS) return [...own, ...outside];

@@ -54,10 +54,7 @@ export interface TurnLedger {
   plan(round: LedgerRound): Promise<void>;
   /** Writes down how far a call of a round has come. Rejects when the store does not take it. */
   note(round: LedgerRound, call: LedgerCall, change: Partial<LedgerCall>): Promise<void>;
-  /**
-   * The turn begins anew: only the rounds stay in which something was done, or may have been. `isEdited`: the question
-   * is another one since.
-   */
+  /** Restarts the turn: rounds stay in which something was or may have been done. `isEdited`: by a new question. */
   restart(isEdited: boolean): Promise<void>;
   /** Calls of which nobody knows whether they were done. */
   uncertain(): LedgerCall[];

@@ -17,10 +17,7 @@ const MAX_CHARS = 4_000;
 const MAX_QUERY_TERMS = 32;
 /** Words of this length are also found by their beginning: "deployment" by "deployed". */
 const STEM_CHARS = 5;
-/**
- * The usual values of BM25: the first says how soon more occurrences of a term stop to count, the second how much long
- * texts are held back.
- */
+/** The usual values of BM25: how soon further occurrences of a term stop to count, and how much long texts lose. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
@@ -30,10 +27,7 @@ const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
 const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");
 const IS_SPACELESS = new RegExp(`^${SPACELESS}`, "v");
 
-/**
- * Ranks texts by how well they match a query, without effects. Case, width and accents do not matter; scripts
- * without spaces are compared by pairs of characters.
- */
+/** Ranks texts by how well they match a query. Case, width and accents do not matter. Pure. */
 export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   const wanted = new Set([...new Set(toTerms(query))].slice(0, MAX_QUERY_TERMS));
   const matches: Array<{ item: T; counts: Map<string, number>; length: number }> = [];
@@ -72,10 +66,7 @@ export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   };
 }
 
-/**
- * Returns the terms that are compared: words, the beginnings of long ones, and pairs of characters where there are no
- * spaces.
- */
+/** The terms compared: words, beginnings of long ones, and pairs of characters in scripts without spaces. */
 export function toTerms(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of fold(text.slice(0, MAX_CHARS)).matchAll(WORDS)) {

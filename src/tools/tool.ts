@@ -26,10 +26,7 @@ export interface ToolContext {
 export interface ToolTurn {
   author: Author;
   reply: ReplyAddress;
-  /**
-   * One more thing that the turn makes for people to see. A turn that is taken up after a crash comes to the same ids
-   * again, one that is asked anew to others.
-   */
+  /** Begins one more piece for people to see. A turn taken up after a crash gets the same ids again. */
   nextPiece(): TurnPiece;
 }
 

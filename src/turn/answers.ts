@@ -32,32 +32,17 @@ export interface Answers {
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Keeps messages that are said to somebody else, see `Overhear`. */
   overhear: Overhear;
-  /**
-   * Answers a turn's messages once more, in the same place, or goes on with it as a person has decided about its calls;
-   * the batch may bring a stop.
-   */
+  /** Answers a turn's messages once more in the same place, or continues it after a decision about its calls. */
   retry(event: ActionEvent, batch: Omit<Batch, "messages">, signal: AbortSignal): Promise<Retried>;
-  /**
-   * Makes the change of a question whose answer waits for a person, and begins that answer anew, or with a deletion takes
-   * it away. Resolves to whether there was one.
-   */
+  /** Applies a change to a question whose answer waits for a person. Resolves to whether there was one. */
   reconsider(event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<boolean>;
-  /**
-   * The question that goes on with an answer which was cut off, to be accepted as any other; or a sentence when that
-   * is refused. The same event makes the same question.
-   */
+  /** The question that continues a cut answer, the same for the same event; a sentence when that is refused. */
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
   /** Notes that the question was accepted: no further press makes another one, and the button goes. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
-  /**
-   * Resolves to the sentence for a stop that came after the end. Where the place had refused the end of the answer, the
-   * press may show it: a button may still change the message that it stands under.
-   */
+  /** Resolves to the sentence for a stop after the end. The press may show an end that the place had refused. */
   stopLate(event: ActionEvent, signal: AbortSignal): Promise<string>;
-  /**
-   * Lets an edit, a deletion or a stop reach the answer that is being written. Returns a sentence for the person when
-   * it is a stop that is not theirs to make.
-   */
+  /** Lets a change or a stop reach the running answer. Returns a sentence if that stop is not the author's. */
   interrupt(event: InboundEvent): string | undefined;
   /** True while an answer is being written in this conversation, by this process. */
   isAnswering(conversationId: string): boolean;
@@ -308,10 +293,7 @@ async function prepareAgain(
   return "go on";
 }
 
-/**
- * Makes the change of a question whose answer waits for a person, and gets that answer ready to begin anew. Resolves to
- * false where the change changes nothing.
- */
+/** Applies a change to a question whose answer waits for a person. False: it changes nothing. */
 async function takeUpChange(
   { records, history, ledger }: AnswersDeps,
   record: TurnRecord,
@@ -410,10 +392,7 @@ async function change(history: History, event: InboundEvent): Promise<void> {
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
-/**
- * Reads what an earlier run left of a turn, as far as that is known: a store that is out of reach must not keep an answer
- * back.
- */
+/** Reads what an earlier run left of a turn. A store out of reach must not keep an answer back. */
 async function loadEarlierRun(
   { records, log }: AnswersDeps,
   id: string,

@@ -54,10 +54,7 @@ function belongs(event: MessageEvent, first: MessageEvent): boolean {
   return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
 }
 
-/**
- * True when a message goes on where the batch ends: said to no message in particular, to the one that the batch began
- * with, or to the last message of the batch. Every other one continues another branch of the conversation.
- */
+/** True for a message said to nothing in particular, or to the first or last message of the batch. */
 function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {
   const [first] = batch;
   const last = batch.findLast((event) => event.kind === "message");

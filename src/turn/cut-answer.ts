@@ -19,10 +19,7 @@ export interface CutAnswerDeps {
   log: Logger;
 }
 
-/**
- * Takes the sentence and the button off the end of an answer that was cut off and goes on elsewhere, so that its
- * messages show its text alone. Best effort, with a bound in time; never rejects.
- */
+/** Removes note and button from the end of an answer that is continued elsewhere. Best effort; never rejects. */
 export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
   await rewriteClosing(deps, record, NO_CLOSING, signal);
 }
@@ -43,10 +40,7 @@ export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signa
   return rewriteClosing(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
 }
 
-/**
- * Writes the messages of an answer that has ended once more, with another end. Best effort, with a bound in time; resolves
- * to whether that was done, and never rejects.
- */
+/** Rewrites an ended answer's messages with another end. Best effort; resolves to whether it was done. */
 export async function rewriteClosing(
   { history, sinkOf, log }: CutAnswerDeps,
   record: TurnRecord,

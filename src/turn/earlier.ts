@@ -23,10 +23,7 @@ const NOTHING = "_I could not read what was said here before._";
  */
 export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<string | undefined>;
 
-/**
- * Keeps messages that were heard and not answered, where the conversation has a history: the next answer knows of
- * them. Best effort: never rejects.
- */
+/** Keeps overheard messages for the next answer, if their conversation has a history. Never rejects. */
 export type Overhear = (messages: readonly MessageEvent[]) => Promise<void>;
 
 export interface BringEarlierDeps {

@@ -17,10 +17,7 @@ const TOO_OLD = "This answer is too old for that: what I was given for it is not
 /** Entries that may have come between those that were shown: they are read along. */
 const SPARE_ENTRIES = 20;
 
-/**
- * Says what the model was given for an answer, to those who can have that before them. Resolves to Markdown that fits into
- * one message; rejects when the store does not answer.
- */
+/** Says in one message of Markdown what the model was given. Rejects when the store does not answer. */
 export type Explain = (event: ActionEvent, limits: SinkLimits) => Promise<string>;
 
 export interface ExplainDeps {

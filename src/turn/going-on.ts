@@ -13,10 +13,7 @@ const MIN_CHARS = 2 * LAST_CHARS;
 /** Some models say a word of their own first, or open code again that was open. */
 const MAX_PREFACE = 40;
 
-/**
- * True for the beginning of an answer that a model can be asked to go on with. Where its first words are its last ones
- * too, a model that begins anew would be taken for one that goes on.
- */
+/** True for a text that can be continued: its first words must differ from its last, which tell the two apart. */
 export function isContinuable(said: string): boolean {
   const beginning = said.trim();
   return beginning.length >= MIN_CHARS && readRest(beginning, toLastWords(beginning)) === undefined;

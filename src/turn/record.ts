@@ -44,10 +44,7 @@ const turnRecord = replyRecord.extend({
   edition: z.int().default(1),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
-  /**
-   * Outcomes of its ends so far: people have some turns begin anew. Absent in the oldest records, and before the first
-   * end.
-   */
+  /** Outcomes of its ends so far; several when people have it begin anew. Absent before the first. */
   ends: z.array(z.string()).exactOptional(),
   /** Its end asks a person to allow calls of tools; when they decide, it goes on. */
   waits: z.literal(true).exactOptional(),

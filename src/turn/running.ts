@@ -34,10 +34,7 @@ export interface Beginning {
 /** A turn that is being answered, and what people do to it meanwhile. */
 export interface RunningTurn {
   readonly record: TurnRecord;
-  /**
-   * Lets an edit, a deletion or a stop of this turn interrupt the attempt; everything else is none of its business.
-   * Somebody else's stop is refused.
-   */
+  /** Lets a change or a stop of this turn interrupt the attempt. Somebody else's stop is refused. */
   notice(event: InboundEvent): "refused" | undefined;
   /** The history has not taken all of the messages. */
   missStore(): void;

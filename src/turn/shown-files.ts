@@ -27,10 +27,7 @@ export interface FilesInContext {
   noticesOf(messageIds: readonly string[]): string[];
 }
 
-/**
- * Reads the files of the newest of these entries, the newest first, and shows them within `maxTokens` together. `owner`
- * as in `Files`. Rejects only with the signal's reason.
- */
+/** Shows files of the newest entries within `maxTokens`. `owner` as in `Files`. Rejects with the signal's reason. */
 export async function showFiles(
   entries: readonly HistoryEntry[],
   { files, maxTokens, owner, showsFiles }: FilesOptions,

@@ -23,10 +23,7 @@ const call = z.object({
   state: z.enum(["running", "done", "failed", "unknown"]).exactOptional(),
 });
 
-/**
- * The context that the model was given for an answer. Names messages by id and holds no text: people may erase or
- * change theirs.
- */
+/** The context that the model was given for an answer: ids of messages and no text, which people may erase. */
 export const sight = z.object({
   v: z.literal(1),
   at: z.number(),

@@ -9,10 +9,7 @@ const MAX_COUNTS = 5_000;
 /** By digests, so that nothing of what people said stays in memory. */
 const counts = new BoundedMap<string, number>(MAX_COUNTS);
 
-/**
- * Tokens of a text, estimated; of a long one the count is remembered. The same texts come up in every round of a turn
- * and in every turn of a conversation, and counting a long one holds up everybody else for milliseconds.
- */
+/** Estimates the tokens of a text. Long counts are kept: each takes milliseconds and comes up in every round. */
 export function estimateTokens(text: string): number {
   if (text.length < LONG_CHARS) return estimateTokenCount(text);
   const digest = hash("sha256", text, "base64");

@@ -70,10 +70,7 @@ export interface UsageRow extends Amounts {
   model: string;
 }
 
-/**
- * Counts by day and model what people use, for each person, channel and workspace apart and for all together: exactly, in
- * whatever process and however often it is counted again. Kept for thirteen months.
- */
+/** Exact counts by day and model, for each person, channel, workspace and all. Kept for thirteen months. */
 export interface Usage {
   /** Counts for all four, once for each `once`. Never rejects: a turn must not fail because it was counted. */
   note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;

@@ -12,10 +12,7 @@ export interface EventTable {
   /** Events whose work is not done, in the order in which they were accepted. */
   waiting(): InboundEvent[];
   finish(events: readonly InboundEvent[]): void;
-  /**
-   * Adds one to the count of beginnings, before their work begins. Returns how often the process has died since the work
-   * on one of them last came any further.
-   */
+  /** Counts the beginning of work. Returns the deaths of the process since one of them last made progress. */
   countBegun(events: readonly InboundEvent[]): number;
   /** Their work has ended some way or other, or the process is to end anyway: its death is not to be blamed on them. */
   uncount(events: readonly InboundEvent[]): void;
@@ -25,10 +22,7 @@ export interface EventTable {
   diedOn(times: number): Set<string>;
   /** Removes claims that are too old to matter. */
   sweep(): void;
-  /**
-   * Erases what waits of an author, except the event with this key. The claims stay: a delivery repeated after the
-   * erasure must not be answered.
-   */
+  /** Erases an author's waiting events but this one. Claims stay: a repeated delivery must not be answered. */
   forget(platform: string, authorId: string, exceptKey: string): void;
 }
 

@@ -47,10 +47,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
     }, pauseMs).unref();
   }
 
-  /**
-   * Counted on the disk before the work begins: a process that dies of it can note nothing any more. Only the first event
-   * counts, because the turn is named after it: the others may be left to a turn that killed nothing.
-   */
+  /** Counted on disk before the work begins, on the first event alone: the turn is named after it. */
   function countBegun(lane: Lane): number {
     try {
       const deaths = table.countBegun(lane.taken.slice(0, 1));

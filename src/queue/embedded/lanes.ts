@@ -20,10 +20,7 @@ export interface Lane extends Attempts {
 /** Orders the conversations that wait, in memory: each has one place in the line, however many events it has. */
 export interface Lanes {
   add(event: InboundEvent): void;
-  /**
-   * Takes the lane that is chosen of those in the line, the one that has waited longest first, and marks it active;
-   * undefined when none is. Without `choose` it is the first.
-   */
+  /** Activates the chosen lane among those in line, longest waiting first; without `choose`, the first. */
   next(choose?: (ready: readonly Lane[]) => Lane | undefined): Lane | undefined;
   /** These events are done; the lane goes to the end of the line while more waits in it. */
   finish(lane: Lane, done: readonly InboundEvent[]): void;

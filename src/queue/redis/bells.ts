@@ -13,10 +13,7 @@ const NAME = "lanes";
 const OWN_AT_ONCE = 1_000;
 const PREFIX = "palaver:bells";
 
-/**
- * That something waits in a lane, heard by one process at a time, and by another one when that one dies. It is no right
- * to work on the lane: see `Leases`.
- */
+/** A sign that something waits in a lane, heard by one process at a time. Gives no right to the lane: see `Leases`. */
 export interface Bell {
   readonly laneId: string;
   /** The bell rings once more after so long; what hears it has to end with what this rejects with. */
@@ -25,10 +22,7 @@ export interface Bell {
 
 /** One bell for each lane that something waits in: BullMQ hands them out, holds their locks and finds those of the dead. */
 export interface Bells {
-  /**
-   * Rings in one process, or in whichever hears it. Rung while it is heard, it is heard once more after that; rung while
-   * it waits, it is one.
-   */
+  /** Rings in one process, or in whichever hears it. Rung while being heard, it is heard once more afterwards. */
   ring(laneId: string, workerId?: string): Promise<void>;
   /** Lets so many bells be heard at a time, each until `onBell` ends, beside those that ring in this process alone. */
   hear(onBell: (bell: Bell) => Promise<void>, atOnce: number): Promise<void>;

@@ -33,10 +33,7 @@ export interface EndingsOptions {
 
 /** The ways a turn of a lane ends. Each rejects with a `FencedError` when another process has taken the lane. */
 export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
-  /**
-   * Takes the finished events off the lane. A store that is away for a moment only delays that: the work is not
-   * repeated.
-   */
+  /** Takes finished events off the lane. While the store is away only this is tried again, not the work. */
   async function finish({ laneId, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
     for (;;) {
       try {

@@ -32,15 +32,9 @@ export interface RedisLanes {
   accept(event: InboundEvent): Promise<boolean>;
   /** The first event of a lane; undefined where nothing waits in it. */
   head(laneId: string): Promise<Head | undefined>;
-  /**
-   * Takes a lane over for `LEASE_MS`: whoever had it before can write nothing of it any more. Undefined while somebody
-   * else has a lease.
-   */
+  /** Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease. */
   take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts } | undefined>;
-  /**
-   * Keeps lanes for `LEASE_MS` more, also where their leases had ended and nobody else took them over. Resolves to
-   * the ids of those that are lost.
-   */
+  /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
   read(laneId: string): Promise<Stored[]>;
   /**

@@ -16,10 +16,7 @@ export interface ActiveLane {
   people?: readonly string[];
 }
 
-/**
- * The places of all processes together, given out by one policy, whoever asks. Each change is made only if nothing
- * else has changed meanwhile.
- */
+/** The places of all processes, given out by one policy. Each change is made only if nothing changed meanwhile. */
 export interface Places {
   /**
    * Asks for a place. Where there is none, the lane waits for one. Replies of one budget are written by one process
