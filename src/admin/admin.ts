@@ -54,7 +54,6 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   insight: Insight;
   usage: Pick<Usage, "readTable">;
   examine: Examine;
-  /** The settings in force. */
   readSettings(): Promise<SettingsPart[]>;
   /** Keeps what an administrator did. What rejects is not done. */
   note(act: AdminAct): Promise<void>;

@@ -28,7 +28,6 @@ const LAG_SAMPLE_MS = 100;
 const LAG_KEPT_MS = 10_000;
 const NANOSECONDS_PER_MS = 1e6;
 
-/** The state of this process. */
 export interface ProcessState {
   adapters: readonly Adapter[];
   queue: Pick<Queue, "depth">;

@@ -140,7 +140,6 @@ export interface Engine {
   records: TurnRecords;
   settings: Settings;
   usage: Usage;
-  /** The record of changed settings. */
   audit: Audit;
   access: Access;
   chatRules: ChatRules;
@@ -281,7 +280,6 @@ function createCommands({ botName, history, settings, access, audit, chatRules, 
   return commands;
 }
 
-/** Usage counts and quotas. */
 function openCounting({ stores, severalWorkspaces, policy, pseudonym, log }: EngineOptions) {
   const common = { counters: stores.counters, now: Date.now, log };
   const usage = createUsage({ ...common, open: stores.open, ...(severalWorkspaces && { severalWorkspaces }) });

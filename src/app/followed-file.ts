@@ -8,7 +8,6 @@ export interface FollowedFileOptions<T> {
   path: string;
   /** The variable that names the file, for the log. */
   variable: string;
-  /** Reads the file anew. */
   read(): T & { problems: readonly string[] };
   /** Told of each change that has no problem. */
   onChange(content: T): void;

@@ -10,7 +10,6 @@ export interface McpFileOptions {
   servers: readonly McpServerConfig[];
   /** Problems of the servers that were left out at the start. */
   refused: readonly string[];
-  /** Reads the file anew. */
   read(): McpSettings;
   /** Keeps what authorization servers give out; absent: in memory only. */
   tokens?: TokenStore | undefined;

@@ -7,13 +7,11 @@ export interface PolicyFileOptions {
   path: string | undefined;
   /** As the file said at the start. */
   policy: Policy;
-  /** Reads the file anew. */
   read(): PolicySettings;
   log: Logger;
   lookMs?: number;
 }
 
-/** The policy in force. */
 export interface PolicyFile {
   current(): Policy;
   close(): void;

@@ -94,7 +94,6 @@ export interface PlatformsOptions {
   onEnd(): void;
 }
 
-/** The adapters that are switched on. */
 export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
   /** Their routes on the one HTTP server. */

@@ -46,9 +46,8 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
 }
 
 /**
- * Calls `onGone` once when the process that started this one has ended. A launcher such as npm that is killed takes
- * nothing along, and what it left running would hold the port and the data against the next start. Keeps no process
- * alive. Not for a process whose parent leaves on purpose, as a daemon's does.
+ * Calls `onGone` once when the parent process has ended: a killed launcher such as npm takes nothing along, and the
+ * survivor would hold port and data. Not for a process whose parent leaves on purpose. Keeps no process alive.
  */
 export function watchLauncher(onGone: () => void): void {
   const launcher = process.ppid;

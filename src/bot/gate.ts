@@ -115,9 +115,8 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * The deed that an event asks permission for. Undefined for deeds open to everybody: learning about the bot, stopping
- * it, taking an answer back, and access to one's own data. Commands that change settings check by themselves, since the
- * same commands also only show them.
+ * The deed that an event asks permission for; undefined for deeds open to everybody, such as a stop or one's own data.
+ * Settings commands check by themselves, since they also only show.
  */
 function toDeed(event: InboundEvent): Deed | undefined {
   switch (event.kind) {

@@ -1,7 +1,6 @@
 /**
- * Runs `task` for at most `timeoutMs`. The signal handed to it aborts when that time is over or when `signal` does.
- * Rejects at that moment with the signal's reason, a `TimeoutError` when it is the time, even if the task goes on:
- * a task that ignores its signal is abandoned and what becomes of it is ignored.
+ * Runs `task` for at most `timeoutMs`. Its signal aborts when that time is over, with a `TimeoutError`, or with
+ * `signal`; this rejects at the same moment, even if the task goes on.
  */
 export async function runWithin<T>(
   timeoutMs: number,

@@ -13,7 +13,6 @@ const ENVIRONMENT = { MALLOC_ARENA_MAX: "1", UV_THREADPOOL_SIZE: "1" };
 export interface JobProcessOptions {
   /** Path of what runs in the process: it calls `serveJobs`. */
   program: string;
-  /** Options of Node for the process. */
   nodeOptions?: readonly string[];
   /** Longest for one job. */
   jobMs: number;
@@ -35,9 +34,8 @@ export interface Undone {
 export type AskProcess<Job, Answer> = (job: Job, owner: string, signal: AbortSignal) => Promise<Answer | Undone>;
 
 /**
- * Has jobs done one at a time in a process of its own: what a job takes, keeps or breaks, and how long it takes, ends
- * with that. A thread would not do: V8 ends the whole process when a single allocation passes what a worker thread may
- * use (seen with Node 26.10 and `resourceLimits`).
+ * Runs jobs one at a time in a process of its own, which bounds what they take and break. A thread would not do: V8
+ * ends the whole process when one allocation passes a worker's limit (Node 26.10, reproduced).
  */
 export function createJobProcess<Job extends object, Answer>(options: JobProcessOptions): AskProcess<Job, Answer> {
   const { program, nodeOptions = [], jobMs, waitMs = WAIT_MS, idleMs = IDLE_MS } = options;

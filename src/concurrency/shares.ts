@@ -25,7 +25,6 @@ export const NO_SHARES: Shares = { members: {}, parts: [] };
 
 export interface Claim {
   id: string;
-  /** The number of parts in all. */
   count: number;
   /** The parts that it has in use. */
   inUse: readonly number[];

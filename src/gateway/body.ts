@@ -37,9 +37,8 @@ const MAX_DRAIN_BYTES = 65_536;
 const LEFT = "The answer was left.";
 
 /**
- * Sends a request and resolves to the head of its answer. Handles undici's events itself: a Node stream
- * between them and us would cost a third of the processor time of a chunk. Rejects with the signal's reason,
- * or with undici's own error.
+ * Sends a request and resolves to its answer's head. Handles undici's events itself: a stream between would cost a
+ * third of a chunk's processor time. Rejects with the signal's reason or undici's error.
  */
 export function dispatchRequest(
   agent: Agent,

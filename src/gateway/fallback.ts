@@ -44,9 +44,8 @@ interface Request<T> {
 }
 
 /**
- * A gateway that asks another model, then another gateway, while what a request names is down or at its limit; where none
- * of them answers, what it names once more, patiently. What has begun to answer is never replaced, so that two answers
- * never mix. Errors are those of what the request names.
+ * Asks another model, then another gateway, while the requested one is down or at its limit; then the requested one
+ * again, patiently. An answer that has begun is never replaced. Errors are those of the requested one.
  */
 export function withFallbacks({ first, second, fallbackModel, log, ...limits }: FallbackOptions): Gateway {
   const { silenceMs = DEFAULT_LIMITS.firstTokenTotalMs } = limits;

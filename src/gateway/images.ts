@@ -12,7 +12,6 @@ export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5
 /** The sizes that the interface names, each twice as wide as the one before. */
 export const IMAGE_SIZES: readonly string[] = ["1K", "2K", "4K"];
 
-/** A picture to work from. */
 export interface ImageReference {
   /** Must match the bytes behind `fileUri`. */
   mimeType: string;

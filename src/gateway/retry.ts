@@ -39,12 +39,10 @@ export interface Detour {
   because: GatewayErrorKind;
 }
 
-/** The attempts of one call. */
 export interface Attempts {
   /**
-   * Waits until the model may be called: after it asked for a pause, no call is made before its end, but for one now
-   * and then that finds out whether it is over already. Rejects at once, with the kind of error that asked for it, when
-   * the pause is longer than a call may wait.
+   * Waits until the model may be called. During a pause only a call now and then goes through, to look whether it is
+   * over. Rejects at once when the pause is longer than a call may wait.
    */
   begin(signal: AbortSignal): Promise<void>;
   /** Waits before the next attempt. Rejects with `error` when there is none to make. */

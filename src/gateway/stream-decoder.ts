@@ -33,7 +33,6 @@ export interface Tally {
   malformed: number;
 }
 
-/** Takes one chunk of an answer. */
 export type OnChunk = (chunk: ChatCompletionChunk) => void;
 
 /** Turns the text of an event stream into chunks. Pure: the same text, however it is cut, gives the same chunks. */

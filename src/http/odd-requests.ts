@@ -7,9 +7,8 @@ const SEGMENT = /^(?:[\w!$&'()*+,=:@~.-]|%[0-9a-f]{2})*$/i;
 const HIDDEN = /%(?:[01][0-9a-f]|2[5ef]|3b|5c|7f|[89a-f][0-9a-f])/i;
 
 /**
- * Answers requests that different programs read differently as if there were nothing, or with 400 where they name no
- * host that can be one. The path counts as it was sent: what is resolved here only would lead around a proxy in front
- * that lets some paths through.
+ * Answers requests that programs read differently as an unknown path, or with 400 without a possible host. The path
+ * counts as sent: one resolved only here would lead around a proxy that lets some paths through.
  */
 export const refuseOddRequests: MiddlewareHandler = async (context, next) => {
   const { incoming } = bindingsOf(context);

@@ -149,9 +149,8 @@ type HealthCheck = () => Promise<boolean>;
 const CHECK_TIMEOUT_MS = 2000;
 
 /**
- * `GET /healthz`: this process is alive, whatever else is not. `GET /readyz`: 200 when every check says yes,
- * else 503. Insiders are told each check by its name, and each of the `states`, which others may be to blame for and
- * which change no status; strangers are told only what it all comes to.
+ * `GET /healthz`: the process is alive. `GET /readyz`: 200 when every check says yes, else 503. Insiders see each
+ * check, and each of the `states`, which change no status; strangers see only the sum.
  */
 export function createHealthRoutes(
   checks: Readonly<Record<string, HealthCheck>>,

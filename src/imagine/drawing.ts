@@ -59,9 +59,8 @@ export interface Drawing {
 }
 
 /**
- * Draws and shows every part that is pending, each as its own message as soon as it is there. What goes wrong becomes
- * the end of its part. Rejects only with the signal's reason: then the parts that are pending can be drawn later, and
- * a part that was shown already is found again rather than shown twice.
+ * Draws and shows every pending part, each in its own message. A failure ends its part. Rejects only with the signal's
+ * reason: pending parts can be drawn later, and one shown already is found again.
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { job } = drawing;

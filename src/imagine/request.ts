@@ -9,7 +9,6 @@ export const MAX_COUNT = 4;
 /** Longest description, in UTF-16 units. */
 const MAX_PROMPT_CHARS = 4_000;
 
-/** The pictures that a person asks for. */
 export interface ImagineRequest {
   prompt: string;
   ratio?: string;
@@ -126,7 +125,6 @@ export function toNextSize(size: string | undefined): string | undefined {
   return IMAGE_SIZES[IMAGE_SIZES.indexOf(size ?? IMAGE_SIZES[0] ?? "") + 1];
 }
 
-/** One sentence of all problems. */
 export function describeProblems(problems: readonly string[]): string {
   return `I cannot draw that: ${[...new Set(problems)].join("; ")}.`;
 }

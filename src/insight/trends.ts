@@ -70,7 +70,6 @@ export interface Trends {
   close(): Promise<void>;
 }
 
-/** The counts that one end adds. */
 export interface Ended {
   counts: ReadonlyArray<readonly [name: CountName, label: string]>;
   times?: ReadonlyArray<readonly [name: MeasureName, label: string, ms: number]>;

@@ -18,7 +18,6 @@ const KEEP_MS = 2_000;
 /** Outcomes that are as they were meant to be. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
 
-/** The facts known when a turn begins. */
 export interface Beginning {
   turnId: string;
   conversationId: string;
@@ -112,7 +111,6 @@ export const NO_WATCH: Pick<TurnWatch, "begin" | "makeUp"> = {
 export interface TurnWatchOptions {
   store: InsightStore;
   trends: Trends;
-  /** Names this process. */
   process: string;
   /** Unix milliseconds. */
   now(): number;

@@ -36,9 +36,8 @@ const MAX_CHARS_PER_TOKEN = 8;
 const MAX_TOKENS = 25_000;
 
 /**
- * Puts a file's text into a frame that the file cannot break out of: its mark is a digest of what is inside, so no
- * content can hold its own mark. Where it is cut, it says from which character to read on. Pure, so that the same file
- * makes the same request.
+ * Frames a file's text so that it cannot break out: the mark is a digest of the text. Where it is cut, the frame says
+ * from which character to read on. Pure, so that the same file makes the same request.
  */
 export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBounds): FramedText {
   const { from = 0, maxTokens, maxChars = Infinity, tool = "read_file" } = bounds;

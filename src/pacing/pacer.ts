@@ -25,9 +25,8 @@ const USUAL_TRIP_MS = 300;
 const LEAST_RATE_UNITS_PER_MS = 0.001;
 
 /**
- * Spends a budget so that the text of its replies waits as little as possible to be seen: each call when the integral
- * of what is unseen has reached the price of a call, finals before first posts before edits, never more than the
- * budget has.
+ * Spends a budget so that text waits as little as possible: a call when the integral of unseen text reaches the price
+ * of a call; finals before first posts before edits.
  */
 export function createPacer(budget: Budget): BudgetPacer {
   const replies = new Map<number, ReplyState>();

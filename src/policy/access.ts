@@ -21,9 +21,8 @@ export type Judge = (by: Actor, deed: Deed) => Decision;
 /** Says who may do what where. The only place where that is decided. */
 export interface Access {
   /**
-   * The rules of the chat come first, then those of the file, and of them all the first that matches; where none does,
-   * everybody may do everything, and change settings if the platform lets them manage the channel. Admins may always
-   * change settings. Never rejects.
+   * Rules of the chat come first, then those of the file; the first match decides. Without one everything is allowed,
+   * and settings to whom the platform lets manage the channel. Admins may always. Never rejects.
    */
   judge(): Promise<Judge>;
   may(by: Actor, deed: Deed): Promise<boolean>;

@@ -21,9 +21,8 @@ export interface Worker {
 }
 
 /**
- * Accepted events: claimed once, durable, worked on in order within a conversation and side by side
- * between conversations, no more of one person than leaves places for others. Work that was open when the process died
- * is taken up again by `start`, a few times at most: then it is given up.
+ * Accepted events: claimed once, durable, in order within a conversation, fair between people. `start` takes up what
+ * was open when the process died, a few times at most: then it is given up.
  */
 export interface Queue {
   /** Claims `event.key` for at least 24 h and stores the event. False: it was claimed. Rejects if it is not stored. */

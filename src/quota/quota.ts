@@ -48,9 +48,8 @@ export class QuotaError extends LoggableError {
 }
 
 /**
- * Keeps what people use below the limits of the policy, also where many ask at once, in several processes: what a
- * request may need is reserved before it is made, and what it used is counted after it. Usage is counted in the same
- * steps, with limits or without.
+ * Keeps usage below the policy's limits across processes: a request's need is reserved before it is made, and its use
+ * counted after. Usage is counted in the same steps, with limits or without.
  */
 export interface Quota {
   /**
@@ -67,7 +66,6 @@ export interface Quota {
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
-  /** The currency of money. */
   currency(): string;
 }
 

@@ -2,7 +2,6 @@ import { readEvidence, usualValue } from "./schema-evidence.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** The source of invented values. */
 export interface ValueSource {
   /** The user's words, searched for values that fit. */
   words: string;

@@ -14,7 +14,6 @@ export type Dialect = keyof typeof DIALECTS;
 
 const TAGS: Partial<Record<Dialect, string>> = { think: "think", thinking: "thinking", reasoning_tag: "reasoning" };
 
-/** Thoughts before an answer. */
 export interface Thinking {
   dialect: Dialect;
   text: string;

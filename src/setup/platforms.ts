@@ -5,7 +5,6 @@ import { createPlatformSections } from "../doctor/platforms.ts";
 import type { Finding } from "../port/finding.ts";
 import type { SetupStep } from "../port/setup.ts";
 
-/** A platform that can be connected. */
 export interface PlatformSetup {
   id: string;
   /** Variables that the step takes from the environment as they are. */

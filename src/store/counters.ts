@@ -55,7 +55,6 @@ export interface Counters {
   remove(row: string): Promise<void>;
   /** Reads the held amounts: `read` and `list` know only the counted ones. */
   readHeld(row: string): Promise<Counts>;
-  /** The number of holds. */
   countHolds(): Promise<number>;
 }
 

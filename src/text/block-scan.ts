@@ -83,9 +83,8 @@ const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
 /**
- * Walks the lines from `place` until they no longer fit.
- * The result depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays when the
- * text grows.
+ * Walks lines until they no longer fit. Depends on nothing beyond the first that does not, so that a place once chosen
+ * stays when the text grows.
  */
 export function scanBlocks(
   { text, textEnd, place }: Rest,

@@ -12,7 +12,6 @@ export interface Frame {
 /** The beginning of a part, with what it carries over from the text before it. */
 export interface PartStart {
   at: number;
-  /** The fence that is open here. */
   frame: Frame | undefined;
   /** Header and delimiter row of the table that goes on here, each with its line feed; "" outside tables. */
   header: string;

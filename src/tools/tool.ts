@@ -55,9 +55,8 @@ export interface Tool {
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
   readonly approval?: { server: string };
   /**
-   * `args` is what `schema` made of the model's arguments. Rejects with a `ToolError` when the model should
-   * know why and nothing was done; any other rejection is told to it only as a failure, and of a tool that acts nobody
-   * knows then whether it did.
+   * `args` is `schema`'s output. A `ToolError` is told to the model and means that nothing was done; after any other
+   * rejection of a tool that acts, nobody knows.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
@@ -147,7 +146,6 @@ function parseArguments(json: string): unknown {
   return (typeof parsed === "string" ? parseArguments(parsed) : parsed) ?? {};
 }
 
-/** The end of a call that ran. */
 export interface Outcome {
   /** `unknown`: it acts, and nobody can say whether it did. */
   state: "done" | "failed" | "unknown";

@@ -243,9 +243,8 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
 }
 
 /**
- * Gets the calls of a turn ready for what a press asks. Resolves to "go on", to "done" where a press before it did the
- * same, or to the sentence for a refusal. The record says first that the turn goes on: a crash on the way is followed by
- * the same press, which finds what is left to do.
+ * Gets a turn's calls ready for a press. Resolves to "go on", to "done" if an earlier press did the same, or to a
+ * refusal. The record is saved first: after a crash the same press finds what is left to do.
  */
 async function prepareAgain(
   deps: AnswersDeps,

@@ -167,7 +167,6 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-/** One attempt under way. */
 interface Run extends Beginning {
   deps: AttemptDeps;
   record: TurnRecord;

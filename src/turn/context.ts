@@ -22,7 +22,6 @@ const EARLIER_ENTRIES = 500;
 /** More than that for each token of the window never fits into it. */
 const CHARS_PER_TOKEN = 8;
 
-/** The request of one turn to the model. */
 export interface Context {
   messages: ChatMessage[];
   /** Sentences for the person, to stand under the answer. */

@@ -12,7 +12,6 @@ import type { TurnRecord } from "./record.ts";
 /** With too many tools for one request, the newest messages of people decide which are offered. */
 const MESSAGES_TO_CHOOSE_BY = 2;
 
-/** The servers of tools. */
 export interface OutsideTools {
   /** The tools that are offered in a place, without those of servers that are `off` there. */
   toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];

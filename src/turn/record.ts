@@ -114,7 +114,6 @@ export interface Rated {
 
 const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
 
-/** The namespace of the records. */
 export const TURNS = "turns";
 /** Longest that calls of tools wait for a person. */
 export const MAX_WAIT_MS = 86_400_000;

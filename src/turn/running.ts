@@ -12,7 +12,6 @@ import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
 import { mayPress } from "./rights.ts";
 
-/** The beginning of one attempt. */
 export interface Beginning {
   controller: AbortController;
   /** The turn's messages as they stand after `changes`, where they are at hand. */

@@ -51,7 +51,6 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
 }
 
 export interface RoundNeed {
-  /** The number of the round. */
   number: number;
   /** Estimated. */
   promptTokens: number;
@@ -125,7 +124,6 @@ export async function runTurn(
 /** One request, and its answer as far as it has come. */
 interface Round {
   messages: ChatMessage[];
-  /** Pictures that tools returned. */
   pictures: readonly ImagePart[];
   tools: RoundDeps["tools"];
   answer: AssistantMessage;

@@ -36,7 +36,6 @@ const amounts = z.object({
 
 const inWorkspace = z.object({ workspaceId: z.string() });
 
-/** Amounts of what the gateway did. */
 export type Amounts = z.infer<typeof amounts>;
 
 /** A person's use on one day in UTC, such as "2026-11-20". */

@@ -11,7 +11,6 @@ export interface Opened {
 
 /** The unfolded parts of a page of stories. */
 export interface Unfolded {
-  /** Ids of stories. */
   open: Set<string>;
   /** By the ids of turns. */
   opened: Map<string, Opened>;

@@ -25,7 +25,6 @@ export interface EmbeddedQueueOptions {
   cutMs?: number;
 }
 
-/** The work under way in one lane. */
 interface Running {
   lane: Lane;
   controller: AbortController;

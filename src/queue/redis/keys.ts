@@ -1,7 +1,6 @@
 /** Keeps what waits apart from everything else on the same Redis, BullMQ's own keys included. */
 const ROOT = "palaver:queue:";
 
-/** The queue's keys in Redis. */
 export const KEYS = {
   /** Keys of events that were accepted. */
   claim: (eventKey: string) => `${ROOT}claim:${eventKey}`,
@@ -11,13 +10,11 @@ export const KEYS = {
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
   /** There for as long as whoever works on a lane is known to live. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
-  /** Past failures of the lane's work. */
   attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */
   message: (messageId: string) => `${ROOT}message:${messageId}`,
   /** Lanes in which something waits, by when their bells were rung. */
   lanes: `${ROOT}lanes`,
-  /** The number of events that wait. */
   waiting: `${ROOT}waiting`,
   /** Beginnings without an end of the work on each event, by its key. */
   begun: `${ROOT}begun`,

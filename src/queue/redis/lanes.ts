@@ -13,7 +13,6 @@ export const LEASE_MS = 3_000;
 /** Most events read of one lane; the later ones have their turn later. */
 const MAX_EVENTS = 200;
 
-/** An event as it lies in its lane. */
 export interface Stored {
   event: InboundEvent;
   /** Its very characters, by which it is found there. */
@@ -65,7 +64,6 @@ export interface RedisLanes {
   countWaiting(): Promise<number>;
 }
 
-/** The first event of a lane. */
 export interface Head extends Stored {
   /** Beginnings of the work on it without an end. */
   begun: number;

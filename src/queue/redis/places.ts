@@ -89,7 +89,6 @@ const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
 export interface PlacesOptions {
   connection: RedisConnection;
   workerId: string;
-  /** Places of this process. */
   places: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
