@@ -8,15 +8,18 @@ export interface SlackExtra {
   user?: string;
   /** The workspace that person is of; another one in channels that are shared between organisations. */
   recipientTeam?: string;
-  /** Takes answers to a command or a button, five within half an hour. */
+  /**
+   * Takes answers to a command or a button: five within half an hour.
+   * https://docs.slack.dev/interactivity/handling-user-interaction
+   */
   responseUrl?: string;
   /** The channel that the person looks at beside their conversation with the bot. */
   lookingAt?: string;
-  /** It was asked on the person's home, which is drawn again once it is answered. */
+  /** Asked on the person's home tab, which is drawn again after the answer. */
   isFromHome?: "true";
 }
 
-/** The extra fields of an address, read back. Throws when it is none of Slack's. */
+/** Reads the extra fields of an address. Throws for one that is not Slack's. */
 export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
   const { team, user, recipientTeam, responseUrl, lookingAt, isFromHome } = extra;
   if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);

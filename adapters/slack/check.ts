@@ -8,13 +8,14 @@ import {
   WebClient,
 } from "@slack/web-api";
 import type { Finding } from "../../src/port/finding.ts";
+import { toSlackLogger } from "./api/client.ts";
 import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
 const CALL_MS = 10_000;
-/** Slack's words for a workspace in which answers cannot grow as streams. */
+/** Slack's error codes in a workspace that has no streaming. */
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
-/** A channel and a code that are nobody's: the refusal tells whether the rest of the call is right. */
+/** A channel and a code that do not exist: the kind of refusal tells whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
 const USER_GROUP = /^S[A-Z0-9]+$/;
@@ -59,7 +60,7 @@ export async function checkSlack(
   return [...access, way];
 }
 
-/** The answer to a call, or in one word why there is none. */
+/** The answer to a call, or an error code with a sentence for people. */
 type Outcome = { answer: WebAPICallResult } | { error: string; words: string };
 type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<Outcome>;
 
@@ -70,7 +71,7 @@ function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
       retryConfig: { retries: 0 },
       rejectRateLimitedCalls: true,
       timeout: CALL_MS,
-      logger: SILENT,
+      logger: toSlackLogger(() => {}),
       fetch: (input, init) =>
         fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) }),
     });
@@ -93,13 +94,13 @@ async function checkBot(ask: Ask, token: string, namedGroups: readonly string[])
   return [found, scopes, ...(await checkGroups(ask, token, groups)), await checkStreaming(ask, token)];
 }
 
-/** Rules about a group that Slack does not know match nobody. */
+/** Finds the groups whose members Slack does not tell: rules about them match nobody. */
 async function checkGroups(ask: Ask, token: string, groups: readonly string[]): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const usergroup of groups) {
     const outcome = await ask(token, "usergroups.users.list", { usergroup });
     if (!("error" in outcome)) continue;
-    const what = `The policy names the user group ${usergroup}, of which Slack does not say who is in it (${outcome.error}).`;
+    const what = `Slack does not tell who is in the user group ${usergroup}, which the policy names (${outcome.error}).`;
     const fix =
       outcome.error === "missing_scope" ? UPDATE : "Copy the group's id once more, or take it out of the policy.";
     findings.push({ ok: false, what, fix });
@@ -118,7 +119,7 @@ function checkScopes(granted: readonly string[] | undefined): Finding {
   };
 }
 
-/** Continues a stream that nobody began, which Slack refuses with a reason of its own where streams exist. */
+/** Appends to a stream that does not exist: where streaming is available, Slack's refusal says that it does not. */
 async function checkStreaming(ask: Ask, token: string): Promise<Finding> {
   const outcome = await ask(token, "chat.appendStream", NO_CHANNEL);
   const error = "error" in outcome ? outcome.error : "";
@@ -126,10 +127,10 @@ async function checkStreaming(ask: Ask, token: string): Promise<Finding> {
     return { ok: true, what: "Streaming is not available in this workspace: answers grow by edits, which is slower." };
   }
   const isTold = /^(channel_not_found|message_not_found|message_not_in_streaming_state)$/.test(error);
-  return { ok: true, what: isTold ? "Streaming is available." : "Whether streaming is available could not be told." };
+  return { ok: true, what: isTold ? "Streaming is available." : "Slack does not tell whether streaming is available." };
 }
 
-/** An exchange of a code that does not exist: what is judged before the code is judged all the same. */
+/** Exchanges a code that does not exist: Slack judges the client id and the secret before the code. */
 async function checkClient(ask: Ask, { clientId, clientSecret }: { clientId: string; clientSecret: string }) {
   const args = { client_id: clientId, client_secret: clientSecret, code: NO_CODE };
   const outcome = await ask(undefined, "oauth.v2.access", args);
@@ -179,13 +180,3 @@ function codeOf(error: unknown): string {
   if (cause !== undefined) return codeOf(cause);
   return name === "TimeoutError" || name === "AbortError" ? ` within ${CALL_MS / 1_000} s` : "";
 }
-
-const SILENT = {
-  debug() {},
-  info() {},
-  warn() {},
-  error() {},
-  setLevel() {},
-  getLevel: () => "error" as never,
-  setName() {},
-};

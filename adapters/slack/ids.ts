@@ -23,11 +23,11 @@ export function readMessageId(id: string): MessagePlace | undefined {
 }
 
 /**
- * The core's id of a person. An id of Slack's names a person in one workspace, or in one organisation of
- * many, so it stands with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people are of their own
- * one, which `userTeam` names, on whatever surface they act. To an organisation they are its guests, with its id: not
- * all of Slack's payloads tell a guest from somebody of another workspace of the organisation, and no two people of one
- * channel have the same id.
+ * The core's id of a person. Slack's own id is unique within one workspace, or within one organisation of several, so
+ * the core's begins with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people keep the id of their
+ * own workspace, which `userTeam` names, wherever they act. An organisation's guests get the organisation's id: not all
+ * of Slack's payloads tell a guest from somebody of another of its workspaces, and no two people in one channel have the
+ * same id.
  */
 export function toPersonId(
   { teamId, enterpriseId }: { teamId: string; enterpriseId?: string | undefined },
@@ -42,31 +42,31 @@ export function readUserId(personId: string): string {
   return personId.slice(personId.lastIndexOf("/") + 1);
 }
 
-/** When a message was written, Unix milliseconds. */
+/** The time at which a message was written, Unix milliseconds. */
 export function timeOf(ts: string): number {
   return Number(ts) * 1_000;
 }
 
 /**
- * Names what only one person sees: Slack gives it no id that leads back to it. The same for the same nonce in every
- * run.
+ * Names a message that only one person sees, to which Slack gives no id that leads back. The same for the same nonce in
+ * every run.
  */
 export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 
-/** A short name for a text, the same in every run. Whoever knows the text knows it. */
+/** A short name for a text, the same in every run. It hides nothing: whoever knows the text can compute it. */
 export function toFingerprint(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, DIGEST_CHARS);
 }
 
-/** Makes what a message carries to be found again from the nonce it was posted with. */
+/** Makes the mark by which a message is found again, from the nonce it was posted with. */
 export type ToMark = (nonce: string) => string;
 
 /**
- * Marks that are the same for the same nonce in every run, and that nobody makes without the key: a nonce is made of
- * ids that every app in the workspace can read. Marks of version 0.1, which had no key, are not known any more: a post
- * that it made in the moment it was killed, and had not stored yet, is made once more after an upgrade.
+ * Makes the same mark of the same nonce in every run. Nobody can forge one without the key, though every app in the
+ * workspace can read the ids that a nonce is made of. Marks of version 0.1, which had no key, are not recognised: a post
+ * that it made at the moment it was killed, and had not stored yet, is made once more after an upgrade.
  */
 export function createToMark(key: string): ToMark {
   return (nonce) => createHmac("sha256", key).update(nonce).digest("base64url").slice(0, DIGEST_CHARS);

@@ -31,7 +31,7 @@ export interface Incoming
 
 export interface IncomingParts {
   api: SlackApi;
-  /** With one token also asks Slack whose it is. */
+  /** With a single token, `open` asks Slack which workspace it belongs to. */
   workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
 }
 
@@ -91,7 +91,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       closing.abort(new Error("The adapter takes no more events."));
       const stopping = delivery;
       delivery = undefined;
-      // Events that are being stored are still acknowledged.
+      // One more turn of the loop, so that events just stored are still acknowledged.
       await stopping?.stop();
       await setImmediate();
       await connection.close();

@@ -27,11 +27,11 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
-    // A wait lasts as long as Slack said, whatever the clock on the wall does.
-    now: options.monotonicNow ?? (() => performance.now()),
+    // A clock that never goes back: a pause lasts as long as Slack said, whatever the wall clock does.
+    now: () => performance.now(),
     waits: options.waits,
     log,
-    // Slack need not tell of it in any other way, and without its token the bot hears everybody and answers nobody.
+    // A refused call may be the only sign of a revoked token, and without it the bot hears everybody and answers nobody.
     onRefused(_, error) {
       if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));
     },

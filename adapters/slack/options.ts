@@ -19,17 +19,17 @@ export interface SlackAdapterOptions {
   transport: SlackTransport;
   /** One workspace by its token, or those that installed the bot themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
-  /** The key of what marks the bot's own messages; a secret, and the same in every run. */
+  /** The key of the marks on the bot's own messages: a secret that stays the same in every run. */
   markKey: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl?: string;
-  /** Bots whose messages are heard as people's are, by user id or bot id. Nobody else's are. */
+  /** The other bots whose messages are answered like people's, by user id or bot id. */
   allowedBots?: readonly string[];
   /** Understood besides `/ask`. */
   commands: readonly CommandHelp[];
   listModels: ListModels;
   findTurn: FindTurn;
-  /** Absent: the home says nothing about who looks at it. */
+  /** Absent: the home tab shows nothing personal. */
   readAbout?: ReadAbout;
   /** User groups that the policy names, whose members are looked up; absent: none. */
   namedGroups?: () => Promise<readonly string[]>;
@@ -37,26 +37,24 @@ export interface SlackAdapterOptions {
   isListening?: IsListening;
   /** Absent: the usual prompts are suggested everywhere, and the form for a persona begins empty. */
   readPersona?: ReadPersona;
-  /** Absent: what Slack tells of that apart from a message is not known. */
+  /** Remembers the channel somebody looks at, which Slack may tell apart from the message; absent: that is dropped. */
   looking?: Looking;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu;
   /** Shared with other processes that use the same tokens; absent: there are none. */
   waits?: SharedWaits;
   log: Logger;
-  /** Slack will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
+  /** Slack will never accept this bot again; `reason` is in plain words. Called at most once, after `listen` has resolved. */
   onFatal(reason: string): void;
   /** Unix milliseconds. */
   now(): number;
-  /** Milliseconds on a clock that never goes back; that of the process when absent. */
-  monotonicNow?(): number;
   /**
-   * The bot is in a workspace no more, since `atMs`. Absent with one token, whose end is fatal. What was rejected is
-   * told again.
+   * The bot left a workspace at `atMs`, Unix milliseconds. Slack repeats an event that was rejected. Absent with a single
+   * token, whose end is fatal.
    */
   onUninstalled?(teamId: string, atMs: number, how: "uninstalled" | "revoked"): Promise<void>;
-  /** Sockets held at the same time, so that a refresh of one drops nothing; two when absent. */
+  /** Sockets held at the same time, so that nothing is lost while one is refreshed; two when absent. */
   connections?: number;
-  /** Pauses between the looks at a file that Slack still works on; sensible ones when absent. */
+  /** Pauses between polls of a file that Slack still processes; see `POLL_PAUSES_MS` when absent. */
   pollPausesMs?: readonly number[];
 }

@@ -3,7 +3,7 @@ import { PLATFORM } from "../ids.ts";
 import { type Body, readText } from "./wire.ts";
 import type { Workspace } from "./workspaces.ts";
 
-/** Files of which Slack keeps the place and not the bytes. */
+/** Modes of files that Slack lists without keeping their bytes. */
 const EMPTY_MODES = new Set(["tombstone", "hidden_by_limit"]);
 
 /** The file behind an attachment, and the workspace whose token opens it. */
@@ -12,7 +12,7 @@ export interface AttachmentPlace {
   fileId: string;
 }
 
-/** The files of a message. One from another organisation comes without its name and size, which Slack tells when asked. */
+/** The files of a message. Another organisation's come without name and size, which `files.info` tells. */
 export function toAttachments({ teamId }: Pick<Workspace, "teamId">, files: readonly Body[]): AttachmentRef[] {
   return files.flatMap((file) => {
     const fileId = readText(file["id"]);

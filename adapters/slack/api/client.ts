@@ -6,13 +6,13 @@ import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
 
-/** Longest one call may take. Not left to the client: its timer runs on after each call, and ends in an error for nobody. */
+/** Longest one call may take. The client's own timeout is not used: its timer runs on after the call and rejects unheard. */
 const CALL_TIMEOUT_MS = 12_000;
 /** Clients and refused tokens remembered. */
 const MAX_TOKENS = 500;
-/** After these a token is never taken again. */
+/** Error codes after which Slack never accepts the token again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
-/** A timer of somebody who waited may be early by this much. */
+/** A pause counts as over this much before its end: timers may fire early. */
 const EARLY_MS = 2;
 const MAX_PAUSES = 1_000;
 
@@ -23,8 +23,8 @@ export type SlackAnswer = Readonly<Record<string, unknown>>;
 export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with a `SlackApiError` for any answer but success, and with
-   * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until its end, the same method is
-   * refused here as Slack would refuse it, whichever process was told of it.
+   * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until it ends, further calls of the same
+   * method are refused here as Slack would refuse them, also when another process met the limit.
    */
   call(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer>;
   /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
@@ -42,12 +42,12 @@ export interface SlackApiOptions {
   onRefused?(teamId: string, error: SlackApiError): void;
   /** Milliseconds. */
   now(): number;
-  /** Waits that other processes were told. */
+  /** Shares rate-limit pauses with other processes; absent: there are none. */
   waits?: SharedWaits | undefined;
   log: Logger;
 }
 
-/** One call under way, for the layer below Slack's client, which passes neither signals nor statuses. */
+/** One call under way: Slack's client passes neither signals nor statuses to its fetch, so they travel beside it. */
 interface Flight extends ResponseInfo {
   signal: AbortSignal;
 }
@@ -59,7 +59,9 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
   const pauses = createPauses(now, waits);
   const underWay = new Set<Promise<unknown>>();
   const fetch = createFetch(flights);
-  const logger = toSlackLogger(log);
+  const logger = toSlackLogger((...words) =>
+    log.debug({ words: words.map(String).join(" ").slice(0, 300) }, "slack client"),
+  );
 
   function clientOf(token: string): WebClient {
     const known = clients.get(token);
@@ -140,9 +142,8 @@ function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
   };
 }
 
-/** Slack's client also throws what it logs, and its debug lines hold what people wrote. */
-function toSlackLogger(log: Logger): SlackLogger {
-  const say = (...words: unknown[]) => log.debug({ words: words.map(String).join(" ").slice(0, 300) }, "slack client");
+/** Passes the warnings and errors of Slack's client to `say`; it throws them as well. Its debug lines hold people's words. */
+export function toSlackLogger(say: (...words: unknown[]) => void): SlackLogger {
   return {
     debug: noop,
     info: noop,
@@ -157,8 +158,8 @@ function toSlackLogger(log: Logger): SlackLogger {
 function noop(): void {}
 
 /**
- * The waits that Slack has asked for. They belong to a method in a workspace: who calls it does not know who was
- * refused before, and calls in between make the wait longer.
+ * The pauses that Slack has asked for, by workspace and method. They are kept here because callers do not know of each
+ * other's refusals, and each call during a pause makes it longer.
  */
 export interface Pauses {
   /** The rest of the wait, in milliseconds; 0 where the method may be called. */

@@ -1,13 +1,13 @@
 import { WebAPIHTTPError, WebAPIPlatformError } from "@slack/web-api";
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
 
-/** Asked for where Slack refuses for the rate and names no time. */
+/** The wait after a rate limit for which Slack names no time. */
 const UNTOLD_WAIT_MS = 10_000;
 const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
-/** Slack's words are short names; anything else is a page of something in between. */
+/** Slack's error codes are short names; anything else comes from a proxy in between. */
 const CODE = /^[\w.:-]{1,80}$/;
 
-/** Refusals that no waiting mends. */
+/** Error codes that waiting does not cure. */
 const HOPELESS = new Set([
   "not_authed",
   "invalid_auth",
@@ -31,7 +31,7 @@ export interface SlackApiErrorOptions extends LoggableErrorOptions {
   code: string;
   /** The status of the HTTP answer; 0 where there was none. */
   status: number;
-  /** Wait that was asked for; only with a refusal for the rate. */
+  /** The wait that Slack asks for; only with a rate limit. */
   retryAfterMs?: number;
   /** The scope that was missing. */
   needed?: string;
@@ -64,7 +64,7 @@ export class SlackApiError extends LoggableError {
   }
 }
 
-/** Slack carried out nothing and does not say why, or perhaps carried it out: only what bears repeating may follow. */
+/** Error codes after which the call may or may not have been carried out: only an idempotent call may follow. */
 const UNCERTAIN_CODES = new Set([
   "",
   "fatal_error",
@@ -76,9 +76,10 @@ const UNCERTAIN_CODES = new Set([
   "update_failed",
 ]);
 
-/** Slack's word for what went wrong, "" when there is none. */
+/** Slack's error code, of our own errors and of those of Slack's client alike; "" where there is none. */
 export function codeOf(error: unknown): string {
-  return error instanceof SlackApiError ? error.code : "";
+  const { data } = (error ?? {}) as { data?: { error?: unknown } };
+  return typeof data?.error === "string" ? data.error : "";
 }
 
 /** True when nobody knows whether the call was carried out. */
@@ -96,7 +97,7 @@ export interface ResponseInfo {
 /** Converts a failure of Slack's client; the message carries nothing of what was sent. */
 export function toApiError(method: string, error: unknown, { status, retryAfterS }: ResponseInfo): SlackApiError {
   const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
-  // The library's own error has lost the part of a second that the header may have.
+  // Read from the header: the library's own error drops fractions of a second.
   if (status === 429) return toRateLimit(method, told, status);
   if (error instanceof WebAPIPlatformError) return toRefusal(method, error, status, told);
   if (error instanceof WebAPIHTTPError) {
@@ -108,7 +109,7 @@ export function toApiError(method: string, error: unknown, { status, retryAfterS
   return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
 }
 
-/** The message that a call made. Without it nobody knows whether there is one, whatever the answer says. */
+/** The `ts` of the message that a call made. Throws without one: the message may or may not exist, whatever the answer says. */
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
   if (typeof ts === "string" && ts !== "") return ts;
   throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
@@ -142,7 +143,7 @@ function toRefusal(
   });
 }
 
-/** A refusal for the rate; `status` is that of the answer, 0 where Slack was not asked. */
+/** A rate limit. `status` is that of the HTTP answer, 0 where Slack was not asked. */
 export function toRateLimit(method: string, waitMs = UNTOLD_WAIT_MS, status = 0): SlackApiError {
   const message = `Slack wants ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
   return new SlackApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });
@@ -156,21 +157,15 @@ function readNetworkCode(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Slack's own word for why it refused a call; "" where it gave none. */
-export function refusalOf(error: unknown): string {
-  const { data } = (error ?? {}) as { data?: { error?: unknown } };
-  return typeof data?.error === "string" ? data.error : "";
-}
-
 /** True when Slack will never accept this token again. */
 export function isHopeless(error: unknown): boolean {
-  return HOPELESS.has(refusalOf(error));
+  return HOPELESS.has(codeOf(error));
 }
 
 /** Describes a refused token to whoever runs the service, with the remedy. */
 export function describeAuthError(error: unknown, token: keyof typeof REMEDIES): string {
   const name = token === "bot" ? "bot token" : "app-level token";
-  return `Slack does not accept the ${name} (${refusalOf(error) || "refused"}). ${REMEDIES[token]}`;
+  return `Slack does not accept the ${name} (${codeOf(error) || "refused"}). ${REMEDIES[token]}`;
 }
 
 /** The app is no agent in this workspace, or the workspace has no agents. */
@@ -184,7 +179,7 @@ const NO_AGENT = new Set([
   "channel_type_not_supported",
 ]);
 
-/** True where there is no place for what agents show beside a conversation, such as suggestions and titles. */
+/** True where the workspace shows no suggestions, titles and the like, which belong to agents. */
 export function isNoAgent(error: unknown): boolean {
   return NO_AGENT.has(codeOf(error));
 }

@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 
 const COMMERCIAL = "slack.com";
 
-/** Slack's own hosts. An address elsewhere gets neither a file, nor an answer, nor a token, even if Slack names it. */
+/** Slack's own hosts. No file, answer or token is sent to any other address, even if Slack names it. */
 export interface SlackHosts {
-  /** Origins of their own, over http too: what stands in for Slack. */
+  /** The origin of `SLACK_API_URL`, over http too: a stand-in for Slack. */
   origins: readonly string[];
   /** Hosts that files come from and go to: a name, or `*.` and a name for everything below it. */
   files: readonly string[];

@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000;
 
-/** Keeps calls that may be left out within a number of them a minute, for each key by itself. */
+/** Limits optional calls to a number per minute, for each key by itself. */
 export interface Throttle {
   /** Counts a call. False, and not counted, where it is one too many or the key is paused. */
   take(key: string, maxAMinute: number): boolean;

@@ -8,7 +8,7 @@ import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { field, MAX_PROMPT_CHARS, plain, remark } from "./views.ts";
 
-/** `callback_id` of the form for what the bot is in a channel. */
+/** `callback_id` of the form for the bot's persona in a channel. */
 export const PERSONA_FORM = "persona_form";
 export const PERSONA = "persona";
 /** By their names in `CommandEvent.options`. */
@@ -25,7 +25,7 @@ const opened = z.object({
   responseUrl: z.string().optional(),
 });
 
-/** What the bot is told to be in a channel, and what is suggested beside it, as fields that show what is set. */
+/** The form for a channel's persona and its suggested prompts, filled in with the current ones. */
 export interface PersonaForm {
   /** Never rejects: where it does not open, the person is told. */
   open(by: UserAction, triggerId: string): Promise<void>;

@@ -13,16 +13,19 @@ import { type InboundDeps, messageIdOf, readAnyMessage, type SlackMessage, toCon
 
 /** Slack's most for one call. */
 const PAGE = 999;
-/** Slack gives an app that is sold outside of its marketplace no more than this, once a minute. */
+/**
+ * Slack gives an app that is sold outside of its marketplace no more than this, once a minute.
+ * https://docs.slack.dev/reference/methods/conversations.replies
+ */
 const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
-/** Longest that pages after the first are read: what came before that counts. */
+/** Longest that pages after the first are read; those that came until then are used. */
 const PAGES_MS = 3_000;
 /** Below what Slack allows in each workspace. Reads of what was said since the last question leave room for whole threads. */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
-/** Our clock and that of Slack may be so far apart. */
-const CLOCKS_MS = 60_000;
+/** How far apart our clock and Slack's may be. */
+const CLOCK_SKEW_MS = 60_000;
 
 export interface EarlierDeps extends InboundDeps {
   api: Pick<SlackApi, "call">;
@@ -173,7 +176,7 @@ function createReadLast(deps: ReadLastDeps) {
     const author = { ...toIdentity(workspace, user, recipientTeam), name: user };
     const place = `${PLATFORM}:${team}:${lookingAt}`;
     if (!(await mayShow(place, { author, reply }, signal)) || !mayRead(team, "channels")) return [];
-    const latest = ((now() + CLOCKS_MS) / 1_000).toFixed(6);
+    const latest = ((now() + CLOCK_SKEW_MS) / 1_000).toFixed(6);
     const last = { workspace, channelId: lookingAt, latest, maxMessages };
     const said = await readLast(last, signal).catch((error: unknown) => {
       // People may look at an open channel that the bot is not in.
@@ -212,7 +215,7 @@ async function toEarlier(
   return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
 }
 
-/** Of an app Slack tells no more than the message does. */
+/** Slack tells no more of an app than the message itself does. */
 async function authorOf(message: SlackMessage, { people }: InboundDeps) {
   const { workspace, userId, userName, userTeam, isBot } = message;
   if (!isBot) return people.toAuthor(workspace, userId, { name: userName, team: userTeam });

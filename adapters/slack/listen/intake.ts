@@ -2,13 +2,13 @@ import { App, type Logger as BoltLogger, LogLevel, type Receiver } from "@slack/
 import type { Logger } from "pino";
 import { LoggableError } from "../../../src/port/errors.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
-import { refusalOf } from "../api/error.ts";
+import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Listener } from "./listener.ts";
 
-/** Slack waits three seconds for an acknowledgement; what takes longer shall come again. */
+/** Slack waits three seconds for an acknowledgement; an event that takes longer is left to be delivered again. */
 const TAKE_MS = 2_500;
 const FIND_MS = 2_000;
 /** For the clients that Bolt makes for listeners; ours use none of them. */
@@ -36,8 +36,8 @@ export interface Interactions {
   /** A command, button, form or shortcut: Slack waits three seconds for it and never sends it again. */
   onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult>;
   /**
-   * An event that tells of no message: `app_home_opened`, `agent_session_stopped`, `tokens_revoked` and the like.
-   * `workspace` is undefined where the bot is not installed any more. What was rejected is delivered again.
+   * An event that is not about a message: `app_home_opened`, `agent_session_stopped`, `tokens_revoked` and the like.
+   * `workspace` is undefined where the bot is not installed any more. Slack repeats an event that was rejected.
    */
   onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<HandlerResult>;
   /** Draws somebody's home again, after what may have changed what it says. Best effort: never rejects. */
@@ -53,7 +53,7 @@ export interface IntakeDeps {
   log: Logger;
 }
 
-/** Hands what Slack delivers to its handler, and the events that come of it to the core. What it rejects is not acknowledged. */
+/** Hands each delivery of Slack's to its handler, and the resulting events to the core. A rejected one is not acknowledged. */
 export interface Intake {
   onEvent(event: Body, body: Body): Promise<HandlerResult>;
   onInteraction(body: Body): Promise<HandlerResult>;
@@ -71,8 +71,8 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
       const found = await workspaces.find(teamId, signal);
       if (found !== undefined) return found;
     }
-    // Somebody of another organisation presses a button from a workspace of their own. An event says whom it is for;
-    // one that names nobody can only be for the one there is.
+    // Somebody of another organisation presses a button from a workspace of their own. An event names the workspace it
+    // is for; one that names none can only be for the only one there is.
     return body["event"] === undefined || teamIds.length === 0 ? workspaces.sole?.() : undefined;
   }
 
@@ -84,7 +84,7 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
 
   async function takeOver({ events }: HandlerResult): Promise<void> {
     const [first] = events;
-    // Nothing else waits for what people press, and it waits for nothing.
+    // An interaction waits for no other event of its channel, so its own key is its queue.
     if (first !== undefined) await taking().enqueue(first.key, async () => events);
   }
 
@@ -92,7 +92,10 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
     const teamId = teamsOf(body)[0] ?? "";
     if (told.has(teamId)) return;
     told.add(teamId);
-    log.warn({ teamId }, "Slack tells of a workspace in which the bot is not installed; nothing is answered there.");
+    log.warn(
+      { teamId },
+      "Slack delivers an event of a workspace in which the bot is not installed; it is not answered.",
+    );
   }
 
   return {
@@ -118,7 +121,7 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
         await takeOver(result);
         return result;
       } catch (error) {
-        // Slack never sends it again, and shows the answer to a command alone.
+        // Slack never repeats an interaction, and shows an answer only to a command.
         if (body["command"] === undefined) throw error;
         log.warn({ err: error }, "A command could not be stored.");
         return { events: [], response: NOT_KEPT };
@@ -127,7 +130,7 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
   };
 }
 
-/** The workspaces it may be, the surest first. In channels of several organisations people act from their own. */
+/** The workspaces that a payload may belong to, the surest first. In shared channels people act from their own. */
 function teamsOf(body: Body): string[] {
   const authorized = toBodies(body["authorizations"]).map(({ team_id }) => team_id);
   const { team_id, enterprise_id } = body;
@@ -148,9 +151,9 @@ export interface BoltOptions {
 }
 
 /**
- * Makes a Bolt app that acknowledges what was taken over, and nothing else. Bolt itself acknowledges an event before it
- * calls a listener, so events are handled where both transports hand them to the app. Interactions, whose
- * acknowledgement Bolt leaves to the listener, go through it.
+ * Makes a Bolt app that acknowledges a delivery only once it has been taken over. Bolt acknowledges an event before it
+ * calls a listener, so events are handled before Bolt, where both transports hand them to the app. Bolt leaves the
+ * acknowledgement of interactions to the listener, so they go through it.
  */
 export function createBolt({ receiver, intake, log }: BoltOptions): App {
   const app = new App({
@@ -188,7 +191,7 @@ export function createBolt({ receiver, intake, log }: BoltOptions): App {
 
   function runLater(result: HandlerResult | undefined): void {
     result?.afterwards?.().catch((error: unknown) => {
-      log.warn({ err: error, refusal: refusalOf(error) }, "What Slack asked for could not be finished.");
+      log.warn({ err: error, refusal: codeOf(error) }, "The work after an acknowledged delivery of Slack's failed.");
     });
   }
 
@@ -210,8 +213,8 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * Gives Bolt's own words to our log, one level lower: what it calls an error is repaired here or comes back as one.
- * Its debug lines carry whole messages and are dropped at every level. Its words may quote what came.
+ * Passes Bolt's log lines on, one level lower: an error that Bolt reports is repaired here or rejected as well. Bolt's
+ * debug lines hold whole messages and are always dropped; its other lines may quote them, so they are `debug` here.
  */
 export function toBoltLogger(log: Logger): BoltLogger {
   const say = (parts: readonly unknown[]) =>

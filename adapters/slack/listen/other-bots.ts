@@ -18,8 +18,9 @@ export interface OtherBots {
 
 /** `allowed` are user ids or bot ids. */
 export function createOtherBots(allowed: readonly string[], now: () => number): OtherBots {
-  /** When questions were asked, by the message. */
+  /** By conversation: the times of the questions that bots asked since a person wrote, by the message's ts. */
   const inARow = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
+  /** By channel and bot: the times of its questions within the last hour, by the message's ts. */
   const ofLate = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
 
   function isAllowed({ isBot, userId, raw }: SlackMessage): boolean {

@@ -13,7 +13,7 @@ const LOOK_MS = 1_000;
 /** Members told at once. */
 const PAGE = 1_000;
 
-/** What may be shown to whom is asked anew after this. */
+/** An answer about what may be shown to whom is reused for this long. */
 const KNOWN_MS = 30_000;
 const MAX_KNOWN = 1_000;
 
@@ -53,11 +53,11 @@ export async function isPersonThere(
 }
 
 /**
- * Makes `mayShow` of the adapter: in a channel only what stands in an open one may be shown, or in the same. Where people
- * of another organisation read along, open channels are not for all who do.
+ * Makes `mayShow` of the adapter: in a channel, only the messages of that channel itself or of a public one may be
+ * shown. Where people of another organisation read along, not even those of a public one: it is not public to them.
  */
 export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces: Workspaces }) {
-  /** Threads of one channel are asked about one after the other. */
+  /** Cached, because the threads of one channel are asked about one after the other. */
   const known = new BoundedMap<string, { until: number; answer: Promise<boolean> }>(MAX_KNOWN);
 
   function remember(key: string, ask: () => Promise<boolean>): Promise<boolean> {

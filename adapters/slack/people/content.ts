@@ -27,7 +27,7 @@ export function readForwards(message: Body): string {
   );
 }
 
-/** What people write has the same words in its text and in its one block; what apps show stands in the blocks. */
+/** A person's message has the same words in its text and in its one block; an app's content stands in its blocks. */
 function readOwn(message: Body): string {
   const text = readText(message["text"]) ?? "";
   const blocks = toBodies(message["blocks"]);
@@ -112,7 +112,7 @@ function readBlock(block: Body, depth: number): string {
   }
 }
 
-/** Names of parts in the order in which blocks show them; what is new in Slack is most often made of these too. */
+/** Names of parts in the order in which blocks show them. New kinds of blocks are usually made of the same parts. */
 const PARTS = ["title", "caption", "label", "subtitle", "text", "description", "body", "details", "output", "subtext"];
 const LISTS = ["fields", "elements", "blocks", "child_blocks", "tasks", "sources", "actions"];
 
@@ -178,7 +178,7 @@ function readElement(element: Body): string {
   return type === "mrkdwn" ? text : text === "" ? "" : escapeText(text);
 }
 
-/** Buttons that lead somewhere are links; of the others only the words say something. */
+/** A button with an address becomes a link; any other only its label. */
 function readActions(elements: readonly Body[]): string {
   const links: string[] = [];
   const labels: string[] = [];

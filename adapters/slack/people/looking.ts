@@ -11,13 +11,13 @@ export function toViewer(workspace: Workspace, userId: string, threadTs: string 
 }
 
 const told = z.object({
-  /** Of the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
+  /** From the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
   channel_id: z.string().optional(),
-  /** By relevance: https://docs.slack.dev/reference/events/app_context_changed */
+  /** Most relevant first: https://docs.slack.dev/reference/events/app_context_changed */
   entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),
 });
 
-/** The channel that somebody looks at, as Slack tells of it. */
+/** The id of the channel that somebody looks at; undefined where the context names none. */
 export function readLookedAt(context: unknown): string | undefined {
   const { channel_id: channelId, entities = [] } = told.safeParse(context).data ?? {};
   const found = entities.map(({ type, value }) => {

@@ -9,7 +9,7 @@ import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toPersonId } from "../ids.ts";
 
-/** Slack waits three seconds for an event to be stored, names or not. */
+/** Longest wait for a name: Slack gives three seconds for the event to be stored, with the name or without. */
 const WAIT_MS = 1_000;
 const FRESH_MS = 60 * 60_000;
 /** A look-up that failed is tried again after this. */
@@ -19,7 +19,7 @@ const CALL_MS = 10_000;
 /** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */
 const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.users.list": 15 };
 
-/** Who is in a group changes more often than a name, and what they may do depends on it. */
+/** Members of a group change more often than names do, and their permissions depend on it. */
 const GROUP_FRESH_MS = 5 * 60_000;
 const SLACK_GROUP = /^S[A-Z0-9]+$/;
 /** Looked up for each author. */
@@ -35,7 +35,7 @@ export interface Person {
   isAdmin: boolean;
   /** Let into some channels only, or of another organisation. */
   isGuest: boolean;
-  /** What they are but for a member; `external`: of another organisation. */
+  /** Absent for a full member. `external`: of another organisation. */
   kind?: "guest" | "external" | "bot";
 }
 
@@ -46,14 +46,14 @@ interface Channel {
   isGroup: boolean;
 }
 
-/** Names behind Slack's ids. What is not known in a second is undefined, and is there the next time. */
+/** Names behind Slack's ids. A name that takes longer than a second is undefined, and is known the next time. */
 export interface People {
   person(workspace: Workspace, userId: string): Promise<Person | undefined>;
   channelName(workspace: Workspace, channelId: string): Promise<string | undefined>;
   /**
-   * Somebody as the author of an event. Who runs the workspace may act for others. What holds in a channel is changed
-   * by them, and by who made the channel, as Slack itself has it. In a direct conversation there is nobody else to
-   * ask.
+   * Somebody as the author of an event. A workspace's administrators may act for others (`isModerator`). They, and
+   * whoever made a channel, may change its settings (`mayConfigure`), as in Slack itself. A direct conversation leaves
+   * that open: nobody else is there to ask.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
 }
@@ -71,7 +71,7 @@ export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
   const cache = createLookupCache(deps.now);
   const groupCache = createLookupCache(deps.now, GROUP_FRESH_MS);
-  /** Groups of which it was said already that nothing is known of them. */
+  /** Groups whose members cannot be read, and about which the log has been told. */
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
@@ -89,7 +89,7 @@ export function createPeople(deps: PeopleDeps): People {
     return soon(cache.get(`${workspace.teamId} ${channelId}`, find));
   }
 
-  /** Those of the groups of the policy that somebody is in, as far as Slack tells in time. */
+  /** The groups named in the policy that somebody is in, as far as Slack tells in time. */
   async function groupsOf(workspace: Workspace, userId: string): Promise<string[]> {
     const asked = (await deps.namedGroups?.()) ?? [];
     const ids = asked.filter((id) => SLACK_GROUP.test(id)).slice(0, MAX_GROUPS);
@@ -139,7 +139,7 @@ export function createPeople(deps: PeopleDeps): People {
   };
 }
 
-/** Until ids had a workspace, Slack's own was all: theirs alone in the conversations of their workspace. */
+/** `former` is the id under which earlier versions stored people: Slack's own, unique only within one workspace's conversations. */
 export function toIdentity(
   workspace: Pick<Workspace, "teamId" | "enterpriseId" | "isSole">,
   userId: string,
@@ -154,7 +154,7 @@ function toPerson(user: Body, { teamId, enterpriseId }: Workspace): Person | und
   const names = [profile["display_name"], profile["real_name"], user["real_name"], user["name"]];
   const name = names.map(readText).find((one) => one !== undefined);
   if (name === undefined) return undefined;
-  // In an organisation of many workspaces people are of another one than this without being strangers.
+  // Somebody from another workspace of the same organisation is no stranger.
   const organisation =
     user["enterprise_user"] && (readText(toBody(user["enterprise_user"])["enterprise_id"]) ?? enterpriseId);
   const isOfOurs = organisation !== undefined && organisation === enterpriseId;
@@ -178,7 +178,7 @@ function soon<T>(value: Promise<T | undefined>): Promise<T | undefined> {
   return Promise.race([value, sleep(WAIT_MS, undefined, { ref: false })]);
 }
 
-/** Keeps what was found for an hour, or `freshMs`, and for a minute that nothing was. Those who ask at once share one look-up. */
+/** Keeps a found value for an hour, or for `freshMs`, and a miss for a minute. Concurrent callers share one look-up. */
 export interface LookupCache {
   /** `find` must not reject. */
   get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
@@ -208,7 +208,7 @@ export interface PeopleDeps {
   now(): number;
 }
 
-/** Looks something up. Resolves to undefined where Slack does not tell, or wants no such calls at the moment. Never rejects. */
+/** Looks something up. Resolves to undefined where Slack does not tell, or the rate limit is used up. Never rejects. */
 export type PeopleQuery = <T>(
   workspace: Workspace,
   method: keyof typeof MAX_A_MINUTE,

@@ -3,6 +3,7 @@ import { ACTIONS } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { foldSteps } from "../../../src/port/steps.ts";
 import { codeOf } from "../api/error.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
 import {
   isNearlyFull,
@@ -37,13 +38,13 @@ export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBod
   return { blocks: [...blocks, ...fold, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
 }
 
-/** What cards would show folded, as small print under the text. */
+/** The steps in one line of small print under the text, where no cards show them. */
 export function toFoldBlocks(steps: readonly Step[]): Block[] {
   if (steps.length === 0) return [];
   return [{ type: "context", elements: [{ type: "plain_text", text: foldSteps(steps) }] }];
 }
 
-/** A message that is nearly full shows of a growing text what will stay there, as a stream does. */
+/** A growing message that is nearly full shows only the text that will stay in it, as a stream does. */
 function toShown({ markdown, source, streaming }: Draft): string {
   return streaming && source !== undefined && isNearlyFull(source) ? toSettledMarkdown(source) : markdown;
 }
@@ -60,7 +61,7 @@ function toTextBlock(markdown: string): Block {
 }
 
 export interface ButtonLooks {
-  /** Judging has Slack's own buttons for it, which not every workspace takes. */
+  /** Slack's own feedback buttons are used, which not every workspace supports. */
   hasFeedbackButtons?: boolean;
 }
 
@@ -83,7 +84,7 @@ function toActionId(buttons: readonly Button[], index: number): string {
   return before === 0 ? action : `${action}:${before}`;
 }
 
-/** True for buttons that Slack has some of its own for. */
+/** True for buttons that Slack's own feedback buttons can stand for. */
 export function hasFeedback(buttons: readonly Button[]): boolean {
   return readFeedback(buttons) !== undefined;
 }
@@ -123,8 +124,8 @@ export interface MessageFiles {
 }
 
 /**
- * Carried by every message, unseen, so that it is found again by what it was posted for, and its files with it, and
- * that it is known how much of a text it shows.
+ * The metadata of every message, unseen by people: the mark by which it and its files are found again, and how much of
+ * a text it shows.
  */
 export function toMetadata(
   mark: string,
@@ -151,12 +152,12 @@ function toLook(draft: Draft): Block {
 export interface ShownPart {
   /** In UTF-16 units of its source; 0 where it shows another text. */
   length: number;
-  /** There is nothing more to come of the draft. */
+  /** It shows the whole draft. */
   isAll: boolean;
 }
 
 /** Undefined for a message that does not say. */
-export function readShownPart(message: Block, { source, markdown, streaming }: Draft): ShownPart | undefined {
+export function readShownPart(message: Body, { source, markdown, streaming }: Draft): ShownPart | undefined {
   const wanted = source ?? markdown;
   const { length, text, is_end: isEnd } = readPayload(message);
   if (typeof length !== "number" || typeof text !== "string") return undefined;
@@ -165,31 +166,25 @@ export function readShownPart(message: Block, { source, markdown, streaming }: D
 }
 
 /** The mark of the nonce that a message was posted with; undefined for one without. */
-export function readMark(message: Block): string | undefined {
-  const { mark } = readPayload(message);
-  return typeof mark === "string" ? mark : undefined;
+export function readMark(message: Body): string | undefined {
+  return readText(readPayload(message)["mark"]);
 }
 
 /** The files of a message of ours, however they belong to it. */
-export function readMessageFiles(message: Block): MessageFiles {
+export function readMessageFiles(message: Body): MessageFiles {
   const { files, shared } = readPayload(message);
-  const attached = toParts(message["files"]).map(({ id }) => id);
-  const inside = toParts(message["blocks"]).map(({ slack_file }) => (slack_file as Block | undefined)?.["id"]);
+  const attached = toBodies(message["files"]).map(({ id }) => id);
+  const inside = toBodies(message["blocks"]).map(({ slack_file }) => toBody(slack_file)["id"]);
   const before = typeof files === "string" ? files.split(" ") : [];
   const ids = [...attached, ...inside, ...before].filter((id) => typeof id === "string");
   return { ids: [...new Set(ids)], ...(typeof shared === "string" && { sharedTs: shared }) };
 }
 
-function readPayload(message: Block): Block {
-  const { event_payload } = (message["metadata"] ?? {}) as { event_payload?: Block };
-  return event_payload ?? {};
+function readPayload(message: Body): Body {
+  return toBody(toBody(message["metadata"])["event_payload"]);
 }
 
-function toParts(value: unknown): readonly Block[] {
-  return Array.isArray(value) ? (value as Block[]) : [];
-}
-
-/** The action of a button of a reply. The button itself carries it, so that it works in every process and after a restart. */
+/** The action and the turn of a reply's button. The button carries them, so it works in every process and after a restart. */
 export type ButtonValue = Pick<Button, "action" | "turnId">;
 
 /** The `value` of a button. Its `action_id` is the action alone, or whatever else is unique in the message. */

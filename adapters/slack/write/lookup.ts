@@ -2,18 +2,20 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { SlackAnswer, SlackApi, SlackArguments } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createThrottle } from "../api/throttle.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { MessagePlace, ToMark } from "../ids.ts";
-import { type Block, readMark, readMessageFiles } from "./blocks.ts";
+import { readMark, readMessageFiles } from "./blocks.ts";
 
-/** Apps sold outside the marketplace get no more than this at once. */
+/**
+ * Messages of one call: apps sold outside the marketplace get no more.
+ * https://docs.slack.dev/reference/methods/conversations.replies
+ */
 const PAGE = 15;
 /** A thread in which more than this was said since the question is not searched to its end. */
 const MAX_PAGES = 4;
 /** Slack lets an app read messages fifty times a minute; the rest is for reading what people said. */
 const MAX_A_MINUTE = 30;
-
-type SlackMessage = Readonly<Record<string, unknown>>;
 
 /** The place of a reply: its thread, or the top level of its channel. */
 export interface ReplyPlace {
@@ -27,9 +29,9 @@ export interface ReplyPlace {
 /** A message of ours that was found. */
 export interface Found {
   ts: string;
-  /** It was begun as a stream and never finished by us: what it was made for is only guessed. */
+  /** A stream that we began and never finished. It carries no mark yet, so that it belongs to this nonce is a guess. */
   isUnfinished: boolean;
-  files: readonly SlackMessage[];
+  files: readonly Body[];
   /** All files that belong to it, also those that it shows as pictures or that a message before it brought. */
   fileIds: readonly string[];
 }
@@ -54,10 +56,10 @@ export async function readMessage(
   api: SlackApi,
   { teamId, channelId, ts }: MessagePlace,
   signal: AbortSignal,
-): Promise<Block | undefined> {
+): Promise<Body | undefined> {
   const range = { oldest: ts, latest: ts, inclusive: true, limit: 1, include_all_metadata: true };
   const { messages } = await api.call(teamId, "conversations.replies", { channel: channelId, ts, ...range }, signal);
-  return Array.isArray(messages) ? (messages as Block[]).find((one) => one["ts"] === ts) : undefined;
+  return toBodies(messages).find((one) => one["ts"] === ts);
 }
 
 export interface LookupDeps {
@@ -91,12 +93,14 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
       signal.throwIfAborted();
       const isFinal = error instanceof SlackApiError && error.retryAfterMs === undefined && !isUncertain(error);
       if (isFinal) throw error;
-      throw new SinkError("unavailable", "Who the bot is in that workspace cannot be told now.", { cause: error });
+      throw new SinkError("unavailable", "The bot's own id in that workspace is unknown at the moment.", {
+        cause: error,
+      });
     }
   }
 
   /** The bot's own messages behind the question, in pages. */
-  async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly SlackMessage[]> {
+  async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly Body[]> {
     const { teamId, channelId, threadTs, questionTs } = place;
     const workspace = await identify(teamId, signal);
     if (workspace === undefined) return;
@@ -115,9 +119,9 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
         },
         signal,
       );
-      const messages = (answer["messages"] ?? []) as SlackMessage[];
+      const messages = toBodies(answer["messages"]);
       yield messages.filter((message) => isOwn(message, workspace) && Number(message["ts"]) > Number(questionTs ?? 0));
-      cursor = (answer["response_metadata"] as { next_cursor?: string } | undefined)?.next_cursor ?? "";
+      cursor = readText(toBody(answer["response_metadata"])["next_cursor"]) ?? "";
       if (cursor === "") return;
     }
   }
@@ -144,31 +148,27 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
   };
 }
 
-/** Slack itself says who wrote a message; where its app is not told, the user that the app writes as is. */
-function isOwn({ bot_id, user }: SlackMessage, { botId, botUserId }: Workspace): boolean {
+/** Slack names the app that wrote a message, or else the user as which the app writes. */
+function isOwn({ bot_id, user }: Body, { botId, botUserId }: Workspace): boolean {
   return bot_id === botId || user === botUserId;
 }
 
-function isUnfinished(message: SlackMessage): boolean {
+function isUnfinished(message: Body): boolean {
   return message["streaming_state"] !== undefined && readMark(message) === undefined;
 }
 
-function hasFiles(message: SlackMessage, names: readonly string[]): boolean {
-  const files = filesOf(message);
+function hasFiles(message: Body, names: readonly string[]): boolean {
+  const files = toBodies(message["files"]);
   return files.length === names.length && names.every((name, index) => files[index]?.["name"] === name);
 }
 
-function filesOf(message: SlackMessage): readonly SlackMessage[] {
-  return Array.isArray(message["files"]) ? (message["files"] as SlackMessage[]) : [];
-}
-
-function toFound(message: SlackMessage, isUnfinished: boolean): Found {
+function toFound(message: Body, isUnfinished: boolean): Found {
   const fileIds = readMessageFiles(message).ids;
-  return { ts: String(message["ts"]), isUnfinished, files: filesOf(message), fileIds };
+  return { ts: String(message["ts"]), isUnfinished, files: toBodies(message["files"]), fileIds };
 }
 
-/** No refusal for the rate: what is written is limited apart. */
+/** Not `rate-limited`, which would slow the writes down: they have a limit of their own. */
 function toThrottled(): SinkError {
-  const message = "Whether this was posted already cannot be looked up at the moment: Slack allows too few looks.";
+  const message = "An earlier post cannot be looked for at the moment: the calls that Slack allows for it are used up.";
   return new SinkError("unavailable", message);
 }

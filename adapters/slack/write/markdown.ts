@@ -5,15 +5,15 @@ import { findDeceptiveLinks } from "./links.ts";
  * https://docs.slack.dev/messaging/formatting-message-text
  */
 const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
-/** The beginning of something of that kind, which only what follows will tell. */
+/** The beginning of what may become such markup with the next characters. */
 const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
 /**
- * Longest message, in bytes of UTF-8: streamed messages of more than about 10,600 have been refused for good.
- * A posted message has more room, but how a message is written is not known when its text is split.
+ * Longest message, in bytes of UTF-8: Slack refuses streamed messages of more than about 10,600 (reproduced). A posted
+ * message has more room, but when the text is split it is not known yet which way it will be written.
  */
 export const MAX_LENGTH = 9_500;
 export const NEARLY_FULL = 0.75 * MAX_LENGTH;
-/** Not seen, and keeps what follows from being read as a part of it. */
+/** A zero-width space: invisible, and it keeps Slack from reading the markup around it. */
 const GAP = "\u200B";
 /** Longest text that is shown in notifications, and where the message itself cannot be. */
 const FALLBACK_CHARS = 3_000;
@@ -41,17 +41,17 @@ export function toSettledMarkdown(source: string): string {
     .toString()
     .replace(/\uFFFD+$/, "").length;
   // A heading goes with what it stands above, which may come in the next message.
-  const postAndUpdate = settled
+  const wholeParagraphs = settled
     .slice(0, Math.max(settled.lastIndexOf("\n\n"), 0))
     .replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");
-  return settled.slice(0, Math.max(sure, postAndUpdate.length)).trimEnd();
+  return settled.slice(0, Math.max(sure, wholeParagraphs.length)).trimEnd();
 }
 
 export function isNearlyFull(source: string): boolean {
   return Buffer.byteLength(source) > NEARLY_FULL;
 }
 
-/** Puts a gap into all that must not be read as what it looks like; `places` are ascending. */
+/** Puts a gap at each of the ascending `places`, and into all markup that notifies people. */
 function separate(text: string, places: readonly number[]): string {
   const starts = [0, ...places.filter((place) => place < text.length)];
   const pieces = starts.map((start, index) => text.slice(start, starts[index + 1]));

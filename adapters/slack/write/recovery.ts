@@ -8,21 +8,21 @@ import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/** A question this much older than the process may have been answered by the one before; clocks differ a little. */
-const CLOCKS_MS = 2_000;
-/** After this long another run may have begun the answer and died, also where nothing says so. */
+/** A question that came this much after the process started may still have been answered by the one before: clocks differ. */
+const CLOCK_SKEW_MS = 2_000;
+/** A question this old may have been begun by another run that died, even if nothing says so. */
 const LONG_AGO_MS = 30_000;
 
 export interface Search {
   nonce: string;
-  /** No earlier run can have used it. */
+  /** True when no earlier run can have used the nonce. */
   isNew: boolean;
   look(): Promise<Found | undefined>;
 }
 
 /** Keeps the same nonce from making a second message, also after a crash and after an answer that never came. */
 export interface Recovery {
-  /** The message that was posted with this nonce, where there may be one. Rejects when that cannot be told and must be. */
+  /** Looks for the message posted with this nonce, if there may be one. Rejects when it must know and cannot. */
   find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
   /** Posts, and remembers how it went. */
   post(nonce: string, make: () => Promise<Posted>, signal: AbortSignal): Promise<Posted>;
@@ -45,7 +45,7 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
     if (isTakenUp()) return "must";
     if (questionTs === undefined) return "no";
     const askedAtMs = timeOf(questionTs);
-    if (askedAtMs < state.startedAtMs + CLOCKS_MS) return "must";
+    if (askedAtMs < state.startedAtMs + CLOCK_SKEW_MS) return "must";
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
   }
 
@@ -82,7 +82,7 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
         return posted;
       } catch (error) {
         const mayWait = error instanceof SinkError || (error instanceof SlackApiError && isUncertain(error));
-        // An app that may not read finds nothing, however long it waits. A message that was found is not posted again.
+        // An app without the right to read finds nothing, however long it waits. A message that was found is not posted again.
         if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
         return undefined;
       }

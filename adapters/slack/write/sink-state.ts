@@ -1,10 +1,11 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Posted } from "../../../src/port/sink.ts";
+import type { MessagePlace } from "../ids.ts";
 import type { MessageFiles } from "./blocks.ts";
-import type { Stream } from "./stream.ts";
+import type { Cards } from "./cards.ts";
 
 const MAX_REMEMBERED = 2_000;
-/** A workspace, or a channel, that does not offer something is not asked again for this long. */
+/** A workspace, or a channel, that lacks a feature is not asked for it again for this long. */
 const WORKSPACE_PAUSE_MS = 24 * 3_600_000;
 const CHANNEL_PAUSE_MS = 3_600_000;
 
@@ -18,13 +19,30 @@ export interface Shared {
   ts: string | undefined;
 }
 
+/** A message that grows as a native stream, as far as this process knows it. */
+export interface Stream {
+  place: MessagePlace;
+  nonce: string;
+  /** The right to write under which it was begun. Under another one, others may have written it since, and ended it. */
+  right: string;
+  /** The text that accepted calls have written, in Slack's own Markdown. */
+  sent: string;
+  /** The cards that they may have shown. */
+  cards: Cards;
+  startedAtMs: number;
+  /** The last call may or may not have been carried out: nothing may be added any more. */
+  isDoubtful: boolean;
+  /** Somebody pressed Slack's own Stop. */
+  isStopped: boolean;
+}
+
 /** State that the replies of one process share: the next attempt at a reply is written by another sink. */
 export interface SinkState {
   /** Messages by the nonce they were posted with. */
   posted: Map<string, Posted>;
-  /** Nonces of posts of which nobody knows whether they were carried out. */
+  /** Nonces of posts that may or may not have been carried out. */
   doubtful: Map<string, true>;
-  /** Nonces of which it is known that nothing was posted with them yet. */
+  /** Nonces with which certainly nothing was posted yet. */
   unused: Map<string, true>;
   /** Keyed by the message's id. */
   streams: Map<string, Stream>;
@@ -40,7 +58,7 @@ export interface SinkState {
   supports(feature: Feature, teamId: string, channelId?: string): boolean;
   /** In one channel of the workspace where one is named. */
   markUnsupported(feature: Feature, teamId: string, channelId?: string): void;
-  /** When this process began, Unix milliseconds: what was asked before may have been answered by another. */
+  /** The start of this process, Unix milliseconds: another one may have answered what was asked before. */
   readonly startedAtMs: number;
 }
 

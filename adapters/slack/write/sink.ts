@@ -49,7 +49,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const session = createSession({ api, state, place });
-  /** A message of this reply stands there: whatever writes its end also ends the session. */
+  /** This reply has a message: whatever writes its end also ends the session. */
   let isWritten = false;
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };
 
@@ -61,7 +61,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   }
 
   async function begin(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted> {
-    // Without its source a draft is no part of a text that grows, but one that changes.
+    // A draft without a source replaces the text before it; it does not continue it.
     const mayGrow = draft.streaming && draft.source !== undefined && !fallback.isActive && mayStream();
     if (!mayGrow) fallback.activate();
     const posted = mayGrow
@@ -71,7 +71,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     else state.nonces.set(posted.id, nonce);
     status.replaced();
     isWritten = true;
-    // What does not grow any more has its own buttons.
+    // A message that has stopped growing has buttons of its own.
     if (!draft.streaming) session.end();
     return posted;
   }

@@ -4,28 +4,21 @@ import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
-import {
-  checkLength,
-  hasFeedback,
-  isBlockRefusal,
-  type MessageFiles,
-  toButtonBlocks,
-  toFoldBlocks,
-  toMetadata,
-} from "./blocks.ts";
+import { checkLength, hasFeedback, isBlockRefusal, toButtonBlocks, toFoldBlocks, toMetadata } from "./blocks.ts";
 import { type Cards, closeCards, doubtCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
+import type { SinkState, Stream } from "./sink-state.ts";
 
 /** Slack ends a stream five minutes after its start, whatever it does, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
 const NO_CARDS: Cards = new Map();
 
-/** Slack's words for a stream that is over, and whose message takes updates. */
+/** Slack's error codes for a stream that is over, and whose message can be updated. */
 const OVER_CODES: ReadonlySet<string> = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
-/** Slack's words for a call that would have been accepted without its chunks. */
+/** Slack's error codes for a call that would have been accepted without its chunks. */
 const CHUNK_CODES = new Set(["invalid_chunks", "invalid_arguments", "no_text"]);
-/** Slack's words for a place where posts and updates would be refused as well. */
+/** Slack's error codes for a place where posts and updates would be refused as well. */
 const NOWHERE =
   /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
 /** Nothing in the whole workspace streams. */
@@ -46,35 +39,7 @@ const CHANNEL_CODES = new Set([
   "user_not_found",
 ]);
 
-/** A message that grows as a native stream, as far as this process knows it. */
-export interface Stream {
-  place: MessagePlace;
-  nonce: string;
-  /** Under which it was begun: under another one, others may have written it since, and ended it. */
-  right: string;
-  /** The text that accepted calls have written, in Slack's own Markdown. */
-  sent: string;
-  /** The cards that they may have shown. */
-  cards: Cards;
-  startedAtMs: number;
-  /** Nobody knows whether the last call was carried out: nothing may be added any more. */
-  isDoubtful: boolean;
-  /** Somebody pressed Slack's own Stop. */
-  isStopped: boolean;
-}
-
-type Feature = "streams" | "cards" | "feedback buttons";
-
-/** State that the streams of one process share. The maps are keyed by the message's id. */
-export interface StreamState {
-  streams: Map<string, Stream>;
-  /** The files that came with a message, none for most. */
-  files: Map<string, MessageFiles>;
-  /** The nonce that a message's next update gives it. A stream has none before its end. */
-  nonces: Map<string, string>;
-  supports(feature: Feature, teamId: string, channelId?: string): boolean;
-  markUnsupported(feature: Feature, teamId: string, channelId?: string): void;
-}
+type StreamState = Pick<SinkState, "streams" | "files" | "nonces" | "supports" | "markUnsupported">;
 
 /** The person a stream is for: Slack requires it in channels. */
 export interface Recipient {
@@ -115,7 +80,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       const where = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
       const addition = toAddition(text, toTaskChunks(NO_CARDS, cards));
       try {
-        // Together and folded, the cards leave the text in one piece. How they look is settled with the start.
+        // The mode "plan" folds the cards together, so they do not interrupt the text. It can only be set here.
         const answer = await api.call(teamId, method, { ...where, ...addition, task_display_mode: "plan" }, signal);
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
@@ -144,7 +109,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
         const rest = stream.isDoubtful ? undefined : toRest(stream, toSlackMarkdown(draft.markdown));
         return stop(deps, stream, { draft, rest }, signal);
       }
-      // The person wants no more of it: what comes until the turn has heard of that is not shown.
+      // The person pressed Stop: text that comes until the turn hears of that is not shown.
       if (stream.isStopped) return {};
       const text = toSettled(draft);
       const rest = toRest(stream, text);
@@ -191,7 +156,7 @@ async function append(
     if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
     if (isUnrelated(error)) throw error;
     if (noteCardRefusal(teamId, tasks.length > 0, error, deps.state)) return { isPartial: true };
-    // Added again it might stand there twice, or be refused again.
+    // Sent again, the text might stand there twice, or be refused again.
     stream.isDoubtful = true;
     if (!signal.aborted && !isUncertain(error)) return { isPartial: true };
     stream.cards = doubtCards(stream.cards, cards);
@@ -227,7 +192,8 @@ async function stop(
       state.markUnsupported("feedback buttons", teamId);
       return { isPartial: true };
     }
-    // Refused for what it was to add, it is ended without that; refused once more, or not heard of, an update tells.
+    // A stop that was refused for its content is made again without it. After a second refusal, or an uncertain one, the
+    // message is updated instead.
     const isUnknown = signal.aborted || isUncertain(error);
     const receipt = isUnknown || stream.isDoubtful ? fallBack(stream, deps) : { isPartial: true };
     if (isUnknown) throw error;
@@ -252,14 +218,14 @@ function toWanted(teamId: string, { steps = [] }: Draft, before: Cards, state: S
   return state.supports("cards", teamId) ? toCards(steps, before) : before;
 }
 
-/** Returns true for a call that was refused for the cards that came with it, and notes it: the next one comes without. */
+/** True for a call that was refused because of its cards. Notes that, so that the next call comes without. */
 function noteCardRefusal(teamId: string, hasCards: boolean, error: unknown, state: StreamState): boolean {
   if (!hasCards || !state.supports("cards", teamId) || !CHUNK_CODES.has(codeOf(error))) return false;
   state.markUnsupported("cards", teamId);
   return true;
 }
 
-/** Takes note of a refusal to begin a stream that says more than that this call failed. */
+/** Takes note of a refusal to start a stream that holds for the workspace or the channel, not for this call alone. */
 export function noteRefusal(
   teamId: string,
   channelId: string,
@@ -271,7 +237,7 @@ export function noteRefusal(
   else if (CHANNEL_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId, channelId);
 }
 
-/** True for an error that the stream has no part in: a rate limit, or a refusal of the place. */
+/** True for an error that says nothing about the stream: a rate limit, or a refusal of the place. */
 function isUnrelated(error: unknown): boolean {
   return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
 }

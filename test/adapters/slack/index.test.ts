@@ -132,7 +132,6 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
     const { slack, adapter, ada, general, message } = await startStage({
       transport,
       now: () => wall,
-      monotonicNow: () => performance.now(),
     });
     ada.mention(general, "hello");
     const { reply } = await message(0);

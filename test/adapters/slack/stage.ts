@@ -69,7 +69,6 @@ export async function startAdapter(
     log: silent,
     onFatal: (reason) => reasons.push(reason),
     now: slack.now,
-    monotonicNow: slack.now,
     ...options,
   });
   onTestFinished(async () => {

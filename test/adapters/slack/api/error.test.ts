@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeAuthError, isHopeless, refusalOf, SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { codeOf, describeAuthError, isHopeless, SlackApiError } from "../../../../adapters/slack/api/error.ts";
 
 const refused = (code: string) => new SlackApiError("auth.test", "Slack refused it.", { code, status: 200 });
 
@@ -16,7 +16,7 @@ describe("a token that Slack refuses", () => {
       false,
       false,
     ]);
-    expect(refusalOf({ data: { error: 5 } })).toBe("");
+    expect(codeOf({ data: { error: 5 } })).toBe("");
   });
 
   test("is named with what to do about it", () => {
