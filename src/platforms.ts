@@ -63,6 +63,7 @@ async function createLocal(
     ...(setup && { setup }),
     commands: engine.commands,
     readAbout: engine.readAbout,
+    readPersona: engine.readPersona,
     isListening: engine.isListening,
     preview,
   });

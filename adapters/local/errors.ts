@@ -1,11 +1,19 @@
+interface RequestErrorOptions {
+  cause?: unknown;
+  /** The field of the form that is to be mended. */
+  field?: string;
+}
+
 /** A request of the page that cannot be done. The message is one sentence for the person at the page. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: 400 | 403 | 404 | 409 | 413 | 503;
+  readonly field: string | undefined;
 
-  constructor(status: RequestError["status"], message: string, options: { cause?: unknown } = {}) {
+  constructor(status: RequestError["status"], message: string, options: RequestErrorOptions = {}) {
     super(message, options);
     this.status = status;
+    this.field = options.field;
   }
 }
 

@@ -55,6 +55,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     canDraw,
     isSandbox: options.isSandbox === true,
     hasPreviews: options.preview !== undefined,
+    hasPersona: options.readPersona !== undefined,
   });
   const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
@@ -65,8 +66,18 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const { imagine, readAbout, preview } = options;
-  const routes = createRoutes({ ...stores, intake, chats, botName, imagine, readAbout, preview, checkOpen });
+  const { imagine, readAbout, readPersona, preview } = options;
+  const routes = createRoutes({
+    ...stores,
+    intake,
+    chats,
+    botName,
+    imagine,
+    readAbout,
+    readPersona,
+    preview,
+    checkOpen,
+  });
 
   return {
     platform: PLATFORM,
@@ -122,7 +133,7 @@ function createApp({ allowedHosts, password, browserKey, setup, log }: LocalAdap
     if (error instanceof RequestError) {
       if (error.status === 503) log.warn({ err: error }, "A request of the local page could not be taken.");
       if (error instanceof AwayError) c.header("Retry-After", "2");
-      return c.json({ error: error.message }, error.status);
+      return c.json({ error: error.message, field: error.field }, error.status);
     }
     if (error instanceof HTTPException) return error.getResponse();
     if (isDiskTrouble(error)) {

@@ -1,6 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, IsListening, Preview, ReadAbout } from "../../src/port/catalogue.ts";
+import type {
+  CommandHelp,
+  ImagineMenu,
+  IsListening,
+  Preview,
+  ReadAbout,
+  ReadPersona,
+} from "../../src/port/catalogue.ts";
 import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
@@ -23,6 +30,8 @@ export interface LocalAdapterOptions {
   imagine?: ImagineMenu;
   /** Tells the model that answers at a place; absent: it is not shown. */
   readAbout?: ReadAbout;
+  /** Fills the form for a persona; absent: there is no form, and `/persona` is a command like any other. */
+  readPersona?: ReadPersona;
   /** Tells how an answer comes out on other platforms; absent: it is not offered. */
   preview?: (markdown: string) => Promise<readonly Preview[]>;
   /** The sandbox answers, and no real model. */

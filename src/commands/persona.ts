@@ -1,8 +1,7 @@
 import type { CommandEvent } from "../port/events.ts";
 import type { SinkLimits } from "../port/sink.ts";
 import type { Settings } from "../settings/settings.ts";
-import { neutralize } from "../text/neutralize.ts";
-import { toLine } from "../text/quote-name.ts";
+import { findPersonaProblems, readPersona, readPrompts } from "../text/persona-fields.ts";
 import { createRuler } from "../text/ruler.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights, toList } from "./command.ts";
 
@@ -10,11 +9,7 @@ const SHOW = /^show$/i;
 const RESET = /^(reset|default)$/i;
 const PROMPTS = /^prompts(?::\s*|$)/i;
 const SET = /^set(?:\s+|$)/i;
-/** Slack shows so many. */
-const MAX_PROMPTS = 4;
-const MAX_PROMPT_CHARS = 150;
-/** One message, on the platforms with the shortest ones, shows all of it. */
-const MAX_PERSONA_CHARS = 1_500;
+const UNCHANGED = "Nothing was changed.";
 
 export interface PersonaCommandDeps extends SettingsRights {
   settings: Pick<Settings, "read" | "setPersona" | "setPrompts">;
@@ -45,11 +40,10 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
   }
 
   async function set(event: CommandEvent, text: string, limits: SinkLimits): Promise<string> {
-    const persona = toPersona(text);
+    const persona = readPersona(text);
     if (persona === "") return "Write what I should be after `/persona set`.";
-    if (persona.length > MAX_PERSONA_CHARS) {
-      return `A persona has at most ${MAX_PERSONA_CHARS} characters, and this has ${persona.length}. Nothing was changed.`;
-    }
+    const problem = findPersonaProblems({ persona }).persona;
+    if (problem !== undefined) return `${problem} ${UNCHANGED}`;
     if (!(await change(event, persona))) return NOT_KEPT;
     return withQuote(
       "From the next message on this is my persona here; `/persona reset` takes it back:",
@@ -68,12 +62,11 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
 
   async function setPrompts(event: CommandEvent, text: string): Promise<string> {
     const { reply, author } = event;
-    const given = toPrompts(text);
+    const given = readPrompts(text);
     const prompts = RESET.test(text) ? undefined : given;
     if (given.length === 0) return showPrompts(event);
-    if (given.length > MAX_PROMPTS || given.some(({ length }) => length > MAX_PROMPT_CHARS)) {
-      return `At most ${MAX_PROMPTS} prompts of ${MAX_PROMPT_CHARS} characters can be suggested. Nothing was changed.`;
-    }
+    const problem = findPersonaProblems({ prompts: text }).prompts;
+    if (problem !== undefined) return `${problem} ${UNCHANGED}`;
     const before = (await settings.read(reply)).prompts?.join(" | ");
     if (!(await settings.setPrompts(reply, prompts, author.id))) return NOT_KEPT;
     await audit.note({ event, what: "prompts", before, after: prompts?.join(" | ") });
@@ -87,13 +80,13 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
     const before = await settings.read(event.reply);
     if (!before.isKnown) return NOT_KNOWN;
     const said: string[] = [];
-    if (toPersona(persona) !== (before.persona ?? "")) {
-      said.push(await (toPersona(persona) === "" ? reset(event) : set(event, persona, limits)));
+    if (readPersona(persona) !== (before.persona ?? "")) {
+      said.push(await (readPersona(persona) === "" ? reset(event) : set(event, persona, limits)));
     }
-    if (toPrompts(prompts).join("\n") !== (before.prompts ?? []).join("\n")) {
-      said.push(await setPrompts(event, toPrompts(prompts).length === 0 ? "reset" : prompts));
+    if (readPrompts(prompts).join("\n") !== (before.prompts ?? []).join("\n")) {
+      said.push(await setPrompts(event, readPrompts(prompts).length === 0 ? "reset" : prompts));
     }
-    return said.length === 0 ? "Nothing was changed." : said.join("\n\n");
+    return said.length === 0 ? UNCHANGED : said.join("\n\n");
   }
 
   return {
@@ -114,17 +107,6 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
       await postNotice(sink, event, await answer(), signal);
     },
   };
-}
-
-function toPrompts(text: string): string[] {
-  return text.split(/[|\n]/).map(toLine).filter(Boolean);
-}
-
-/** The text without invisible characters and without needless room between its lines. */
-function toPersona(text: string): string {
-  return neutralize(text)
-    .replace(/\n{3,}/g, "\n\n")
-    .trim();
 }
 
 /** A quote under a sentence, cut where the platform's message ends. */

@@ -1,20 +1,22 @@
 import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
 import type { ReadPersona } from "../../../src/port/catalogue.ts";
+import { MAX_PERSONA_CHARS, type PersonaFields } from "../../../src/text/persona-fields.ts";
 import { readField, toTextField } from "./text-field.ts";
 
 /** Says all that a form needs: it survives a restart. */
 const FORM = "persona";
-/** By their names in `CommandEvent.options`. */
-const LABELS = { persona: "What I am told to be in this channel", prompts: "What I suggest in /help, a line each" };
-type Name = keyof typeof LABELS;
-const MAX_CHARS = 4_000;
+const LABELS: PersonaFields = {
+  persona: "What I am told to be in this channel",
+  prompts: "What I suggest in /help, a line each",
+};
 
 /** The form for what the bot is in a channel, filled in with what is set. */
 export function toPersonaForm({
   persona = "",
   prompts = [],
 }: Awaited<ReturnType<ReadPersona>>): APIModalInteractionResponseCallbackData {
-  const field = (name: Name, value: string) => toTextField({ name, label: LABELS[name], maxLength: MAX_CHARS, value });
+  const field = (name: keyof PersonaFields, value: string) =>
+    toTextField({ name, label: LABELS[name], maxLength: MAX_PERSONA_CHARS, value });
   return {
     custom_id: FORM,
     title: "Persona: empty takes back what was set",
@@ -23,7 +25,7 @@ export function toPersonaForm({
 }
 
 /** Reads the fields of a submitted form; undefined for a form that is not this one. */
-export function readPersonaForm(interaction: APIModalSubmitInteraction): Record<Name, string> | undefined {
+export function readPersonaForm(interaction: APIModalSubmitInteraction): PersonaFields | undefined {
   if (interaction.data.custom_id !== FORM) return undefined;
   return { persona: readField(interaction, "persona"), prompts: readField(interaction, "prompts") };
 }

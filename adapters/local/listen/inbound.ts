@@ -8,7 +8,7 @@ import type {
 } from "../../../src/port/events.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import { findMentions } from "../page/mentions.ts";
-import type { ActionBody, ChannelKind, CommandHelp, ImagineOptions, MessageRow } from "../page/wire.ts";
+import type { ActionBody, ChannelKind, CommandHelp, ImagineOptions, MessageRow, PersonaFields } from "../page/wire.ts";
 
 /** Somebody does something to a message, at a place. */
 export interface UserAction {
@@ -81,7 +81,7 @@ export function toCommandEvent(
   userAction: UserAction,
   name: string,
   text: string,
-  options: ImagineOptions = {},
+  options: ImagineOptions | PersonaFields = {},
 ): CommandEvent {
   const base = toBase(userAction);
   const { channelId, threadId, files } = userAction.message;

@@ -161,7 +161,7 @@ function store(deps: IntakeDeps, body: SendBody, author: Author, names: Names): 
   if (message === undefined) throw new Error(`Message ${id} was not stored.`);
   const userAction: UserAction = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
   const event = isCommand
-    ? toCommandEvent(userAction, typed.name, typed.text, options)
+    ? toCommandEvent(userAction, typed.name, typed.text, typed.name === "persona" ? body.persona : options)
     : toMessageEvent(userAction, text, names);
   if (event === undefined) messages.show(id);
   else deps.outbox.note(event, { kind: "show", messageId: id });

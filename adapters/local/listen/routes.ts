@@ -1,11 +1,12 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
-import type { Actor, ImagineMenu, Preview, ReadAbout } from "../../../src/port/catalogue.ts";
+import type { Actor, ImagineMenu, Preview, ReadAbout, ReadPersona } from "../../../src/port/catalogue.ts";
 import { ACTIONS, MAX_REASON_LENGTH } from "../../../src/port/events.ts";
+import { findPersonaProblems } from "../../../src/text/persona-fields.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
-import type { Described, PictureMenu } from "../page/wire.ts";
+import type { Described, PersonaFields, PictureMenu } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { Feed } from "../write/feed.ts";
@@ -45,6 +46,7 @@ const SEND = z
     text,
     fileIds: z.array(id).max(MAX_FILES, `At most ${MAX_FILES} files fit in one message.`),
     options: z.partialRecord(z.enum(OPTION_NAMES), z.string().max(200)).optional(),
+    persona: z.object({ persona: text, prompts: text }).optional(),
     isNewChat: z.boolean(),
   })
   .refine(({ text, fileIds }) => text.trim() !== "" || fileIds.length > 0, "The message is empty.");
@@ -86,6 +88,8 @@ export interface RouteDeps {
   imagine: ImagineMenu | undefined;
   /** Absent: the model is not known. */
   readAbout: ReadAbout | undefined;
+  /** Absent: there is no form for a persona. */
+  readPersona: ReadPersona | undefined;
   /** Absent: there are no previews. */
   preview: ((markdown: string) => Promise<readonly Preview[]>) | undefined;
   now: () => number;
@@ -114,7 +118,11 @@ export function createRoutes(deps: RouteDeps): Hono {
     tooLong: "This is too much for one request; send long text as a file.",
   });
   routes.post("/files", file, (c) => takeFile(c, deps));
-  routes.post("/messages", json, async (c) => c.json({ id: await intake.send(await readBody(c, SEND)) }));
+  routes.post("/messages", json, async (c) => {
+    const body = await readBody(c, SEND);
+    checkPersona(body.persona);
+    return c.json({ id: await intake.send(body) });
+  });
   routes.post("/messages/withdraw", json, async (c) => {
     intake.withdraw((await readBody(c, WITHDRAW)).nonce);
     return c.json({});
@@ -145,12 +153,28 @@ export function createRoutes(deps: RouteDeps): Hono {
   });
   routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
   routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
-  const { preview } = deps;
+  const { preview, readPersona } = deps;
+  if (readPersona !== undefined) {
+    routes.get("/persona", async (c) => {
+      const { persona = "", prompts = [] } = await readPersona({
+        platform: PLATFORM,
+        channelId: c.req.query("channelId") ?? "",
+      });
+      c.header("Cache-Control", "no-store");
+      return c.json({ persona, prompts: prompts.join("\n") } satisfies PersonaFields);
+    });
+  }
   if (preview !== undefined) {
     routes.post("/previews", json, async (c) => c.json(await preview((await readBody(c, PREVIEWED)).text)));
   }
   if (deps.imagine !== undefined) routes.route("/pictures", createPictureRoutes(deps.imagine, deps.directory));
   return routes;
+}
+
+/** Before anything is stored: the form stays open, with what is wrong at its field. */
+function checkPersona(fields: PersonaFields | undefined): void {
+  const [problem] = Object.entries(findPersonaProblems(fields ?? {}));
+  if (problem !== undefined) throw new RequestError(400, problem[1], { field: problem[0] });
 }
 
 function idOf(c: Context): number {

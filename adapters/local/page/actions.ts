@@ -1,10 +1,11 @@
-import { askWhatToForget } from "./dialog.ts";
+import { askForTexts, askWhatToForget, type FormProblem } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
 import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
 import { createPlaceActions, go, type PlaceActions } from "./places.ts";
-import { createNonce, describeProblem, getJson, postJson, postLast } from "./requests.ts";
+import { createNonce, describeProblem, getJson, postJson, postLast, RefusedError } from "./requests.ts";
 import type { Sending } from "./sending.ts";
 import {
+  isChat,
   isUploading,
   type LeavingId,
   type Place,
@@ -14,13 +15,15 @@ import {
   type Writing,
   writingAt,
 } from "./state.ts";
-import type { Button, Described, MessageRow, PictureMenu } from "./wire.ts";
+import type { Button, Described, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
 
 const NOTICE_MS = 7000;
 /** What was deleted can be brought back for so long. */
 const UNDO_MS = 5000;
 /** Leaves open what is to be forgotten, or whether everything is. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
+
+const PERSONA = /^\/persona$/i;
 
 /** Everything a person can do at the page. The views call these and hold no state of their own. */
 export interface Actions extends PlaceActions, PictureActions {
@@ -79,6 +82,7 @@ export function createActions(store: Store, sending: Sending): Actions {
         return change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting: true }));
       }
       if (FORGET.test(text.trim())) return askForForgetting(place);
+      if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(place, store, notice);
       if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
       // A blank in front keeps a slash from being read as a command.
       sending.send(place, text.trimEnd(), files, picture);
@@ -98,6 +102,38 @@ export function createActions(store: Store, sending: Sending): Actions {
       return true;
     },
   };
+}
+
+/** Opens the form for what the bot is told to be in a channel. What is sent is a command, and is answered as one. */
+async function openPersona(place: Place, { state, change }: Store, notice: Actions["notice"]): Promise<void> {
+  const { channelId } = place;
+
+  async function send(persona: PersonaFields): Promise<FormProblem | undefined> {
+    const isNewChat = isChat(state, channelId) && !state.channels.has(channelId);
+    const by = { nonce: createNonce(), authorId: state.speakerId, ...place, isNewChat };
+    const body: SendBody = { ...by, text: "/persona", fileIds: [], persona };
+    try {
+      await postJson("/local/messages", body);
+      change(() => void state.writing.delete(placeKey(place)));
+      return undefined;
+    } catch (error) {
+      // What was stored and not accepted would come back with the next start.
+      postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
+      return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
+    }
+  }
+
+  try {
+    const set = (await getJson(`/local/persona?${new URLSearchParams({ channelId })}`)) as PersonaFields;
+    const fields = [
+      { name: "persona", label: "What I am told to be here", value: set.persona },
+      { name: "prompts", label: "What I suggest in /help, a line each", value: set.prompts },
+    ];
+    const hint = "An empty field takes back what was set. Both hold for everybody in this channel.";
+    askForTexts({ title: "Persona", fields, hint }, ({ persona = "", prompts = "" }) => send({ persona, prompts }));
+  } catch (error) {
+    notice(describeProblem(error));
+  }
 }
 
 /** Empties a composer, or brings back what was laid aside there. */

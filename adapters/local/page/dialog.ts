@@ -37,6 +37,77 @@ export function askForName(question: Question, take: (name: string) => Promise<s
   }
 }
 
+interface Field {
+  name: string;
+  label: string;
+  value: string;
+}
+
+interface Form {
+  title: string;
+  fields: readonly Field[];
+  hint: string;
+}
+
+/** A form could not be sent. With a field's name, the sentence stands under that field. */
+export interface FormProblem {
+  text: string;
+  field?: string | undefined;
+}
+
+/** Asks for texts in a dialog. It stays open, with the reason, while `take` resolves to one. */
+export function askForTexts(
+  { title, fields, hint }: Form,
+  take: (values: Readonly<Record<string, string>>) => Promise<FormProblem | undefined>,
+): void {
+  const { dialog, draw } = openDialog(nothing);
+  let isBusy = false;
+  draw(view());
+  dialog.querySelector("textarea")?.focus();
+
+  async function onSubmit(event: SubmitEvent): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    isBusy = true;
+    const areas = [...dialog.querySelectorAll("textarea")];
+    const problem = await take(Object.fromEntries(areas.map(({ name, value }) => [name, value])));
+    isBusy = false;
+    if (problem === undefined) return dialog.close();
+    draw(view(problem));
+    areas.find(({ name }) => name === problem.field)?.focus();
+  }
+
+  function view(problem?: FormProblem): TemplateResult {
+    const isElsewhere = problem !== undefined && !fields.some(({ name }) => name === problem.field);
+    return html`<form @submit=${onSubmit}>
+      <h2>${title}</h2>
+      ${fields.map((field) => fieldView(field, field.name === problem?.field ? problem.text : ""))}
+      <p class="hint">${hint}</p>
+      ${isElsewhere ? html`<p class="problem" role="alert">${problem.text}</p>` : nothing}
+      <p class="dialog-row">
+        <button type="button" @click=${() => dialog.close()}>Cancel</button>
+        <button class="primary">Save</button>
+      </p>
+    </form>`;
+  }
+}
+
+function fieldView({ name, label, value }: Field, problem: string): TemplateResult {
+  const id = `problem-${name}`;
+  return html`<label>${label}
+      <textarea name=${name} rows="4" dir="auto" .defaultValue=${value} @keydown=${sendWithEnter}
+        aria-invalid=${problem !== ""} aria-describedby=${problem === "" ? nothing : id}></textarea>
+    </label>
+    ${problem === "" ? nothing : html`<p class="problem" id=${id} role="alert">${problem}</p>`}`;
+}
+
+/** Enter alone makes a new line in a long text. */
+function sendWithEnter(event: KeyboardEvent): void {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
+}
+
 interface Choice {
   label: string;
   run: () => void;
@@ -72,7 +143,10 @@ export function openDialog(view: TemplateResult | typeof nothing) {
   dialog.className = "ask";
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
-  const draw = (next: TemplateResult | typeof nothing) => void render(next, dialog);
+  const draw = (next: TemplateResult | typeof nothing) => {
+    render(next, dialog);
+    dialog.ariaLabel = dialog.querySelector("h2")?.textContent ?? "";
+  };
   draw(view);
   dialog.showModal();
   return { dialog, draw };

@@ -6,6 +6,13 @@ const UPLOAD_MS = 10 * 60_000;
 /** The server's answer to a request, in one sentence for the person. A lost connection is not this error. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
+  /** The field of the form that is to be mended. */
+  readonly field: string | undefined;
+
+  constructor(answer: unknown, status: number) {
+    super(readProblem(answer, status));
+    this.field = (answer as { field?: string } | null)?.field;
+  }
 }
 
 /** Tells the person why a request did not work. */
@@ -40,7 +47,7 @@ async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS):
   const answer: unknown = await response.json().catch(() => ({}));
   // A server that is just ending or beginning is as good as none: what is to be sent waits for the next one.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));
-  if (!response.ok) throw new RefusedError(readProblem(answer, response.status));
+  if (!response.ok) throw new RefusedError(answer, response.status);
   return answer;
 }
 
@@ -57,10 +64,12 @@ export function uploadFile(file: File, onProgress: (part: number) => void): Prom
   request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total));
   request.addEventListener("load", () => {
     if (request.status === 200) resolve(request.response as FileRow);
-    else reject(new RefusedError(readProblem(request.response, request.status)));
+    else reject(new RefusedError(request.response, request.status));
   });
   for (const type of ["error", "timeout", "abort"]) {
-    request.addEventListener(type, () => reject(new RefusedError("The file did not get through. Try again.")));
+    request.addEventListener(type, () =>
+      reject(new RefusedError({ error: "The file did not get through. Try again." }, 0)),
+    );
   }
   request.send(file);
   return promise;

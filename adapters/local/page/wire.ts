@@ -5,6 +5,7 @@ import type { Action, PressedAction } from "../../../src/port/events.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
 import type { Button, Step } from "../../../src/port/sink.ts";
+import type { PersonaFields } from "../../../src/text/persona-fields.ts";
 
 export type {
   Button,
@@ -13,6 +14,7 @@ export type {
   EnvFile,
   Finding,
   ImagineOptions,
+  PersonaFields,
   Preview,
   SetupField,
   SetupStep,
@@ -125,6 +127,8 @@ export interface Hello {
   isSandbox: boolean;
   /** Answers can be looked at as other platforms show them. */
   hasPreviews: boolean;
+  /** There is a form for what the bot is told to be in a channel. */
+  hasPersona: boolean;
 }
 
 /** The trouble of the gateway that answers: in a few words, and in a sentence with the cure. */
@@ -165,6 +169,8 @@ export interface SendBody {
   fileIds: string[];
   /** The choices of the picture form, when it was filled in. */
   options?: ImagineOptions;
+  /** The fields of the form for a persona, when it was filled in. */
+  persona?: PersonaFields;
   /** The chat does not exist yet and is made with this message. */
   isNewChat: boolean;
 }

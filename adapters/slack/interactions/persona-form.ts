@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CommandEvent } from "../../../src/port/events.ts";
+import { findPersonaProblems, type PersonaFields } from "../../../src/text/persona-fields.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
@@ -11,8 +12,6 @@ import { field, MAX_PROMPT_CHARS, plain, remark } from "./views.ts";
 /** `callback_id` of the form for the bot's persona in a channel. */
 export const PERSONA_FORM = "persona_form";
 export const PERSONA = "persona";
-/** By their names in `CommandEvent.options`. */
-const FIELDS = ["persona", "prompts"] as const;
 const VALUE = "value";
 /** Together within the three seconds for which Slack opens a form. */
 const OPEN_MS = 2_000;
@@ -50,19 +49,22 @@ export function createPersonaForm(deps: HandlerDeps): PersonaForm {
     async onSubmit({ user, view }, workspace) {
       const about = readOpened(view.private_metadata);
       if (about?.personId !== user.id) return { events: [] };
+      const { values } = view.state;
+      const options = { persona: readField(values["persona"]), prompts: readField(values["prompts"]) };
+      const errors = findPersonaProblems(options);
+      if (Object.keys(errors).length > 0) return { events: [], response: { response_action: "errors", errors } };
       const { channelId, responseUrl } = about;
       const name = `form:${view.id}:${view.hash}`;
       const by: UserAction = { workspace, person: user, channelId, responseUrl, name };
       const base = await toEventBase(by, { isPrivate: true }, deps);
-      const options = Object.fromEntries(FIELDS.map((key) => [key, readField(view.state.values[key])]));
       const event: CommandEvent = { kind: "command", ...base, name: PERSONA, text: "", options };
       return { events: [event] };
     },
   };
 }
 
-function toForm(values: Record<(typeof FIELDS)[number], string>, metadata: string): Body {
-  const lines = (key: (typeof FIELDS)[number]) => ({
+function toForm(values: PersonaFields, metadata: string): Body {
+  const lines = (key: keyof PersonaFields) => ({
     type: "plain_text_input",
     action_id: VALUE,
     multiline: true,

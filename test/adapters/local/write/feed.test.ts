@@ -22,6 +22,7 @@ const HELLO: Hello = {
   canDraw: false,
   isSandbox: false,
   hasPreviews: false,
+  hasPersona: false,
 };
 const signal = new AbortController().signal;
 

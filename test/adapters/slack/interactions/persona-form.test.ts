@@ -40,6 +40,20 @@ test("/persona with words on Slack is the command, and nobody sends the form of 
   expect(await interactions.onInteraction(forged, workspace)).toEqual({ events: [] });
 });
 
+test("a form for a persona with too much in it stays open on Slack, with what is wrong at its field", async () => {
+  const { slack, ada, general, events } = await startInteractions({ commands });
+  await ada.command("/persona", "", general);
+  const form = await slack.until(() => slack.view(ada), "the form");
+  const { response } = await ada.submitView(form, written("x".repeat(1_501), "a|b|c|d|e"));
+  expect(response).toMatchObject({
+    errors: {
+      persona: "A persona has at most 1500 characters, and this has 1501.",
+      prompts: "At most 4 prompts of 150 characters can be suggested.",
+    },
+  });
+  expect(events).toEqual([]);
+});
+
 test("a form for a persona that Slack does not open is said to whoever asked for it", async () => {
   const { slack, ada, general } = await startInteractions({ commands });
   slack.failNext("views.open", { error: "internal_error" });
