@@ -15,7 +15,7 @@ import { createInspector, type InspectorDeps } from "./inspector.ts";
 import { createLive } from "./live.ts";
 import type { SettingsPart } from "./page/wire.ts";
 import { createSessions } from "./sessions.ts";
-import { createStopTurn, NotHereError, type StopDeps } from "./stop.ts";
+import { createStopTurn, type StopDeps } from "./stop.ts";
 import { createReadUsed, toWireTrends } from "./subjects.ts";
 
 /** The pages of the dashboard, as their paths are called. */
@@ -96,11 +96,7 @@ export function createAdmin(options: AdminOptions): Admin {
   api.post("/turns/:turnId/stop", async (c) => {
     const by = access.nameOf(c);
     const turnId = c.req.param("turnId");
-    const stopped = await stopTurn(turnId).catch((error: unknown) => {
-      if (error instanceof NotHereError) return error;
-      throw error;
-    });
-    if (stopped instanceof NotHereError) return c.json({ error: stopped.message }, 409);
+    const stopped = await stopTurn(turnId);
     if (stopped === undefined) return c.json({ error: "This answer has ended already." }, 404);
     const { conversationId, reply } = stopped;
     await note({ by, act: "stopped an answer", turnId, conversationId, reply });

@@ -123,14 +123,14 @@ function describeBreakers(paused: number): string {
 }
 
 export interface AdminDeps
-  extends Pick<AdminOptions, "usage" | "records" | "history" | "accept" | "csrfKey">,
+  extends Pick<AdminOptions, "usage" | "records" | "history" | "queue" | "csrfKey">,
     Omit<InForceDeps, "config" | "audit"> {
   audit: Pick<Audit, "note" | "read">;
   settings: Settings;
 }
 
 async function openAdmin(
-  { config, stores, readState, log }: DashboardOptions,
+  { config, stores, log }: DashboardOptions,
   insight: Insight,
   { audit, ...deps }: AdminDeps,
 ): Promise<Admin | undefined> {
@@ -144,8 +144,6 @@ async function openAdmin(
     stores,
     admin,
     log,
-    isOwn: (platform) =>
-      readState().adapters.some((adapter) => adapter.platform === platform && adapter.isOwn === true),
     isSecure: config.publicUrl?.startsWith("https:") === true,
     async examine({ mayChat }) {
       const { createSections, examineSection } = await import("../doctor/sections.ts");

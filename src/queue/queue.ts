@@ -27,6 +27,11 @@ export interface Worker {
 export interface Queue {
   /** Claims `event.key` for at least 24 h and stores the event. False: it was claimed. Rejects if it is not stored. */
   accept(event: InboundEvent): Promise<boolean>;
+  /**
+   * Lets every process notice an event at once and keeps it nowhere: what it interrupts, it interrupts now or never.
+   * Rejects when the others cannot be told.
+   */
+  tell(event: InboundEvent): Promise<void>;
   /** Begins to hand out work; at most once. Without a worker that is left to other processes, and it only counts. */
   start(worker: Worker | undefined): void;
   /** The conversation in which a message waits or is being worked on; undefined when it does neither. */

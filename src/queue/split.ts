@@ -5,6 +5,7 @@ import type { Queue } from "./queue.ts";
 export function createSplitQueue(own: Queue, shared: Queue, isOwn: (event: InboundEvent) => boolean): Queue {
   return {
     accept: (event) => (isOwn(event) ? own : shared).accept(event),
+    tell: (event) => shared.tell(event),
     start(worker) {
       own.start(worker);
       shared.start(worker);

@@ -10,7 +10,7 @@ import { silent } from "./log.ts";
 
 export interface ReplicaOptions
   extends EngineOptions,
-    Partial<Pick<AdminOptions, "note" | "examine" | "readSettings" | "isOwn">> {
+    Partial<Pick<AdminOptions, "note" | "examine" | "readSettings">> {
   /** Its name on the dashboard. */
   name?: string;
   admin?: Partial<AdminConfig>;
@@ -42,7 +42,6 @@ export async function startReplica({ name = "one", admin, ...options }: ReplicaO
     admin: { password: PASSWORD, proxy: undefined, allowedHosts: [], ...admin },
     csrfKey: "c".repeat(32),
     isSecure: false,
-    isOwn: () => false,
     examine: async () => [{ title: "Storage", findings: [{ ok: true, what: "There is room on its disk." }] }],
     readSettings: async () => [{ title: "Configuration", rows: [{ name: "Gateway", value: "the sandbox" }] }],
     note: async (act) => void acts.push(act),

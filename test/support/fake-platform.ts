@@ -20,7 +20,7 @@ export type Trouble =
  * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may
  * refuse it or hold it. It fails the test by an error when two calls for one message are in flight at once.
  */
-export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false } = {}) {
+export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false, isOwn = false } = {}) {
   const channel: Shown[] = [];
   const calls: string[] = [];
   const progress: string[] = [];
@@ -99,6 +99,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
 
   const adapter: Adapter = {
     platform: "test",
+    ...(isOwn && { isOwn }),
     listen: async () => {},
     sink: () => sink,
     async openAttachment({ id }) {

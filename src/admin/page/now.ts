@@ -5,6 +5,8 @@ import { announce, type Column, empty, problem, table, type View } from "./view.
 import type { Now, ProcessReport, Story } from "./wire.ts";
 
 const RETRY_MS = 2_000;
+/** An answer that still runs so long after its Stop can be stopped once more. */
+const STOP_AGAIN_MS = 5_000;
 
 /** The running work of all processes, live. */
 export const openNow: View = (root) => {
@@ -18,6 +20,7 @@ export const openNow: View = (root) => {
 
   async function stop(turnId: string): Promise<void> {
     stopping.add(turnId);
+    setTimeout(() => stopping.delete(turnId), STOP_AGAIN_MS);
     refusal = "";
     show();
     try {

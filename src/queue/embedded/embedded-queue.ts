@@ -98,6 +98,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       if (![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
       return true;
     },
+    tell: async (event) => worker?.notice(event),
     start(newWorker) {
       worker = newWorker;
       dispatch();

@@ -115,6 +115,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       void ring(laneOf(event).id);
       return true;
     },
+    tell: (event) => lanes.tell(event),
     start(worker) {
       listening = (worker === undefined ? count() : listen(worker)).catch((err: unknown) =>
         log.error({ err }, "the queue could not be opened"),
