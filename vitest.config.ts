@@ -34,6 +34,7 @@ function spread(files: TestSpecification[], part: number, others: TestSpecificat
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/compiled.ts"],
     setupFiles: ["test/support/node-first.ts", "test/support/queue-mode.ts"],
     // To load the sources anew for each file costs as much as all the tests.
     isolate: false,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createPatience } from "./patience.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
+export const ROOT = join(import.meta.dirname, "../..");
 
 /** The settings that every process of the service needs. Kept code saves each of the many starts a fifth of its computing time. */
 export const PROCESS_ENV = {
