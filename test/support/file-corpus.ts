@@ -106,6 +106,14 @@ export const GOOD_FILES: readonly CorpusFile[] = [
 
 const LOREM = "Nothing in this line is worth reading. ";
 
+/** Rows that say no number count on. */
+function toEndlessWorkbook(): Buffer {
+  const parts = toBookParts({ Stock: [] });
+  const rows = "<row><c><v>1</v></c><c><v>2</v></c><c><v>3</v></c><c><v>4</v></c></row>".repeat(1_000_000);
+  const sheet = parts["xl/worksheets/sheet1.xml"]?.replace("<sheetData></sheetData>", `<sheetData>${rows}</sheetData>`);
+  return toZip({ ...parts, "xl/worksheets/sheet1.xml": sheet ?? "" });
+}
+
 /** Documents that are long: what can be read of them is, and the rest is said. */
 export const LONG_FILES: readonly CorpusFile[] = [
   {
@@ -116,8 +124,8 @@ export const LONG_FILES: readonly CorpusFile[] = [
   { name: "trace.log", about: "a log of 4 MB", make: () => Buffer.from(LOREM.repeat(100_000)) },
   {
     name: "export.csv",
-    about: "a CSV of 200,000 rows",
-    make: () => Buffer.from(`id,name\n${"1,somebody\n".repeat(200_000)}`),
+    about: "a CSV of 1,000,000 rows",
+    make: () => Buffer.from(`id,name\n${"1,somebody\n".repeat(1_000_000)}`),
   },
   {
     name: "wide.csv",
@@ -129,6 +137,7 @@ export const LONG_FILES: readonly CorpusFile[] = [
     about: "a workbook of 20,000 rows",
     make: () => toXlsx({ Stock: Array.from({ length: 20_000 }, (_, row) => [row, LOREM, LOREM]) }),
   },
+  { name: "million.xlsx", about: "a workbook of 1,000,000 rows", make: toEndlessWorkbook },
 ];
 
 /** A packed stream of spaces, put together from one piece: packing all of them would take long. */
