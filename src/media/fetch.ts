@@ -12,11 +12,7 @@ export interface GuardedFetchOptions {
   origins: readonly string[];
   /** Resolves names; the system's own way when absent. */
   resolve?: Resolve;
-  /** Longest wait for the answer to begin. */
-  headersTimeoutMs?: number;
-  /** Longest silence within the answer. */
-  idleTimeoutMs?: number;
-  /** Longest time for the whole file. */
+  /** Longest time for the whole file; absent: `TOTAL_TIMEOUT_MS`. */
   totalTimeoutMs?: number;
 }
 
@@ -57,7 +53,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     async open(text, { headers = {}, maxBytes, mayBePage = false, maxRedirects = 0 }, signal) {
       signal.throwIfAborted();
       const first = readAddress(text, options);
-      const deadline = startDeadline(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, signal);
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)]);
       async function ask(
         { url, isListed }: Address,
         headers: FileRequest["headers"],
@@ -65,9 +61,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         const answer = await request(url, {
           dispatcher: isListed ? plain : guarded,
           headers: { "accept-encoding": "identity", ...headers },
-          signal: deadline.signal,
-          headersTimeout: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
-          bodyTimeout: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
+          signal: bounded,
+          headersTimeout: HEADERS_TIMEOUT_MS,
+          bodyTimeout: IDLE_TIMEOUT_MS,
         });
         // It may break off before anybody reads it, or when nobody does any more.
         answer.body.on("error", () => {});
@@ -85,12 +81,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
           answer = await ask(next, {});
         }
         const problem = findProblem(answer, owner, maxBytes, mayBePage);
-        if (problem === undefined) return readBody(answer.body, maxBytes, deadline, signal);
+        if (problem === undefined) return readBody(answer.body, maxBytes, signal);
         // Not read to its end: it may have none.
         answer.body.destroy();
         throw problem;
       } catch (error) {
-        deadline.stop();
         signal.throwIfAborted();
         throw toProblem(error);
       }
@@ -134,26 +129,6 @@ function toPrivateProblem(): FileProblem {
   return new FileProblem("private", "is kept at an address inside a private network, where nothing is fetched from");
 }
 
-interface Deadline {
-  /** Aborts when the time is over, or when the caller's signal does. */
-  signal: AbortSignal;
-  stop(): void;
-}
-
-function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
-  const controller = new AbortController();
-  const passOn = () => controller.abort(signal.reason);
-  const timer = setTimeout(() => controller.abort(new DOMException("Too slow.", "TimeoutError")), timeoutMs);
-  signal.addEventListener("abort", passOn, { once: true });
-  return {
-    signal: controller.signal,
-    stop() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", passOn);
-    },
-  };
-}
-
 /** Finds the problem that an answer's head alone shows. */
 function findProblem(
   { statusCode, headers }: Pick<Dispatcher.ResponseData, "statusCode" | "headers">,
@@ -189,7 +164,6 @@ function findProblem(
 async function* readBody(
   body: Dispatcher.ResponseData["body"],
   maxBytes: number,
-  deadline: Deadline,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let sizeBytes = 0;
@@ -203,7 +177,6 @@ async function* readBody(
     signal.throwIfAborted();
     throw toProblem(error);
   } finally {
-    deadline.stop();
     body.destroy();
   }
 }

@@ -36,8 +36,6 @@ export interface ReplyMessagesOptions {
   isResumed: boolean;
   /** Called when the record has changed, before anything else is written. */
   onRecord(): Promise<void>;
-  /** Longest the platform may take for one call; without it a sensible time. */
-  callTimeoutMs?: number;
 }
 
 /** Stands for the look of a message with a file; no draft looks like it. */
@@ -67,7 +65,7 @@ export interface ReplyMessages {
 }
 
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
-  const { sink, record, isResumed, callTimeoutMs, onRecord } = options;
+  const { sink, record, isResumed, onRecord } = options;
   const { posted } = record;
   /** The look of each posted message, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
@@ -80,7 +78,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   const countSealed = () => record.sealed?.count ?? 0;
 
   function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return callPlatform(make, callTimeoutMs);
+    return callPlatform(make);
   }
 
   async function post(draft: Draft): Promise<Receipt> {

@@ -35,12 +35,6 @@ export interface ReplyOptions extends ReplyViewOptions {
   describeWait(): string;
   /** Told those words when they are others than before, to be shown beside the reply. */
   onWait(words: string): void;
-  /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
-  waitMs?: number;
-  /** Time between two words on how long a step has run; in tests shorter than usual. */
-  tickMs?: number;
-  /** The same for the first word in the reply itself, which brings Stop. */
-  stopMs?: number;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
   /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
@@ -81,7 +75,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     if (!isTold || sink.hasOwnStop === true) return;
     clearInterval(stopping);
     if (view.text === "") show(toSentence(options.describeWait()));
-  }, options.stopMs ?? STOP_MS);
+  }, STOP_MS);
   let told = "";
   const waiting = setInterval(() => {
     const words = options.describeWait();
@@ -89,12 +83,12 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     told = words;
     options.onWait(words);
     if (isTold) show(`Still ${words}`);
-  }, options.waitMs ?? WAIT_MS);
+  }, WAIT_MS);
   const ticking = setInterval(() => {
     if (steps?.tick() !== true) return;
     if (rendersSteps(sink) && view.text !== "") pace.text(TICK_UNITS);
     else options.onWait(describeRunning(steps.all));
-  }, options.tickMs ?? TICK_MS);
+  }, TICK_MS);
   const stopTelling = () => {
     clearInterval(stopping);
     clearInterval(waiting);
@@ -141,22 +135,10 @@ export interface Progress {
   clear(): Promise<void>;
 }
 
-export interface ProgressOptions {
-  /** The button that ends what is shown. */
-  stop?: Button;
-  /** Longest that the platform may take for one call. */
-  timeoutMs?: number;
-}
-
-/** Best effort: the newest text only, and no late "thinking" outlives `clear`. */
-export function createProgress(
-  sink: ReplySink,
-  { stop, timeoutMs = PROGRESS_TIMEOUT_MS }: ProgressOptions = {},
-): Progress {
-  const texts = createNewest<string>(
-    (text) => callPlatform((signal) => sink.progress(text, signal, stop), timeoutMs),
-    "",
-  );
+/** Best effort: the newest text only, and no late "thinking" outlives `clear`. `stop` ends what is shown. */
+export function createProgress(sink: ReplySink, stop?: Button): Progress {
+  const show = (text: string) => callPlatform((signal) => sink.progress(text, signal, stop), PROGRESS_TIMEOUT_MS);
+  const texts = createNewest(show, "");
   return {
     show: texts.show,
     async clear() {

@@ -99,7 +99,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   return async (record, beginning, queueSignal) => {
     const signal = AbortSignal.any([beginning.controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
-    const progress = createProgress(sink, { stop: { action: "stop", turnId: record.id, label: "Stop" } });
+    const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
     const steps = createSteps();
     progress.show("thinking");
     // A turn that begins once more has not ended: cut off now, it is to be taken up again.

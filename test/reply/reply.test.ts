@@ -1,5 +1,5 @@
 import { setImmediate as soon } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
@@ -63,6 +63,8 @@ describe("writeReply", () => {
   });
 
   test("does not wait for a platform that never answers", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { options, channel, setTrouble } = setUp();
     let hangs = true;
     setTrouble(() => {
@@ -71,7 +73,9 @@ describe("writeReply", () => {
       return new Promise(() => {});
     });
     const free = { ...options.sink, post: options.sink.post };
-    await writeReply(events("Hello"), { ...options, sink: free, callTimeoutMs: 20 });
+    const writing = writeReply(events("Hello"), { ...options, sink: free });
+    await vi.advanceTimersByTimeAsync(60_000);
+    await writing;
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
   });
 

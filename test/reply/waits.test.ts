@@ -1,5 +1,5 @@
 import { setImmediate as soon } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
 import { describeTime } from "../../src/port/steps.ts";
 import { createProgress, type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
@@ -8,22 +8,30 @@ import { fakePlatform } from "../support/fake-platform.ts";
 
 import { events, setUp } from "./reply-stage.ts";
 
+/** Longer than the intervals at which a reply tells of a wait, or of a step that runs. */
+const A_WHILE_MS = 10_000;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] }));
+afterEach(() => void vi.useRealTimers());
+
+const pass = () => vi.advanceTimersByTime(A_WHILE_MS);
+
 describe("a wait that lasts", () => {
   const held = () => Promise.withResolvers<void>();
 
   test("is told with Stop in the message that becomes the answer", async () => {
-    const { options, channel, until, calls } = setUp();
+    const { options, channel, until, calls, texts } = setUp();
     const [told, hold] = [held(), held()];
     const visible: string[] = [];
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
       sink: { ...options.sink, tellsWaits: true },
-      waitMs: 1,
       onWait: () => told.resolve(),
       onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
     });
+    pass();
     await told.promise;
-    await until(() => channel.length === 1);
+    await until(() => texts()[0] === "_Still waiting for the model …_");
     expect(channel[0]?.draft).toMatchObject({
       markdown: "_Still waiting for the model …_",
       buttons: [{ action: "stop", turnId: "turn" }],
@@ -39,7 +47,8 @@ describe("a wait that lasts", () => {
     const { options, channel, until, texts } = setUp();
     const hold = held();
     const sink = { ...options.sink, tellsWaits: true };
-    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
+    vi.advanceTimersByTime(1_000);
     await until(() => channel.length === 1);
     expect(channel[0]?.draft).toMatchObject({
       markdown: "_Waiting for the model …_",
@@ -64,11 +73,13 @@ describe("a wait that lasts", () => {
         return isOffered;
       },
     };
-    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
+    vi.advanceTimersByTime(3_000);
     await asked.promise;
     expect(channel).toEqual([]);
     // It refuses it late.
     isOffered = false;
+    vi.advanceTimersByTime(1_000);
     await until(() => channel.length === 1);
     hold.resolve();
     await writing;
@@ -79,7 +90,8 @@ describe("a wait that lasts", () => {
     const hold = held();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
     const sink = { ...options.sink, tellsWaits: true, fallback };
-    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
+    vi.advanceTimersByTime(1_000);
     await until(() => texts()[0] === "_Waiting for the model …_");
     expect(fallback.isActive).toBe(true);
     hold.resolve();
@@ -93,8 +105,8 @@ describe("a wait that lasts", () => {
     const writing = writeReply(events(hold.promise, new Error("down")), {
       ...options,
       sink: { ...options.sink, tellsWaits: true },
-      waitMs: 1,
     });
+    pass();
     await until(() => texts().length === 1);
     hold.resolve();
     await writing;
@@ -109,7 +121,8 @@ describe("a wait that lasts", () => {
       const { options, calls } = setUp({ posted: [...posted], closing: null });
       const [told, hold] = [Promise.withResolvers<string>(), held()];
       const sink = { ...options.sink, tellsWaits };
-      const writing = writeReply(events(hold.promise), { ...options, sink, waitMs: 1, onWait: told.resolve });
+      const writing = writeReply(events(hold.promise), { ...options, sink, onWait: told.resolve });
+      pass();
       expect(await told.promise).toBe("waiting for the model");
       hold.resolve();
       await writing;
@@ -125,10 +138,10 @@ describe("a wait that lasts", () => {
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
       sink: { ...options.sink, tellsWaits: true },
-      waitMs: 1,
       describeWait: () => words.shift() ?? "thinking, 30 s",
       onWait: (said) => void told.push(said),
     });
+    for (let time = 0; time < 4; time++) pass();
     await until(() => texts()[0] === "_Still thinking, 30 s …_");
     expect(told).toEqual(["waiting", "thinking, 10 s", "thinking, 20 s", "thinking, 30 s"]);
     hold.resolve();
@@ -141,10 +154,11 @@ describe("a wait that lasts", () => {
     const waits: string[] = [];
     const run: RunTurn = async (onText) => {
       onText("Hello");
+      pass();
       await soon();
       return "stop";
     };
-    await writeReply(run, { ...options, waitMs: 0, onWait: (words) => void waits.push(words) });
+    await writeReply(run, { ...options, onWait: (words) => void waits.push(words) });
     expect([waits, texts()]).toEqual([[], ["Hello"]]);
   });
 });
@@ -199,12 +213,14 @@ describe("the steps of a reply that is being written", () => {
     let time = 0;
     const { options, steps, shown, until } = setUpSteps(true, () => time);
     const over = Promise.withResolvers<void>();
-    const writing = writeReply(events("Text", over.promise), { ...options, tickMs: 1 });
+    const writing = writeReply(events("Text", over.promise), options);
     await until(() => shown.includes("Text"));
     steps.note(running);
     time = 5_400;
+    pass();
     await until(() => shown.includes("Text running 5 s"));
     time = 12_000;
+    pass();
     await until(() => shown.includes("Text running 12 s"));
     time = 12_300;
     steps.note({ ...running, state: "done" });
@@ -219,10 +235,11 @@ describe("the steps of a reply that is being written", () => {
     const over = Promise.withResolvers<void>();
     const told = Promise.withResolvers<void>();
     const onWait = (words: string) => words === "looking, 12 s" && told.resolve();
-    const writing = writeReply(events("Text", over.promise), { ...options, tickMs: 1, onWait });
+    const writing = writeReply(events("Text", over.promise), { ...options, onWait });
     await until(() => shown.includes("Text"));
     steps.note(running);
     time = 12_000;
+    pass();
     await told.promise;
     steps.note({ ...running, state: "done" });
     over.resolve();
@@ -262,7 +279,7 @@ describe("createProgress", () => {
     const { sink } = fakePlatform();
     const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
     const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
-    const shown = createProgress(seeing, { stop });
+    const shown = createProgress(seeing, stop);
     shown.show("thinking");
     await shown.clear();
     expect(stops).toContainEqual(stop);
@@ -284,9 +301,12 @@ describe("createProgress", () => {
 
   test("does not hold up anybody while the platform hangs", async () => {
     const { sink } = fakePlatform();
-    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, { timeoutMs: 5 });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) });
     shown.show("thinking");
-    await expect(shown.clear()).resolves.toBeUndefined();
+    const cleared = shown.clear();
+    await vi.advanceTimersByTimeAsync(A_WHILE_MS);
+    await expect(cleared).resolves.toBeUndefined();
   });
 
   test("is best effort: a platform that refuses it does not matter", async () => {
