@@ -42,11 +42,11 @@ export interface Place {
 /** The pane in which people talk to the bot alone. */
 export interface Assistant {
   /**
-   * Suggests what one might ask: what is set for the channel that the person looks at, or for the conversation itself,
-   * and else the usual things. Best effort: never rejects.
+   * Suggests prompts: those set for the channel that the person looks at, else those of the conversation itself, else
+   * the usual ones. Best effort: never rejects.
    */
   suggest(workspace: Workspace, where: Place): Promise<void>;
-  /** Slack's own Stop. What it names is stopped as by a button of ours; Slack has ended those streams already. */
+  /** Slack's own Stop was pressed. Stops the turns it names as our button would; Slack has ended their streams already. */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 
@@ -78,10 +78,10 @@ export function createAssistant(deps: HandlerDeps): Assistant {
     },
     async onStopped(event, workspace) {
       const told = stopped.safeParse(event);
-      // Delivered again, it would say no more.
+      // A second delivery would be no better understood.
       if (!told.success) return { events: [] };
       const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
-      // A message that grows has no buttons that say whose it is.
+      // A growing stream has no buttons that name its turn.
       const turns = streams.map((ts) =>
         deps.findTurn(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })),
       );

@@ -45,7 +45,7 @@ export interface CommandsDeps extends HandlerDeps {
   openPersona(userAction: UserAction, triggerId: string): Promise<void>;
 }
 
-/** Slash commands. What they answer is for who gave them; what is asked, and what is drawn, is for all. */
+/** Slash commands. Their answers are ephemeral, except those of `/ask` and `/imagine`, which everybody sees. */
 export function createCommands(
   deps: CommandsDeps,
 ): (payload: CommandPayload, workspace: Workspace) => Promise<HandlerResult> {
@@ -63,7 +63,7 @@ export function createCommands(
 
   async function ask(text: string, userAction: UserAction): Promise<HandlerResult> {
     if (text === "") return say("Write your question behind the command: `/ask why is the sky blue?`");
-    // Slack does not wait for the same names twice.
+    // Looked up once and passed on: each look-up may take a second of Slack's three.
     const author = await authorOf(userAction, deps.people);
     try {
       // Nobody sees what was typed after a slash: the question has to stand there, and its thread is the place to talk.

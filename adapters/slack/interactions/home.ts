@@ -18,7 +18,7 @@ import { escapeMarkup, header, plain, remark, section, select } from "./views.ts
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
-/** Longest that a page is waited with: whoever opened it looks at an empty one. */
+/** The longest rate limit that is waited for: whoever opened the page looks at an empty one. */
 const MAX_WAIT_MS = 30_000;
 const NOTHING: HandlerResult = { events: [] };
 
@@ -43,7 +43,7 @@ const metadata = z.object({ channelId: z.string(), userId: z.string().default(""
 /** A workspace, as far as a home needs it. */
 type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId" | "isSole">;
 
-/** The page that everybody has for themselves: what the bot is, what it may be asked, one's own settings and data. */
+/** The home tab, which everybody has for themselves: what the bot does, its commands, one's own settings and data. */
 export interface Home {
   /** Rejects when Slack does not take the page. */
   show(workspace: HomeWorkspace, userId: string, channelId: string): Promise<void>;
@@ -210,7 +210,7 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** The sink of an address; where a home asked, that is drawn again once the answer stands, with what came of it. */
+/** The sink of an address. After an answer to something asked on a home tab, that tab is drawn again. */
 export function withHome(sink: ReplySink, address: ReplyAddress, redrawHome: Interactions["redrawHome"]): ReplySink {
   const { team: teamId, user: userId, isFromHome } = readExtra(address);
   if (isFromHome === undefined || userId === undefined) return sink;

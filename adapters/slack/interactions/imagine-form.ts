@@ -1,22 +1,34 @@
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
-import type { Body } from "../api/wire.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM } from "../ids.ts";
-import { escapeMarkup, field, MAX_PROMPT_CHARS, plain, remark, select } from "./views.ts";
+import type { SubmissionPayload } from "./payloads.ts";
+import {
+  escapeMarkup,
+  field,
+  form,
+  MAX_PROMPT_CHARS,
+  plain,
+  readElement,
+  readTextArea,
+  remark,
+  select,
+  textArea,
+  VALUE,
+} from "./views.ts";
 
 /** `callback_id` of the form for pictures. */
 export const IMAGINE_FORM = "imagine_form";
 export const PROMPT = "prompt";
 export const WHERE = "where";
 const REFERENCES = "references";
-const VALUE = "value";
 /** Slack takes so many files in one field, of ten megabytes each. */
 const MAX_FILES = 10;
 const MAX_METADATA_CHARS = 3_000;
 const MAX_NAME_CHARS = 60;
 const FILE_TYPES = ["png", "jpg", "jpeg", "gif", "webp", "heic"];
 
-/** State of a form until it is sent: Slack keeps it with the form, unseen. */
+/** The form's state until it is sent: Slack keeps it with the form, unseen. */
 export interface FormContext {
   /** Absent: the form asks where the picture goes. */
   channelId?: string | undefined;
@@ -43,11 +55,7 @@ export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt,
   const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
   const blocks = [
     field(PROMPT, "What should I draw?", {
-      type: "plain_text_input",
-      action_id: VALUE,
-      multiline: true,
-      max_length: MAX_PROMPT_CHARS,
-      ...(prompt !== "" && { initial_value: prompt.slice(0, MAX_PROMPT_CHARS) }),
+      ...textArea(MAX_PROMPT_CHARS, prompt),
       placeholder: plain("A lighthouse in the fog, as a woodcut"),
     }),
     ...describeReferences(context),
@@ -58,15 +66,7 @@ export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt,
     ...choice("model", "Model", models, options.model),
     ...(context.channelId === undefined ? [toPlaceField()] : []),
   ];
-  return {
-    type: "modal",
-    callback_id: IMAGINE_FORM,
-    private_metadata: writeContext(context),
-    title: plain("Draw a picture"),
-    submit: plain("Draw"),
-    close: plain("Cancel"),
-    blocks,
-  };
+  return form({ id: IMAGINE_FORM, title: "Draw a picture", submit: "Draw", metadata: writeContext(context), blocks });
 }
 
 /** The values of a form that was sent. Files are as Slack describes them. */
@@ -78,41 +78,25 @@ export interface FormValues {
   channelId?: string;
 }
 
-export function readImagineForm(values: Readonly<Record<string, Readonly<Record<string, unknown>>>>): FormValues {
-  const element = (name: string) => (values[name]?.[VALUE] ?? {}) as Record<string, unknown>;
-  const chosen = (name: string) => (element(name)["selected_option"] as { value?: string } | null)?.value;
+export function readImagineForm(values: SubmissionPayload["view"]["state"]["values"]): FormValues {
+  const chosen = (name: string) => readText(toBody(readElement(values, name)["selected_option"])["value"]);
   const [ratio, size, count, model] = ["ratio", "size", "count", "model"].map(chosen);
-  const prompt = element(PROMPT)["value"];
-  const files = element(REFERENCES)["files"];
-  const channelId = element(WHERE)["selected_conversation"];
+  const channelId = readText(readElement(values, WHERE)["selected_conversation"]);
   return {
-    prompt: typeof prompt === "string" ? prompt.trim() : "",
+    prompt: readTextArea(values, PROMPT),
     options: { ...(ratio && { ratio }), ...(size && { size }), ...(count && { count }), ...(model && { model }) },
-    files: Array.isArray(files) ? (files as Body[]) : [],
-    ...(typeof channelId === "string" && { channelId }),
+    files: toBodies(readElement(values, REFERENCES)["files"]),
+    ...(channelId !== undefined && { channelId }),
   };
 }
 
-/** Short keys, because three thousand characters are all there is. */
-function writeContext({
-  channelId,
-  threadTs,
-  responseUrl,
-  personId,
-  isPrivate,
-  basis,
-  references,
-}: FormContext): string {
-  const pack = (kept: readonly AttachmentRef[]) =>
-    JSON.stringify({
-      c: channelId,
-      t: threadTs,
-      u: responseUrl,
-      p: personId,
-      o: isPrivate === true ? "only" : undefined,
-      b: basis,
-      r: kept.map(({ id, name, sizeBytes }) => [id, name.slice(0, MAX_NAME_CHARS), sizeBytes]),
-    });
+/** Packs the state under short keys, since Slack keeps 3,000 characters; references that do not fit are dropped. */
+function writeContext({ references, isPrivate, ...context }: FormContext): string {
+  const { channelId: c, threadTs: t, responseUrl: u, personId: p, basis: b } = context;
+  const pack = (kept: readonly AttachmentRef[]) => {
+    const r = kept.map(({ id, name, sizeBytes }) => [id, name.slice(0, MAX_NAME_CHARS), sizeBytes]);
+    return JSON.stringify({ c, t, u, p, o: isPrivate === true ? "only" : undefined, b, r });
+  };
   for (let count = references.length; count > 0; count--) {
     const packed = pack(references.slice(0, count));
     if (packed.length <= MAX_METADATA_CHARS) return packed;
@@ -122,22 +106,10 @@ function writeContext({
 
 /** Reads what `writeContext` wrote. Throws for anything else. */
 export function readContext(metadata: string): FormContext {
-  const { c, t, u, p, o, b, r } = JSON.parse(metadata) as Record<
-    "c" | "t" | "u" | "p" | "o" | "b",
-    string | undefined
-  > & {
-    r: [id: string, name: string, sizeBytes: number][];
-  };
+  type Packed = Partial<Record<"c" | "t" | "u" | "p" | "o" | "b", string>> & { r: [string, string, number][] };
+  const { c, t, u, p = "", o, b, r } = JSON.parse(metadata) as Packed;
   const references = r.map(([id, name, sizeBytes]) => ({ platform: PLATFORM, id, name, sizeBytes }));
-  return {
-    channelId: c,
-    threadTs: t,
-    responseUrl: u,
-    personId: p ?? "",
-    isPrivate: o === "only",
-    basis: b,
-    references,
-  };
+  return { channelId: c, threadTs: t, responseUrl: u, personId: p, isPrivate: o === "only", basis: b, references };
 }
 
 function describeReferences({ references, basis }: FormContext): Body[] {
@@ -147,12 +119,12 @@ function describeReferences({ references, basis }: FormContext): Body[] {
 }
 
 function toFileField(maxFiles: number): Body {
-  const element = { type: "file_input", action_id: VALUE, filetypes: FILE_TYPES, max_files: maxFiles };
+  const element = { type: "file_input", filetypes: FILE_TYPES, max_files: maxFiles };
   return field(REFERENCES, "Pictures to go by", element, { optional: true });
 }
 
 function toPlaceField(): Body {
-  const element = { type: "conversations_select", action_id: VALUE, default_to_current_conversation: true };
+  const element = { type: "conversations_select", default_to_current_conversation: true };
   return field(WHERE, "Where should it go?", element);
 }
 

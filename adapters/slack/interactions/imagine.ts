@@ -11,7 +11,7 @@ import { isMember, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
-/** A trigger opens a form within three seconds: what fills it in has to be there before that. */
+/** A trigger opens a form within three seconds, so this is all the time for looking up what fills it in. */
 const FILL_MS = 800;
 const OPEN_MS = 2_000;
 const MAX_KEPT_MODELS = 100;
@@ -55,7 +55,7 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
       );
     } catch (error) {
       deps.log.warn({ err: error }, "The form for a picture could not be opened.");
-      // A thread where the picture would go need not exist yet.
+      // Told outside of the thread, which need not exist yet.
       const telling = deps.tellPerson({ ...by, threadTs: undefined, responseUrl: context.responseUrl }, NOT_OPENED);
       await telling.catch((err: unknown) => deps.log.warn({ err }, "Nobody could be told that a form did not open."));
     }

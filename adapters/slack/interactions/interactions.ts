@@ -34,9 +34,9 @@ const FIND_MS = 2_000;
 export interface InteractionsDeps extends HandlerDeps {
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout | undefined;
-  /** Tells more of a workspace than its id; without it a home is drawn again as if there were no more. */
+  /** Finds the workspace of a home tab that is drawn again; absent: its id alone is used. */
   findWorkspace?: Workspaces["find"];
-  /** The bot is not in this workspace any more; `atMs` is when Slack says it happened. Rejects when that could not be kept. */
+  /** The bot left this workspace, at `atMs` by Slack's word. Rejects when that could not be stored. */
   onUninstalled?: ((teamId: string, atMs: number, how: "uninstalled" | "revoked") => Promise<void>) | undefined;
 }
 
@@ -162,7 +162,7 @@ async function noteLooked(
   await looking?.note(by, readLookedAt(thread["context"]));
 }
 
-/** Slack writes what is not there as null here and leaves it out there. */
+/** Slack writes an absent value as null in some payloads and leaves it out in others. */
 function withoutNulls(body: Body): unknown {
   return JSON.parse(JSON.stringify(body, (_, value: unknown) => value ?? undefined));
 }

@@ -20,8 +20,8 @@ export function isAbsence(error: unknown): boolean {
 }
 
 /**
- * True when the bot may write in a channel, and when that cannot be told in time. Asks by
- * reading, which needs no scope besides those for conversations.
+ * True when the bot may write in a channel, and when Slack does not tell in time. Asks by reading, which needs no scope
+ * besides those for conversations.
  */
 export async function isMember(
   { teamId }: Workspace,

@@ -7,12 +7,11 @@ import { PLATFORM } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
-import { field, MAX_PROMPT_CHARS, plain, remark } from "./views.ts";
+import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, textArea } from "./views.ts";
 
 /** `callback_id` of the form for the bot's persona in a channel. */
 export const PERSONA_FORM = "persona_form";
 export const PERSONA = "persona";
-const VALUE = "value";
 /** Together within the three seconds for which Slack opens a form. */
 const OPEN_MS = 2_000;
 
@@ -47,10 +46,10 @@ export function createPersonaForm(deps: HandlerDeps): PersonaForm {
       }
     },
     async onSubmit({ user, view }, workspace) {
-      const about = readOpened(view.private_metadata);
+      const about = readMetadata(opened, view.private_metadata);
       if (about?.personId !== user.id) return { events: [] };
       const { values } = view.state;
-      const options = { persona: readField(values["persona"]), prompts: readField(values["prompts"]) };
+      const options = { persona: readTextArea(values, "persona"), prompts: readTextArea(values, "prompts") };
       const errors = findPersonaProblems(options);
       if (Object.keys(errors).length > 0) return { events: [], response: { response_action: "errors", errors } };
       const { channelId, responseUrl } = about;
@@ -64,37 +63,17 @@ export function createPersonaForm(deps: HandlerDeps): PersonaForm {
 }
 
 function toForm(values: PersonaFields, metadata: string): Body {
-  const lines = (key: keyof PersonaFields) => ({
-    type: "plain_text_input",
-    action_id: VALUE,
-    multiline: true,
-    max_length: MAX_PROMPT_CHARS,
-    ...(values[key] !== "" && { initial_value: values[key] }),
-  });
-  return {
-    type: "modal",
-    callback_id: PERSONA_FORM,
-    private_metadata: metadata,
-    title: plain("Persona"),
-    submit: plain("Save"),
-    close: plain("Cancel"),
+  const lines = (name: keyof PersonaFields, label: string) =>
+    field(name, label, textArea(MAX_PROMPT_CHARS, values[name]), { optional: true });
+  return form({
+    id: PERSONA_FORM,
+    title: "Persona",
+    submit: "Save",
+    metadata,
     blocks: [
-      field("persona", "What I am told to be in this channel", lines("persona"), { optional: true }),
-      field("prompts", "What I suggest to people beside it, a line each", lines("prompts"), { optional: true }),
+      lines("persona", "What I am told to be in this channel"),
+      lines("prompts", "What I suggest to people beside it, a line each"),
       remark("An empty field takes back what was set. Both hold for everybody in this channel."),
     ],
-  };
-}
-
-function readOpened(metadata: string): z.infer<typeof opened> | undefined {
-  try {
-    return opened.safeParse(JSON.parse(metadata)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-function readField(field: Readonly<Record<string, unknown>> = {}): string {
-  const { value } = (field[VALUE] ?? {}) as { value?: unknown };
-  return typeof value === "string" ? value.trim() : "";
+  });
 }

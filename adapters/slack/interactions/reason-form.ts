@@ -5,12 +5,11 @@ import type { Workspace } from "../api/workspaces.ts";
 import type { HandlerResult } from "../listen/intake.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
-import { field, plain, remark } from "./views.ts";
+import { field, form, readMetadata, readTextArea, remark, textArea } from "./views.ts";
 
 /** `callback_id` of the form that asks why an answer is bad. */
 export const REASON_FORM = "reason_form";
 const REASON = "reason";
-const VALUE = "value";
 const OPEN_MS = 2_000;
 
 /** Slack keeps it with the form, unseen. */
@@ -25,7 +24,7 @@ const judged = z.object({
 
 type Judged = z.infer<typeof judged>;
 
-/** The form that asks why an answer is bad, once that is counted. */
+/** The form that asks why an answer is bad, after the judgement has been counted. */
 export interface ReasonForm {
   /** Best effort: never rejects. */
   open(workspace: Workspace, triggerId: string, about: Judged): Promise<void>;
@@ -43,8 +42,8 @@ export function createReasonForm(deps: HandlerDeps): ReasonForm {
       }
     },
     async onSubmit({ user, view }, workspace) {
-      const about = readJudged(view.private_metadata);
-      const reason = readReason(view.state.values);
+      const about = readMetadata(judged, view.private_metadata);
+      const reason = readTextArea(view.state.values, REASON);
       if (about?.personId !== user.id || reason === "") return { events: [] };
       const { turnId, channelId, threadTs, isPrivate } = about;
       const name = `form:${view.id}:${view.hash}`;
@@ -57,30 +56,15 @@ export function createReasonForm(deps: HandlerDeps): ReasonForm {
 }
 
 function toForm(about: Judged): Body {
-  const input = { type: "plain_text_input", action_id: VALUE, multiline: true, max_length: MAX_REASON_LENGTH };
-  return {
-    type: "modal",
-    callback_id: REASON_FORM,
-    private_metadata: JSON.stringify(about),
-    title: plain("What was wrong?"),
-    submit: plain("Send"),
-    close: plain("Skip"),
+  return form({
+    id: REASON_FORM,
+    title: "What was wrong?",
+    submit: "Send",
+    close: "Skip",
+    metadata: JSON.stringify(about),
     blocks: [
-      field(REASON, "What was wrong with the answer?", input, { optional: true }),
+      field(REASON, "What was wrong with the answer?", textArea(MAX_REASON_LENGTH), { optional: true }),
       remark("Your judgement counts already. What you write here is kept with it."),
     ],
-  };
-}
-
-function readJudged(metadata: string): Judged | undefined {
-  try {
-    return judged.safeParse(JSON.parse(metadata)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-function readReason(values: SubmissionPayload["view"]["state"]["values"]): string {
-  const { value } = (values[REASON]?.[VALUE] ?? {}) as { value?: unknown };
-  return typeof value === "string" ? value.trim() : "";
+  });
 }

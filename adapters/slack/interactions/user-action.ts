@@ -8,7 +8,7 @@ import type {
   Looking,
   ReadPersona,
 } from "../../../src/port/catalogue.ts";
-import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
+import type { ActionEvent, AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
@@ -35,26 +35,20 @@ export interface UserAction {
   name: string;
 }
 
-/** Somebody at work, in no channel in particular where none is named. */
+/** Somebody who did something, with the channel where there is one. */
 export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /**
- * Names what somebody did: the same each time that Slack delivers it, which it does until it is acknowledged. Slack's
- * own name for it is the trigger, but what stands in for Slack may send the same one always, or none.
+ * Names an action, with the same name each time that Slack delivers it, which it does until it is acknowledged. Slack's
+ * own name for it is the trigger, but a stand-in for Slack may send always the same one, or none.
  */
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;
 }
 
 /** The fields that all events of interactions have. */
-export interface EventBase {
-  key: string;
-  conversationId: string;
-  author: Author;
-  reply: ReplyAddress;
-  at: number;
-}
+export type EventBase = Pick<ActionEvent, "key" | "conversationId" | "author" | "reply" | "at">;
 
 /** An action at the top level of a channel belongs to the conversation of the channel. */
 export async function toEventBase(
@@ -71,7 +65,7 @@ export async function toEventBase(
     author,
     reply: {
       ...toReply(userAction),
-      // Only where there is nobody else to ask is it left open who may change settings.
+      // `mayConfigure` is left open only in a direct conversation.
       ...(author.mayConfigure === undefined && { isDirect: true }),
       ...(isPrivate && { visibleTo: author.id }),
     },
@@ -90,7 +84,7 @@ export function toActor({ workspace, person, channelId, threadTs }: UserContext)
   return { author: { ...toIdentity(workspace, person.id, person.team_id), name: person.id }, reply };
 }
 
-/** Quick, and never rejects: what Slack does not say in time is left out. */
+/** Never rejects, and takes a second at most: what Slack does not say in time is left out. */
 export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
@@ -115,8 +109,8 @@ function toReply(userAction: UserAction): ReplyAddress {
 }
 
 /**
- * Says something in plain words that only the person sees: as the answer to what they did, which takes no membership of
- * the bot's, and by `chat.postEphemeral` where that is not accepted or has no address of Slack's. Rejects when neither is.
+ * Tells something to this person alone: as the answer to what they did, for which the bot need not be in the channel, and
+ * by `chat.postEphemeral` where there is no response URL or it is not accepted. Rejects when neither works.
  */
 export type TellPerson = (by: UserContext & Pick<UserAction, "responseUrl">, words: string) => Promise<void>;
 

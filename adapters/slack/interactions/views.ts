@@ -1,4 +1,6 @@
-import type { Body } from "../api/wire.ts";
+import type { z } from "zod";
+import { type Body, toBody } from "../api/wire.ts";
+import type { SubmissionPayload } from "./payloads.ts";
 
 /** Slack's limits for the parts of a view, in characters. */
 export const MAX_PROMPT_CHARS = 3_000;
@@ -56,9 +58,56 @@ export function note(title: string, text: string): Body {
   return { type: "modal", title: plain(title), close: plain("Close"), blocks: [section(text)] };
 }
 
-/** A field of a form. `block_id` names it in what is sent, and in what is wrong with it. */
+export interface FormContent {
+  /** Its `callback_id`. */
+  id: string;
+  title: string;
+  submit: string;
+  close?: string;
+  /** State that Slack keeps with the form, unseen: at most 3,000 characters. */
+  metadata: string;
+  blocks: readonly Body[];
+}
+
+export function form({ id, title, submit, close = "Cancel", metadata, blocks }: FormContent): Body {
+  const texts = { title: plain(title), submit: plain(submit), close: plain(close) };
+  return { type: "modal", callback_id: id, private_metadata: metadata, ...texts, blocks };
+}
+
+/** `action_id` of the one element of a field. */
+export const VALUE = "value";
+
+/** A field of a form. Its `block_id` is its name in the submitted values, and in the errors of a field. */
 export function field(name: string, label: string, element: Body, more: Body = {}): Body {
-  return { type: "input", block_id: name, label: plain(label), element, ...more };
+  return { type: "input", block_id: name, label: plain(label), element: { action_id: VALUE, ...element }, ...more };
+}
+
+/** The element of a field for several lines of text. */
+export function textArea(maxChars: number, value = ""): Body {
+  const shown = value === "" ? {} : { initial_value: value.slice(0, maxChars) };
+  return { type: "plain_text_input", multiline: true, max_length: maxChars, ...shown };
+}
+
+type FormState = SubmissionPayload["view"]["state"]["values"];
+
+/** The element of a submitted field; empty for none. */
+export function readElement(values: FormState, name: string): Body {
+  return toBody(values[name]?.[VALUE]);
+}
+
+/** The text of a submitted field, trimmed; "" for none. */
+export function readTextArea(values: FormState, name: string): string {
+  const { value } = readElement(values, name);
+  return typeof value === "string" ? value.trim() : "";
+}
+
+/** The state kept with a form; undefined for that of another form or of a former version. */
+export function readMetadata<T extends z.ZodType>(schema: T, metadata: string): z.infer<T> | undefined {
+  try {
+    return schema.safeParse(JSON.parse(metadata)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Never ends within an escaped letter. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EarlierMessage, EarlierRange, MessageEvent } from "../../../../src/port/events.ts";
 import { createWebClient, postMessage } from "../../../simulators/slack/web-api.ts";
 import type { Message } from "../../../simulators/slack/world.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { type Stage, signal, startStage } from "../stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -112,12 +113,12 @@ describe("the earlier messages of a thread", () => {
   test("is not asked for again before Slack allows it", async () => {
     const stage = await startStage();
     const { event } = await startThread(stage);
-    stage.slack.failNext("conversations.replies", { retryAfterS: 60 });
+    stage.slack.failNext("conversations.replies", { retryAfterS: 1 });
     stage.slack.allow("rate-limited");
     await expect(readEarlier(stage, event)).rejects.toThrow();
     await expect(readEarlier(stage, event)).rejects.toThrow(/to wait \d+ s/);
-    stage.slack.advance(61_000);
-    expect((await readEarlier(stage, event)).messages).toHaveLength(4);
+    const count = () => readEarlier(stage, event).then(({ messages }) => messages.length, String);
+    await eventually(count).toBe(4);
     expect(stage.slack.requests.filter(({ method }) => method === "conversations.replies")).toHaveLength(2);
   });
 });
