@@ -113,7 +113,7 @@ describe("the earlier messages of a thread", () => {
   test("is not asked for again before Slack allows it", async () => {
     const stage = await startStage();
     const { event } = await startThread(stage);
-    stage.slack.failNext("conversations.replies", { retryAfterS: 1 });
+    stage.slack.failNext("conversations.replies", { retryAfterS: 2 });
     stage.slack.allow("rate-limited");
     await expect(readEarlier(stage, event)).rejects.toThrow();
     await expect(readEarlier(stage, event)).rejects.toThrow(/to wait \d+ s/);
