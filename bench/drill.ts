@@ -51,9 +51,9 @@ interface Run {
   unanswered: number;
   /** Sentences that say who saw what of whom. */
   leaks: Set<string>;
-  /** What would have notified somebody. */
+  /** Mentions that would have notified somebody. */
   pings: Set<string>;
-  /** Answers that try to. */
+  /** Answers that try to notify somebody. */
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;
@@ -112,7 +112,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
 
   function look(where: string, person: number, text: string): void {
     for (const [secret, number] of text.matchAll(SECRET)) {
-      // What somebody writes themselves is no leak.
+      // A secret in a person's own message is no leak.
       if (Number(number) !== person && !isHostile(person)) run.leaks.add(`${where} of ${person} has ${secret}`);
     }
   }
@@ -151,7 +151,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
       const person = Number(request.user);
       if (isHostile(person)) run.hostileRequests += 1;
       if (request.messages.at(-1)?.role === "tool") run.toolRequests += 1;
-      // Whose words the model is given, whoever asks: those that the asker has not written.
+      // Collects whose words the model is given besides the asker's own.
       const given = request.messages.filter(({ role }) => role !== "system").map(textOf);
       const told = given.join("\n");
       for (const [, number] of told.matchAll(SECRET)) {

@@ -38,7 +38,7 @@ await runBench(async () => {
   return `files: ${describeMachine()}\n\n${formatTable(HEAD, rows)}`;
 }, LIMIT_MS);
 
-/** What a turn does with a file. */
+/** Reads a file for the model as a turn does. */
 async function show({ name }: CorpusFile, bytes: Uint8Array): Promise<void> {
   const files = createFiles(async () => toSource(bytes));
   const ref = { platform: "bench", id: name, name, sizeBytes: bytes.byteLength };

@@ -31,9 +31,9 @@ const HEAD = [
 
 interface Measured {
   standing: number;
-  /** Of Redis for one turn, what goes on without any taken off. */
+  /** Use of Redis per turn, without its idle use. */
   turn: RedisUse;
-  /** Of Redis in a second without a new turn. */
+  /** Use of Redis per second without a new turn. */
   idle: RedisUse;
   /** From the acceptance of an event to its work, milliseconds. */
   latencyMs: number;

@@ -23,14 +23,14 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
   ["fallback", () => openSlackStage(false)],
   ["discord", openDiscordStage],
 ]);
-/** What several processes can take, and what it costs. */
+/** Measures of what several processes can take, and of its cost. */
 const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<string>>([
   ["turns", benchTurns],
   ["streams", benchStreams],
   ["history", benchHistory],
   ["interrupts", benchInterrupts],
 ]);
-/** When the questions of a scenario are asked, milliseconds from its beginning. */
+/** The times at which a scenario's questions are asked, milliseconds from its beginning. */
 const SCENARIOS = new Map<string, readonly number[]>([
   ["5 at once", Array.from({ length: 5 }, () => 0)],
   ["3 at once", Array.from({ length: 3 }, () => 0)],
@@ -63,7 +63,7 @@ interface Measured {
   wrong: number;
   /** From the question to the request to the model, the median. */
   latencyMs: number;
-  /** Of Redis, for each turn. */
+  /** Commands and bytes of Redis per turn. */
   commands: number;
   bytes: number;
 }

@@ -5,18 +5,18 @@ import { type LaunchedService, launchService, makeDataDir } from "../test/suppor
 import type { Role } from "./plan.ts";
 
 const AHEAD = pathToFileURL(`${import.meta.dirname}/ahead.ts`).href;
-/** After an end that nobody asked for. */
-const AGAIN_MS = 500;
+/** The pause before a process that ended by itself is started again. */
+const RESTART_PAUSE_MS = 500;
 
 export interface ClusterOptions {
-  /** Of each process. */
+  /** The role of each process. */
   roles: readonly Role[];
-  /** Of each process; as many as there are processes. */
+  /** Milliseconds by which each process's clock is ahead; as many as there are processes. */
   aheadMs: readonly number[];
   platformOrigin: string;
   gatewayUrl: string;
   redisUrl: string;
-  /** What else stands in the environment of a process that reaches the platform at this address. */
+  /** Further environment variables of a process that reaches the platform at this address. */
   env(platformOrigin: string): Record<string, string>;
   /** Modules that each process loads first, as addresses. */
   preload?: readonly string[];
@@ -34,7 +34,7 @@ export interface Life {
   readonly lines: readonly string[];
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
-  /** How it ended, where nobody had asked for that. */
+  /** A description of its end, if it ended by itself. */
   crash: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Cluster {
   goOn(slot: number): void;
   slowRedis(slot: number, delayMs: number): void;
   cutRedis(slot: number): void;
-  /** How much each process says it has to do; undefined where one does not answer. */
+  /** The number of open events by the processes' own count; undefined where one does not answer. */
   countOpen(): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -113,7 +113,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       ready,
       next: Promise.withResolvers<unknown>(),
       isEnding: false,
-      againMs: AGAIN_MS,
+      againMs: RESTART_PAUSE_MS,
     };
     slots[index] = slot;
     note(`${life.name} starts`);
@@ -142,7 +142,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     note(`${life.name} has ended with ${code}`);
     await Promise.all([platform, gateway, redis].map((line) => line.close()));
     if (isClosing) return;
-    // What has never been ready never will be.
+    // A process that ends before it was ever ready would only end again.
     if (life.name.endsWith(".1") && slot.url === undefined && !slot.isEnding) {
       slot.ready.reject(new Error(`${life.name} did not start:\n${life.lines.join("\n")}`));
       return;

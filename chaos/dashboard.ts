@@ -1,10 +1,10 @@
 import type { Story, Trends } from "../src/admin/page/wire.ts";
 import { comeIn, PASSWORD } from "../test/support/administrator.ts";
 
-/** What a process needs so that it has a dashboard. */
+/** Environment variables that switch the dashboard on. */
 export const DASHBOARD_ENV = { ADMIN_PASSWORD: PASSWORD };
 
-/** What the dashboard says of a run: each number as its pages show it. */
+/** The dashboard's numbers of a run, each as its pages show it. */
 export interface Board {
   /** By outcome. */
   turns: Readonly<Record<string, number>>;

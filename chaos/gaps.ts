@@ -2,10 +2,10 @@ import { squeeze } from "../test/support/fault-loop/answers.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Disturbance, Record } from "./record.ts";
 
-/** What a process did so shortly before its death was being done when it died. */
+/** A message that a process wrote this shortly before its death was growing when it died. */
 const AT_WORK_MS = 3_000;
 
-/** How long nothing of a message grew after its process was killed. */
+/** The time from the death of a message's process until the message grew again. */
 export interface Gap {
   ms: number;
   messageId: string;

@@ -54,7 +54,7 @@ export interface Finding {
 
 export interface Verdict {
   findings: Finding[];
-  /** How often something was let pass that nobody can keep, by why. */
+  /** The number of findings that were excused, by the excuse. */
   excused: Map<string, number>;
 }
 
@@ -73,7 +73,7 @@ export function judge(record: Record): Verdict {
   const findings: Finding[] = [];
   const excused = new Map<string, number>();
   const pictures = record.plan.pictures.map(({ name }) => name);
-  // What is promised for a command shows nothing until it comes, and is judged by what was asked for.
+  // A message that only promises a picture or a command's answer is judged with the pictures asked for, not as an answer.
   const isAnswer = ({ text }: Shown) =>
     text !== "" && !pictures.some((name) => text.includes(name)) && !NOTICE.test(text);
   const shown = record.shown.filter(isAnswer);
@@ -145,7 +145,7 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
 }
 
-/** Of questions that are answered together none may be left out of what the upstream is asked. */
+/** Finds questions that were answered together with others, but left out of the request to the upstream. */
 function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
   const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
   const requests = own.flatMap(({ name }) => record.asked(name));
@@ -173,10 +173,10 @@ function judgePictures({ record, find, excuse }: Court): void {
   }
 }
 
-/** Longest until somebody hears again: a process is taken for gone, another one waits for its turn to begin, and connects. */
+/** Longest until the bot hears again: a process counts as gone, another one waits for its turn to identify, and connects. */
 const DEAF_MS = 10_000;
 
-/** Whether something was broken when somebody asked for a picture. Both platforms tell that once, and the person if nobody hears it. */
+/** True when something was broken while somebody asked for a picture. Both platforms deliver a command once, and tell the person if nobody takes it. */
 function wasDeaf(record: Record, name: string): boolean {
   const { atMs = 0 } = record.notes.find(({ what }) => what.endsWith(` a picture of ${name}`)) ?? {};
   return isDisturbed(record, atMs - DEAF_MS, atMs + ACKNOWLEDGE_MS);
@@ -196,7 +196,7 @@ function judgeShrinks({ record, shown, find, excuse }: Court): void {
   }
 }
 
-/** What is judged elsewhere, by what was recorded of the calls and of the messages themselves. */
+/** Violations that other functions judge, by the recorded calls and messages. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited", "stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
 /** Both platforms wait for three seconds. https://docs.slack.dev/apis/events-api#error-handling, and the same at Discord. */
@@ -226,12 +226,12 @@ function isDisturbed(
 
 // --- order ---
 
-/** Longer than it takes until what is said is heard everywhere. */
+/** Longer than a message takes to reach every process. */
 const HEARD_MS = 1_000;
-/** What of Discord's troubles concerns the bot's own calls alone. */
+/** Troubles of Discord's that concern the bot's own calls alone. */
 const OF_CALLS: ReadonlySet<string | undefined> = new Set(["429", "500", "502", "reset", "slow"]);
 
-/** Whether the service knew of one question before the other one; undefined where nobody can say. */
+/** True when the service knew of `one` before `other`; undefined where that cannot be told. */
 function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
   const [first, second] = [record.told(one), record.told(other)];
   if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
@@ -273,7 +273,7 @@ function judgePair(court: Court, one: SaidQuestion, other: SaidQuestion): void {
   } else excuse("their order was not known: told again, or heard while a process was away");
 }
 
-/** Whether the second answer began when the first had ended, or, where that was begun anew, had begun. */
+/** True when the second answer began after the first had ended, or, if the first was begun anew, after it had begun. */
 function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isAnew: boolean): boolean {
   const own = (turn: TurnRecord) => turn.posted.flatMap((id) => shown.get(id) ?? []);
   const begin = (turn: TurnRecord) => Math.min(...own(turn).map(({ statesAtMs }) => statesAtMs[0] ?? 0));
@@ -281,7 +281,7 @@ function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isAne
   return begin(second) >= (isAnew ? begin(first) : end);
 }
 
-/** When a message said something new for the last time. A note under an answer, on a deleted question, may come later. */
+/** The last time at which a message said something new, Unix milliseconds. A note on a deleted question may come later. */
 function lastGrowthOf({ states, statesAtMs }: Shown): number {
   const letters = states.map((text) => withoutNotes(text).replaceAll(/[^\p{L}\p{N}]+/gu, ""));
   const last = letters.findLastIndex((text, index) => index === 0 || text !== letters[index - 1]);
@@ -412,7 +412,7 @@ function judgeEarly(
   );
 }
 
-/** Whether a process could do nothing at some time between these. */
+/** True when a process was stopped, cut off or dead at some time between these. */
 function wasAway({ record }: Court, life: Life, fromMs: number, toMs: number): boolean {
   if ((life.endedAtMs ?? Number.POSITIVE_INFINITY) < toMs) return true;
   return record.disturbances.some((one) => isOf(one, life) && one.fromMs < toMs && one.toMs > fromMs);
@@ -491,7 +491,7 @@ function judgeBoard(court: Court): void {
   }
   const drawn = plan.pictures.filter(({ name }) => record.shown.some(({ text }) => text.includes(name)));
   judgeNumber(court, "pictures", sumOf(board.pictures), drawn.length);
-  // What was called for an answer that people had begin anew may be told of with its next end, or with none.
+  // Calls for an answer that people had begun anew may be counted with its next end, or not at all.
   const loose = new Set(questions.filter(({ id }) => begunAnew.has(id) || removed.has(id)).map(({ name }) => name));
   const made = acts.filter((name) => !loose.has(unedited(name)));
   const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);

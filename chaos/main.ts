@@ -105,7 +105,7 @@ function describeGaps(gaps: readonly Gap[]): string {
   return `Answers grew on after SIGKILL: after ${seconds.join(", ")} s.`;
 }
 
-/** What happened around the longest of them; "" where there was none. */
+/** The story of the longest gap; "" where there was none. */
 function tellLongest(gaps: readonly Gap[], record: Record): string {
   const { ms, messageId } = gaps.at(-1) ?? {};
   if (ms === undefined || messageId === undefined) return "";

@@ -5,11 +5,11 @@ import { createRandom, type Random } from "../test/support/pacing/random.ts";
 
 export type Platform = "slack" | "discord";
 
-/** What people do to a question or to its answer. */
+/** An action of a person on their question or its answer. */
 export type Doing = "edit" | "remove" | "stop" | "retry";
 
 export interface PlannedQuestion {
-  /** Which of the places it is asked in. */
+  /** The index of its place. */
   place: number;
   name: string;
   person: number;
@@ -26,16 +26,16 @@ export interface PlannedPicture {
   atMs: number;
 }
 
-/** What a process does: see `ROLE`. */
+/** The tasks of a process: see `ROLE`. */
 export type Role = "all" | "ingress" | "worker";
 
 export type PlaceKind = "channel" | "direct" | "thread";
 
 /**
- * What goes wrong around the processes. `kill` and `end` are SIGKILL and SIGTERM, both followed by a new start; `roll`
- * is a SIGTERM for one process after another, as a deploy brings it; `stop` is SIGSTOP and then SIGCONT. `redis-kill` starts it again on what it had on its disk, `redis-freeze` lets it stand
- * still, `redis-slow` delays what one process says to it and hears of it, `redis-cut` cuts one process's connections.
- * `platform` is whatever goes wrong on the platform itself.
+ * A fault around the processes. `kill` and `end` are SIGKILL and SIGTERM, both followed by a restart; `roll` is a SIGTERM
+ * for one process after another, as in a deploy; `stop` is SIGSTOP and then SIGCONT. `redis-kill` restarts Redis on its
+ * disk's content, `redis-freeze` stops it for a while, `redis-slow` delays one process's traffic with it, `redis-cut`
+ * cuts one process's connections. `platform` is one of the platform's own troubles.
  */
 export type FaultKind =
   | "kill"
@@ -52,7 +52,7 @@ export interface PlannedFault {
   kind: FaultKind;
   atMs: number;
   lastsMs: number;
-  /** Which process, or which of the platform's troubles, as a share of them all. */
+  /** Selects the process, or the platform's trouble: from 0 to 1, as a share of them all. */
   share: number;
   /** In which of the places, where it happens in one. */
   place: number;
@@ -62,9 +62,9 @@ export interface PlannedFault {
 export interface Plan {
   seed: number;
   platform: Platform;
-  /** Of each process. */
+  /** The role of each process. */
   roles: Role[];
-  /** How far ahead each process's clock is, milliseconds. */
+  /** Milliseconds by which each process's clock is ahead. */
   aheadMs: number[];
   places: PlaceKind[];
   questions: PlannedQuestion[];

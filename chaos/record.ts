@@ -19,10 +19,10 @@ export interface Disturbance {
   kind: FaultKind;
   /** The process; undefined where all are concerned, or the platform. */
   slot: number | undefined;
-  /** Of the platform: which of its troubles. */
+  /** The platform's trouble, with the kind `platform`. */
   trouble?: string;
   fromMs: number;
-  /** For a process that was ended: when it was ready again. */
+  /** For a process that was ended, the time at which it was ready again. */
   toMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface Record {
   removed: ReadonlySet<string>;
   begunAnew: ReadonlySet<string>;
   told(question: Question): Told;
-  /** What the upstream was asked. */
+  /** The requests to the upstream for the question of this name. */
   asked(name: string): readonly Asked[];
   shown: readonly Shown[];
   calls: readonly Call[];
@@ -54,7 +54,7 @@ export interface Record {
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   /** Requests to the upstream: those that were counted, and those for which room is still reserved. */
   spent: { counted: number; held: number };
-  /** What the dashboard says at the end. */
+  /** The dashboard's numbers at the end. */
   board: Board;
   /** Names of questions for whose answer a tool acted, once for each time that it did. */
   acts: readonly string[];

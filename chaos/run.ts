@@ -34,7 +34,7 @@ const REST_MS = 75_000;
 const QUIET_MS = 2_500;
 const STEP_MS = 250;
 const DAY_MS = 86_400_000;
-/** Of limits that nobody comes near: each request is to be reserved all the same. */
+/** Quotas that nobody comes near, so that each request is reserved and none refused. */
 const POLICY = { quotas: { person: { day: { tokens: 1e9, requests: 1e6 } }, all: { month: { requests: 1e6 } } } };
 
 export interface RunOptions {
@@ -213,7 +213,7 @@ async function press({ stage, begunAnew, note }: Script, question: Question & { 
   }
 }
 
-/** What happens of a fault, one after the other. */
+/** The single faults of which a planned one consists. */
 function toSteps(fault: PlannedFault, { roles }: Plan): PlannedFault[] {
   if (fault.kind !== "roll") return [fault];
   return roles.map((_, slot) => ({ ...fault, kind: "end", share: slot / roles.length }));
@@ -302,7 +302,7 @@ async function readWhole(keys: HistoryKeys, conversationId: string): Promise<His
   return (await keys.readEntries(places)).flatMap((stored) => stored?.entry ?? []);
 }
 
-/** What is kept at the end. */
+/** Reads the turns and the histories that are stored at the end. */
 async function readStores(redisUrl: string, prefixes: readonly string[]) {
   const stores: Stores = createStores({ redisUrl, database: new DatabaseSync(":memory:"), log: silent });
   try {

@@ -20,14 +20,14 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
   return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended or stood still before it did";
 }
 
-/** Whether all that a message ever showed stands at the end in it and in those behind it. */
+/** True when everything that a message ever showed stands, at the end, in it and in the messages behind it. */
 function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
   if (behind.length === 0) return false;
   const whole = [text, ...behind.map((message) => message.text)].map(toLetters).join("");
   return states.every((state) => whole.startsWith(toLetters(state)));
 }
 
-/** Whether each text that was taken back had come while Redis was away, or slow, for a process that did not outlive it. */
+/** True when each text that was taken back had been written while Redis was away or slow, by a process that ended before it recovered. */
 function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
     const before = toLetters(states[index - 1] ?? "");

@@ -7,7 +7,7 @@ import { installIntoSlack, toInstallableEnv } from "../test/support/slack-instal
 import type { PlaceKind } from "./plan.ts";
 import type { Call, Stage } from "./stage.ts";
 
-/** What Slack allows one workspace is soon used up. */
+/** Few places share a workspace, whose rate limits are soon used up. */
 const PLACES_PER_WORKSPACE = 3;
 /** Minutes on the real one. */
 const RETRY_MS = [0, 1_000, 4_000, 10_000];

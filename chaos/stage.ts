@@ -6,7 +6,7 @@ export interface Call {
   endedAtMs: number | undefined;
   /** The address at which the caller reached the platform: one for each life of each process. */
   host: string;
-  /** What is called, and what its limits are counted for. */
+  /** The API method, and the key under which the platform counts its limit. */
   method: string;
   budget: string;
   /** The message that it writes, as the port names it; undefined for a post. */
@@ -14,24 +14,24 @@ export interface Call {
   status: number;
   /** The wait that was told. */
   retryAfterMs: number | undefined;
-  /** What it brings, for people. */
+  /** The text that it writes, for the report. */
   words: string;
 }
 
-/** How a question was told to the service. */
+/** The delivery of a question to the service. */
 export interface Told {
   /** Undefined where the platform does not say. */
   toldAtMs: number | undefined;
   acknowledgedAtMs: number | undefined;
-  /** Nobody has acknowledged it, and it is told no more. */
+  /** Nobody acknowledged it, and the platform has stopped delivering it. */
   isGivenUp: boolean;
 }
 
 /** A simulated platform with all the places of a plan. Everything that was done there is recorded. */
 export interface Stage {
-  /** Of the simulator. */
+  /** The simulator's own origin. */
   readonly origin: string;
-  /** What a process needs that reaches the platform at this address. */
+  /** Environment variables of a process that reaches the platform at this address. */
   env(origin: string): Record<string, string>;
   /** To be called with the address of the first process that is ready. */
   install(serviceUrl: string): Promise<void>;
@@ -39,16 +39,16 @@ export interface Stage {
   /** Beginnings of the ids of all conversations there. */
   readonly prefixes: readonly string[];
   readonly troubles: readonly string[];
-  /** Asks for a picture by a command. What it gives back says whether anybody has acknowledged that. */
+  /** Asks for a picture by a command. The returned function is true once somebody has acknowledged that. */
   draw(place: number, text: string): () => boolean;
   /** Everything of the bot in all places, oldest first. */
   shown(): Shown[];
   calls(): Call[];
   breaks(): Break[];
   told(question: Question): Told;
-  /** Nothing that was told waits for its acknowledgement, or to be told again. */
+  /** True when no delivery waits for its acknowledgement or for its next attempt. */
   isSettled(): boolean;
-  /** What no log and no message may have. */
+  /** Tokens and keys that no log and no message may contain. */
   readonly secrets: readonly string[];
   close(): Promise<void>;
 }

@@ -74,7 +74,7 @@ function historyLines({ histories, notes }: Record, conversationId: string): Lin
   }));
 }
 
-/** What a process has logged of these. Its own clock may be ahead. */
+/** The lines of a process's log that name one of these. Its own clock may be ahead. */
 function logLines({ name, lines }: Life, aheadMs: number, about: readonly string[]): Line[] {
   return lines
     .filter((line) => about.some((id) => line.includes(id)))

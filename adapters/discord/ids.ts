@@ -22,7 +22,10 @@ export function readMessageId(id: string): MessagePlace | undefined {
   return channelId === undefined || messageId === undefined ? undefined : { channelId, messageId };
 }
 
-/** When the thing with this id was made, Unix milliseconds. */
+/**
+ * The time at which the object with this id was made, Unix milliseconds.
+ * https://docs.discord.com/developers/reference#snowflakes
+ */
 export function timeOf(id: string): number {
   return Number(BigInt(id) >> TIME_SHIFT) + EPOCH_MS;
 }
@@ -37,7 +40,7 @@ export function toFingerprint(secret: string): string {
   return digest(secret).slice(0, 16);
 }
 
-/** A token begins with the application's id; undefined for what stands in for one. */
+/** The application's id, with which a token begins; undefined for a stand-in's token. */
 export function applicationIdOf(token: string): string | undefined {
   const [first = "", ...rest] = token.trim().split(".");
   const id = Buffer.from(first, "base64url").toString();
@@ -48,7 +51,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
-/** The shard that hears a server; what belongs to none is heard by the first. https://docs.discord.com/developers/events/gateway#sharding */
+/** The shard that hears a server; the first hears direct messages. https://docs.discord.com/developers/events/gateway#sharding */
 export function shardOf(guildId: string | undefined, count: number): number {
   return guildId === undefined ? 0 : Number((BigInt(guildId) >> TIME_SHIFT) % BigInt(count));
 }

@@ -33,7 +33,7 @@ const SETTLE_MS = 1_000;
 /** Interactions that wait for their answer. */
 const MAX_FRESH = 1_000;
 
-/** What is known of the places of a shard, and who the bot is there. */
+/** A shard that this process hears, with its channels and the bot's own id. */
 interface Heard {
   shard: Shard;
   rooms: Rooms;

@@ -20,13 +20,13 @@ export interface DiscordAdapterOptions {
   /** The form in which pictures are asked for; absent: nobody can ask for one. */
   imagine?: ImagineMenu;
   log: Logger;
-  /** Discord will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
+  /** Discord will never accept this bot again; `reason` is in plain words. Called at most once, after `listen` has resolved. */
   onFatal(reason: string): void;
   /** Unix milliseconds. */
   now(): number;
-  /** That use the token at the moment, this one included; absent: it is the only one. */
+  /** The number of processes that use the token at the moment, this one included; absent: 1. */
   processes?: () => number;
-  /** Shared with those processes; absent: there are none. */
+  /** Shares rate-limit pauses with those processes; absent: there are none. */
   waits?: SharedWaits;
   /** Registers the commands for this server alone, where they can be used at once. */
   guildId?: string;
@@ -38,28 +38,31 @@ export interface DiscordAdapterOptions {
   directChannels?: DirectChannelStore;
 }
 
-/** What the processes of one bot agree on. */
+/** The shards as the processes of one bot share them out. */
 export interface ShardShares {
-  /** To be said every second. `inUse`: connected here; `atOnce`: to be connected at a time. Rejects while that is not known. */
+  /**
+   * Claims this process's share; to be called every second. `inUse` are the shards connected here, `atOnce` is how many
+   * may connect at a time. Rejects while the share is unknown.
+   */
   claim(claim: {
     count: number;
     inUse: readonly number[];
     atOnce: number;
-    /** This process gives what it has to others, once they have it too. */
+    /** This process hands its shards over, each once another process has connected it. */
     isLeaving: boolean;
   }): Promise<ShardShare>;
-  /** Gives all shards back, of which there are so many. Never rejects. */
+  /** Gives all shards back; `count` is the total number of shards. Never rejects. */
   leave(count: number): Promise<void>;
-  /** Takes a turn that comes once in so many milliseconds. False: not yet. */
+  /** Takes a turn that comes once in `everyMs` milliseconds. False: not yet. */
   takeTurn(name: string, everyMs: number): Promise<boolean>;
 }
 
 export interface ShardShare {
   /** The shards that are to be connected here. */
   own: readonly number[];
-  /** Some are nobody's yet. */
+  /** True while some shards belong to nobody. */
   isOpen: boolean;
-  /** Nobody else would take what this process has. */
+  /** True when there is no other process to take this one's shards. */
   isAlone: boolean;
 }
 

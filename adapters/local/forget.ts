@@ -7,10 +7,10 @@ import type { SinkDeps } from "./write/sink.ts";
 export type Forgetting = Required<Pick<Adapter, "forget" | "forgetConversation">>;
 
 /**
- * Makes the functions that erase what is kept here. `forget`: what one person wrote anywhere, the bot's answers in
- * their direct chats, the files of both, and what they thought of answers; the person can still be chosen at the page.
- * `forgetConversation`: what was said at a place, and its files. The chats themselves stay, without their titles,
- * because the answer that says so goes there.
+ * Makes the functions that erase data kept here. `forget` erases one person's messages everywhere, the bot's answers in
+ * their direct chats, the files of both, and their judgements; the person can still be chosen at the page.
+ * `forgetConversation` erases the messages of a place and their files. The chats stay, without their titles, because the
+ * answer to `/forget` goes there.
  */
 export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgetting {
   const { tables, directory, messages, outbox, feed } = deps;

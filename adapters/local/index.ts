@@ -28,7 +28,7 @@ import { createSink } from "./write/sink.ts";
 export interface LocalAdapter extends Adapter {
   /** Serves `/`, `/assets/*` and `/local/*`; to be mounted at the root of the process's HTTP server. */
   readonly app: Hono;
-  /** Says on every page what is wrong with the gateway, in place of "Connected"; undefined: nothing any more. */
+  /** Shows the gateway's trouble on every page, in place of "Connected"; undefined when it is over. */
   showGateway(problem: GatewayNotice | undefined): void;
 }
 
@@ -114,7 +114,7 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
   }
 }
 
-/** The checks stand on the page's own paths only: what else the server offers has its own. */
+/** The checks stand on the page's own paths only: other routes of the server have their own. */
 function createApp({ allowedHosts, password, browserKey, setup, log }: LocalAdapterOptions, routes: Hono): Hono {
   const app = new Hono();
   const hint = "A password is needed here: any user name, and the one in LOCAL_PASSWORD.";

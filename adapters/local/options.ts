@@ -18,7 +18,7 @@ export interface LocalAdapterOptions {
   log: Logger;
   /** Asked of everybody who opens the page, when given. */
   password?: string | undefined;
-  /** Signs what proves that a browser was let in before. */
+  /** Signs the cookie that proves that a browser gave the password before. */
   browserKey: string;
   /** Host names the page may be reached under besides this machine's own; with or without a port. */
   allowedHosts: readonly string[];

@@ -22,7 +22,7 @@ export interface CountedOptions {
   seed: number;
   /** More than one share a Redis. */
   processes: number;
-  /** Of the sandbox; slower answers are cut more often. */
+  /** The sandbox's speed; slower answers are cut more often. */
   tokensPerSecond: number;
   /** Between two kills, on average; none where it is infinite. */
   killMs: number;

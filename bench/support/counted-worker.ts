@@ -25,7 +25,7 @@ export interface WorkerOptions {
   to: number;
 }
 
-/** How far it is: all questions are accepted, and so many are not answered. */
+/** The worker's progress: `isAccepted` when all questions are accepted, `open` for those not answered yet. */
 export interface WorkerReport {
   isAccepted: boolean;
   open: number;

@@ -31,7 +31,7 @@ const SLACK_PING = /<(?:!(?:channel|here|everyone|subteam)|@[A-Z0-9])/;
 
 type Said = Pick<MessageEvent, "text" | "attachments">;
 
-/** What somebody hostile says in a round. `victim`: another person's number. */
+/** The message of somebody hostile in a round. `victim` is another person's number. */
 export function toMalice(malice: Malice, round: number, victim: number): Said {
   return { text: toWords(malice, round, victim), attachments: malice === "file" ? [toHugeFile(round)] : [] };
 }
@@ -105,7 +105,7 @@ export function openHugeFile(): Readable {
   );
 }
 
-/** What a draft would notify people by, in the bodies that Slack and Discord are sent; undefined: nothing. */
+/** The sentence about a mention in a draft that would notify people on Slack or Discord; undefined for none. */
 export function findPing(draft: Draft): string | undefined {
   const { parse, replied_user, ...named } = toMessageBody(draft, {}).allowed_mentions;
   if (parse.length > 0 || replied_user || Object.keys(named).length > 0) return "Discord may notify somebody";

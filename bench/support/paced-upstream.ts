@@ -18,9 +18,9 @@ const PARAGRAPH = 120;
  */
 export interface PacedUpstream {
   url: string;
-  /** When the answer to this question began, Unix milliseconds. */
+  /** The time at which the answer to this question began, Unix milliseconds. */
   startOf(question: string): number;
-  /** When the first answer to it ended, or was cut; NaN before that. */
+  /** The time at which the first answer to it ended or was cut, Unix milliseconds; NaN before that. */
   endOf(question: string): number;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import type { RedisConnection } from "../../src/store/redis-connection.ts";
 
-/** What a Redis has done within a time. */
+/** The work of a Redis within some time. */
 export interface RedisUse {
-  /** Those inside scripts counted. */
+  /** Including those inside scripts. */
   commands: number;
   /** Read and written by its sockets. */
   bytes: number;

@@ -28,7 +28,7 @@ interface Scene {
   answer: Message;
 }
 
-/** What people do to an answer that grows, and how its last state is known. */
+/** People's actions on a growing answer, and how to tell its last state. */
 const WAYS: Readonly<Record<string, { act(scene: Scene): void; lastMs(scene: Scene): number | undefined }>> = {
   stop: {
     act: ({ discord, ada, answer }) => void discord.people.press(answer, ada, "Stop"),
@@ -53,7 +53,7 @@ function hasButton(answer: Message): boolean {
   return answer.deletedAtMs === undefined && JSON.stringify(shown(answer)).includes('"Stop"');
 }
 
-/** How long it takes from what people do at Discord until the process that answers has ended the answer. */
+/** Measures the time from a person's action at Discord until the answering process has ended the answer. */
 export async function benchInterrupts(resources: AsyncDisposableStack): Promise<string> {
   const rows = await Promise.all(
     [...SETUPS].map(async ([name, roles]) => {

@@ -36,7 +36,7 @@ interface Spent {
   durationMs: number;
 }
 
-/** What one worker, two and four make of as many short questions as they can take, one after the other. */
+/** Measures how many short questions one worker, two and four can answer, one after the other. */
 export async function benchTurns(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -70,7 +70,7 @@ export async function benchTurns(): Promise<string> {
   ].join("\n");
 }
 
-/** What one worker, two and four hold of answers that grow side by side. */
+/** Measures how many answers one worker, two and four can let grow side by side. */
 export async function benchStreams(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -152,7 +152,7 @@ async function measureStreams(cluster: Cluster, streams: number): Promise<string
   ];
 }
 
-/** What a question costs Redis behind 10, 100 and 1,000 messages of the same conversation. */
+/** Measures the cost in Redis of a question after 10, 100 and 1,000 messages of the same conversation. */
 export async function benchHistory(): Promise<string> {
   await using resources = new AsyncDisposableStack();
   const cluster = await openCluster(resources, 1, () => SHORT);
@@ -206,7 +206,7 @@ async function runAtOnce(cluster: Cluster, name: string, count: number): Promise
   return durations;
 }
 
-/** What all processes spend on the work, what they do without any taken off where it is known. */
+/** Measures what all processes spend on the work, without their idle use where that is known. */
 async function watch({ ingress, workers, connection }: Cluster, work: () => Promise<void>): Promise<Spent> {
   const sumCpu = (services: readonly RunningService[]) => sum(services.map(readCpuMs));
   await sleep(TAIL_MS);

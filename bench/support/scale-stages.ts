@@ -8,7 +8,7 @@ import { startSlowProxy } from "./slow-proxy.ts";
 /** A simulated platform that several processes serve. */
 export interface ScaleStage {
   env: Record<string, string>;
-  /** What happens from now on is delivered to this process, where the platform delivers to one. */
+  /** Delivers events to this process from now on, where the platform delivers to a single one. */
   hear(url: string): void;
   ask(question: string): Promise<Answer>;
   countRefused(): number;
@@ -17,9 +17,9 @@ export interface ScaleStage {
 
 interface Answer {
   text(): string;
-  /** How many answers the question has. */
+  /** The number of answers to the question. */
   count(): number;
-  /** What could be seen, and when, by the clock of this machine. */
+  /** The length shown after each change, with its time by this machine's clock. */
   states(): Array<{ atMs: number; length: number }>;
 }
 

@@ -11,8 +11,8 @@ const CHANNEL = /<#(\d{17,20})>/g;
 export type NamedRooms = Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole">;
 
 /**
- * Asks Discord for the names that these texts mention, for a process that the gateway tells nothing. Best effort: what
- * is not told stays an id.
+ * Asks Discord for the names that these texts mention, for a process that does not hear the gateway. Best effort: a name
+ * that Discord does not tell stays an id.
  */
 export async function askNames(
   api: Api,

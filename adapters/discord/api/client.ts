@@ -34,9 +34,9 @@ export interface ApiOptions {
   /** Discord does not know the token any more. */
   onUnauthorized(): void;
   now(): number;
-  /** That make such calls at the moment, this one included; absent: it is the only one. */
+  /** The number of processes that make such calls at the moment, this one included; absent: 1. */
   processes?: (() => number) | undefined;
-  /** Waits that those were told. */
+  /** Shares rate-limit pauses with those processes; absent: there are none. */
   waits?: SharedWaits | undefined;
 }
 
@@ -87,9 +87,9 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
 }
 
 /**
- * The library's REST client, which answers are taken from before it judges them: its limiter takes every counter for
- * a fixed window, and sleeps or refuses where the pacer knows better; its retries have no back-off; its errors carry
- * bodies and tokens.
+ * The library's REST client. Answers are read before it judges them, because its limiter takes every counter for a fixed
+ * window, and sleeps or refuses where the pacer knows better; its retries have no back-off; its errors carry bodies and
+ * tokens.
  */
 function createRest(token: string, apiUrl: string | undefined, answers: WeakMap<ResponseLike, Answer>): REST {
   const rest = new REST({

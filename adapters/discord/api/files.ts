@@ -6,11 +6,11 @@ import type { AttachmentRef } from "../../../src/port/events.ts";
 import { type MessagePlace, PLATFORM } from "../ids.ts";
 import type { Api } from "./client.ts";
 
-/** More than Discord takes from anybody: those who read have bounds of their own. */
+/** More than Discord accepts from anybody; callers have tighter bounds of their own. */
 const MAX_READ_BYTES = 512 * 1024 * 1024;
-/** Left of a link that is used at once. */
+/** The least time left of a link that is used at once. */
 const OPEN_MS = 60_000;
-/** Left of a link that somebody else uses: the gateway may take its time. */
+/** The least time left of a link that the gateway uses, which may take its time. */
 const PUBLIC_MS = 15 * 60_000;
 
 type Message = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
@@ -183,7 +183,10 @@ function attachmentsOf({
   return [...attachments, ...message_snapshots.flatMap(({ message }) => message.attachments ?? [])];
 }
 
-/** When a signed link ends, Unix milliseconds; a link that says nothing of an end has none. */
+/**
+ * The end of a signed link, Unix milliseconds; Infinity where the link names none.
+ * https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
+ */
 function expiresAt(link: string): number {
   const seconds = Number.parseInt(new URL(link).searchParams.get("ex") ?? "", 16);
   return Number.isNaN(seconds) ? Number.POSITIVE_INFINITY : seconds * 1_000;

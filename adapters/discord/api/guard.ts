@@ -2,7 +2,10 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { ApiError } from "./error.ts";
 
-/** Discord shuts out an address after 10,000 refused calls in ten minutes. */
+/**
+ * Discord shuts out an address after 10,000 refused calls in ten minutes.
+ * https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+ */
 const REFUSALS_MS = 10 * 60_000;
 const MAX_REFUSED = 5_000;
 /** After a refusal for lack of permission the same is not tried again at once. */
@@ -24,7 +27,7 @@ export interface Guard {
 /** Names all calls of the bot. */
 const ALL = "all";
 
-/** `processes` share the address, or are taken to; what Discord asks of one of them for all calls is kept by all. */
+/** All `processes` are taken to share one address: each gets its part of the limit, and all obey a pause told to one. */
 export function createGuard(now: () => number, processes = () => 1, waits?: SharedWaits): Guard {
   let refused: number[] = [];
   let blockedUntil = 0;
@@ -68,7 +71,7 @@ export function createGuard(now: () => number, processes = () => 1, waits?: Shar
   };
 }
 
-/** Discord allows a bot fifty calls a second over all channels; on their way some catch up with those before them. */
+/** Discord allows a bot fifty calls a second over all channels; this leaves a margin for calls that overtake others. */
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
 
@@ -78,7 +81,7 @@ export interface GlobalLimit {
   take(): void;
 }
 
-/** The library's own counter begins a new second with the first call after the last one, and so lets twice as many through. */
+/** Replaces the library's own counter, whose fixed seconds let twice as many calls through around their ends. */
 export function createGlobalLimit(now: () => number = () => performance.now(), processes = () => 1): GlobalLimit {
   let made: number[] = [];
   return {

@@ -10,7 +10,7 @@ export interface Permission {
   why: string;
 }
 
-/** The bot asks for these when it is invited: nothing that people would not miss. */
+/** The permissions that the bot asks for in its invitation: no more than its features need. */
 export const PERMISSIONS: ReadonlyArray<Permission> = [
   { name: "ViewChannel", title: "View Channels", why: "to be spoken to in a channel" },
   { name: "SendMessages", title: "Send Messages", why: "to answer in a channel" },

@@ -44,7 +44,7 @@ const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessag
 
 const TO_REACT = [...TO_READ, PermissionFlagsBits.AddReactions];
 
-/** The library computes this for members it keeps; of most people it keeps none. */
+/** Computed here, because the library does so only for cached members, and most people are not cached. */
 function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
   const { guild } = channel;
   const member = { id, guildId: guild.id, ownerId: guild.ownerId, roleIds };

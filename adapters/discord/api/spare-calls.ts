@@ -4,7 +4,7 @@ import { ApiError } from "./error.ts";
 
 const MAX_KEYS = 1_000;
 
-/** Makes calls that may be left out, and none that Discord would refuse for the rate: each key has a limit of its own. */
+/** Makes optional calls, and leaves out those that Discord would refuse for the rate: each key has a limit of its own. */
 export interface SpareCalls {
   /** Resolves to undefined where no call is made, or it was refused for the rate; otherwise as `Api.call`. */
   call(key: string, call: ApiCall, signal: AbortSignal): Promise<Answer | undefined>;
@@ -18,9 +18,9 @@ interface Counter {
 }
 
 export interface SpareCallsOptions {
-  /** So many at once while Discord has not said how many there may be. */
+  /** Concurrent calls per key until Discord's headers tell the limit. */
   firstCalls: number;
-  /** Left to calls that nobody can do without; absent: none. */
+  /** Calls of the limit left to others, which are not optional; absent: none. */
   reserve?: number;
 }
 

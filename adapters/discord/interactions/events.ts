@@ -60,7 +60,7 @@ export function toAskEvent(asked: Asked, deps: InteractionEventDeps): MessageEve
   return toQuestion(asked, deps, prompt, file === undefined ? [] : [file]);
 }
 
-/** The message that is asked about is quoted: it may be anybody's, from any time, and outside of what the bot may read. */
+/** Quotes the message that is asked about: it may be anybody's, of any time, and in a channel that the bot cannot read. */
 export function toAskAboutEvent(
   asked: Asked,
   { data, guild_id }: APIMessageApplicationCommandInteraction,
@@ -98,7 +98,7 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
   };
 }
 
-/** What the form of `/persona` brings is the command with its fields. */
+/** A submitted form of `/persona` becomes that command, with the form's fields as options. */
 export function toPersonaEvent(
   asked: Asked,
   options: Readonly<Record<string, string>>,
@@ -128,7 +128,7 @@ export interface ImagineRequest {
   attachments: CommandEvent["attachments"] & object;
 }
 
-/** However it was asked for, a picture is the command that it would have been. */
+/** A request for a picture becomes the command `/imagine`, from whatever form or menu it came. */
 export function toImagineEvent(
   asked: Asked,
   { prompt, options, attachments }: ImagineRequest,

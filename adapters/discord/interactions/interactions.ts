@@ -49,12 +49,12 @@ export interface InteractionsDeps extends InteractionEventDeps {
   /** Absent: the form for a persona begins empty. */
   readPersona?: ReadPersona;
   imagine?: ImagineMenu;
-  /** When the interactions of these tokens, which wait for their answer, are acknowledged. */
+  /** By token, the acknowledgements of the interactions that wait for their answer. */
   fresh: Map<string, Promise<unknown>>;
   finalMessages: Pick<FinalMessages, "promise" | "settle">;
 }
 
-/** Longest that Discord, which waits for three seconds, is let wait for what it tells to be stored. */
+/** Longest that the acknowledgement, for which Discord waits three seconds, waits for the event to be stored. */
 const STORE_MS = 1_500;
 
 type TakenAs = "answer" | "press";
@@ -165,8 +165,9 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 }
 
 /**
- * Hands over what an interaction asks for, and acknowledges it once that is stored: whoever ends in between leaves
- * nothing behind that waits for ever. Where storing takes too long it is acknowledged all the same, and offered on.
+ * Hands an interaction's event over and acknowledges the interaction once the event is stored, so that a process that
+ * ends in between leaves no promise that waits for ever. When storing takes too long, the interaction is acknowledged
+ * all the same, and the event goes on being offered.
  */
 function createTake({ acknowledge, delivery, fresh, finalMessages }: InteractionsDeps): Take {
   return async (asked, as, toEvent, shown) => {
@@ -182,7 +183,7 @@ function createTake({ acknowledge, delivery, fresh, finalMessages }: Interaction
       acknowledge(interaction, first),
     );
     if (asked.hasToken) fresh.set(interaction.token, acknowledging);
-    // What Discord was silent about may have been promised.
+    // An acknowledgement whose answer was lost may have reached Discord.
     const isPromised = (await acknowledging) !== "taken" && as === "answer";
     const promised = isPromised && isPrivate ? toPromised(asked) : undefined;
     if (promised !== undefined) finalMessages.promise(promised);

@@ -4,7 +4,7 @@ export interface TextFieldOptions {
   name: string;
   label: string;
   maxLength: number;
-  /** What stands in it at first. */
+  /** The text that it is opened with. */
   value?: string;
   isRequired?: boolean;
 }
@@ -22,7 +22,7 @@ export function toTextField({ name, label, maxLength, value = "", isRequired }: 
   return { type: ComponentType.Label, label, component };
 }
 
-/** What was written into a field of a form; "" for nothing. */
+/** The text of a submitted field, trimmed; "" for none. */
 export function readField({ data }: APIModalSubmitInteraction, name: string): string {
   const fields = data.components.flatMap((holder) => {
     if ("component" in holder) return [holder.component];

@@ -11,16 +11,16 @@ import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
-/** Of the rooms of servers, which Discord lists with their newest messages: those of a quarter of an hour may be many. */
+/** Most server channels that are read, those with the newest messages: a quarter of an hour may bring many. */
 const MAX_ROOMS = 100;
 /** The most that Discord gives at once. */
 const PAGE = 100;
 const CALL_MS = 10_000;
-/** Before rooms are read again that could not be read; the last one again and again. */
+/** Pauses before channels that could not be read are tried again; the last one repeats. */
 const PAUSES_MS = [1_000, 3_000, 10_000];
-/** A wait that is told for the calls of all rooms ends sooner than this, and others may be quicker to use its end. */
+/** A rate limit over all channels ends sooner than this and is waited for; other calls may use its end up first. */
 const SHORT_WAIT_MS = 2_000;
-const WAITS = 20;
+const MAX_WAITS = 20;
 
 export interface CatchUpDeps {
   api: Api;
@@ -30,7 +30,7 @@ export interface CatchUpDeps {
   directChannels(): Promise<readonly string[]>;
   /** `isAnswered`: what it asks was heard before, and its place is settled. */
   onMessage(message: Message, isAnswered: boolean): void;
-  /** What is told in these rooms waits until they have been read. */
+  /** Holds new events of a channel back until it has been read. */
   holding: Pick<Holding, "expect" | "release">;
   botId(): string | undefined;
   log: Logger;
@@ -43,9 +43,9 @@ interface Room {
 }
 
 /**
- * Reads what was written while nobody listened, and hands it over as if it came now: what was taken already is
- * dropped by its key. Bounded by age, by the number of rooms, newest first, and by a page in each of them. What was
- * heard before counts for nothing: it says nothing about how much was missed. Never rejects.
+ * Reads the messages written while nobody listened, and hands them over as if they came now: those taken before are
+ * dropped by their key. Bounded by age, by the number of channels, newest first, and by one page each. The last message
+ * heard before is no bound, because it does not tell how much was missed. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { rooms, shard, holding, now } = deps;
@@ -55,7 +55,7 @@ export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<v
     .filter(({ lastMessageId }) => timeOf(lastMessageId) > since)
     .slice(0, MAX_ROOMS);
   holding.expect(false, guildRooms.map(toChannelId));
-  // Direct messages all come through the first shard. Neither kind of room waits for the other, or takes its place.
+  // Direct messages all come through the first shard. They and the servers' channels are read side by side.
   const finding = shard === 0 ? readDirects(deps, signal) : Promise.resolve([]);
   await Promise.all([
     readRooms(guildRooms, deps, signal),
@@ -71,8 +71,8 @@ function toChannelId({ channelId }: Pick<Room, "channelId">): string {
 }
 
 /**
- * Those that could not be read are tried again when all the others have been, for as long as what was said there is
- * not too old: whatever keeps them from being read, such as many answers being written at once, nobody else reads them.
+ * Tries channels that could not be read again after all the others, until their messages would be too old: nobody else
+ * reads them, whatever is in the way, such as many answers being written at once.
  */
 async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;
@@ -102,7 +102,7 @@ async function readEach(
       // The next room would be refused as well, and all of them be left behind.
       const messages = await retry(
         read,
-        { pausesMs: Array<number>(WAITS).fill(0), mayPass: isShort, askedMs: waitOf, isIdle: true },
+        { pausesMs: Array<number>(MAX_WAITS).fill(0), mayPass: isShort, askedMs: waitOf, isIdle: true },
         signal,
       );
       const answered = findAnswered(messages, botId());
@@ -136,7 +136,7 @@ async function readRoom(
   since: number,
   signal: AbortSignal,
 ): Promise<Message[]> {
-  // The newest ones: what Discord gives after a time begins there, and may end before the bot went away.
+  // The newest page: one asked for by `after` begins at that time and may end before the bot went away.
   const query = new URLSearchParams({ limit: String(PAGE) });
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
   const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, bounded);

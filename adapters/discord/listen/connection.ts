@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 15_000;
 
 export interface ConnectionOptions extends Omit<GatewayClientOptions, "hasContent"> {
   token: string;
-  /** Whether the content of messages is asked for: given up for all connections where Discord refuses it to one. */
+  /** Shared by all connections: the Message Content intent is asked for until Discord refuses it to one of them. */
   content: { isAsked: boolean };
   /** Gives a client its listeners, before it connects. */
   attach(client: Client): void;
@@ -100,7 +100,7 @@ export async function reach<T>(attempt: () => Promise<T>, log: Logger, signal: A
   }
 }
 
-/** How long a client has waited for Discord, its own waits for a turn left out. */
+/** A deadline for Discord to get a client ready. The client's own waits for its turn to identify do not count. */
 interface Waits {
   identify: Identify;
   /** Rejects when Discord has taken too long. */
@@ -167,7 +167,7 @@ export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The only intent that Discord may refuse was refused. */
+/** Discord refused an intent, and the Message Content intent is the only one that it may refuse. */
 const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 
 export const CONTENT_IS_OFF =
@@ -175,7 +175,7 @@ export const CONTENT_IS_OFF =
 export const SWITCH_ON_CONTENT =
   "For answers to replies and in threads without a mention, switch it on in the Discord Developer Portal, under Bot, Privileged Gateway Intents, and start again.";
 
-/** The same of a connection that is closed and of a call that is refused. */
+/** For a closed connection and for a refused call alike. */
 export const TOKEN_REFUSED =
   "Discord does not accept the token. Copy the bot's token from the Discord Developer Portal, under Bot, and start again.";
 

@@ -4,7 +4,7 @@ import type { DirectChannelStore } from "../options.ts";
 
 const MAX_KEPT = 100;
 
-/** The direct conversations that were last to begin, newest first. */
+/** The direct conversations that began last, newest first. */
 export interface DirectChannels {
   /** Somebody wrote there. Never rejects. */
   note(channelId: string): void;
@@ -14,7 +14,7 @@ export interface DirectChannels {
 
 /** Writes only when a conversation is new: their order matters less than the disk. */
 export function createDirectChannels(store: DirectChannelStore, signal: AbortSignal): DirectChannels {
-  /** What the store had when it was last looked at. */
+  /** The ids in the store when it was last read. */
   let kept: readonly string[] = [];
   const underWay = new Set<string>();
 

@@ -13,7 +13,7 @@ import { type Message, readSeen } from "./wording.ts";
 
 /** Discord's most for one call. */
 const PAGE = 100;
-/** Longest that pages after the first are read: what came before that counts. */
+/** Longest that pages after the first are read; those that came until then are used. */
 const PAGES_MS = 3_000;
 /** Replies that are followed back along a chain at most: one call each. */
 const MAX_CHAIN = 6;
@@ -24,11 +24,11 @@ const NEWEST = "9223372036854775807";
 export interface EarlierDeps {
   api: Api;
   files: Pick<Files, "toRefs">;
-  /** What is known of the place of an address; no rooms where the gateway tells nothing of it. */
+  /** The bot's id and the known channels at an address; no rooms where this process does not hear that shard. */
   knownOf(reply: ReplyAddress): { botId: string; rooms: NamedRooms | undefined };
 }
 
-/** While Discord has not said how many there may be. */
+/** Concurrent reads of one channel until Discord's headers tell its limit. */
 const READS_AT_ONCE = 3;
 
 type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
@@ -39,8 +39,9 @@ const LINK = /^https?:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(\d+)\/(\d+)
 const AROUND = 25;
 
 /**
- * In a thread or a forum post what stands above the question is read, in a channel the chain of replies that leads to it:
- * nobody said that those are one conversation but who replied. A direct conversation has the bot in it from its beginning.
+ * In a thread or a forum post, reads the messages above the question; in a channel, the chain of replies that leads to
+ * it, since only replying makes messages of a channel one conversation. A direct conversation has nothing earlier: the bot
+ * was in it from its beginning.
  */
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const calls = createSpareCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
@@ -71,7 +72,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     async readEarlier(event, range, signal) {
       const { found, isPartial } = await readAbove(event, range, { ...deps, calls }, signal);
       const messages = await toEarlier(found, event.reply, signal);
-      // What the bot said itself is known, except where nothing is.
+      // The history has the bot's own messages already, unless the whole thread is asked for.
       const others = range.since === undefined ? messages : messages.filter(({ by }) => by !== "bot");
       return { messages: others, ...(isPartial && { isPartial }) };
     },
@@ -168,14 +169,14 @@ async function readThread(
     hasMore = !isEnd && !isPartial;
   }
   const starters = newestFirst.toReversed().flatMap(toStarter(channelId));
-  // The sign is newer than the message that it points to.
+  // A starter sign may be new enough while the message that it points to is too old.
   const found = starters.filter(({ message }) => isWanted(message));
   const hasRoot = since !== undefined || !isPartial || found[0]?.isRoot === true;
   const root = hasRoot ? [] : await readRoot(channelId, calls, signal);
   return { found: [...root, ...found], ...(isPartial && { isPartial }) };
 }
 
-/** A thread that hangs on a message begins with a sign that points to it; a post in a forum has the id of its thread. */
+/** A thread opened from a message begins with a sign that points to it; a forum's post has the id of its thread. */
 function toStarter(threadId: string): (message: APIMessage) => Found[] {
   return (message) => {
     if (message.id === threadId) return [{ message, isRoot: true }];

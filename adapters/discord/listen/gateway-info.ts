@@ -1,9 +1,9 @@
 import { type APIGatewayBotInfo, REST, Routes } from "discord.js";
 
-/** Discord is not asked more often. */
+/** An answer is reused for this long. */
 const FRESH_MS = 2_500;
 
-/** What Discord says of its gateway: where it is, how many shards it recommends, how many sessions may yet begin. */
+/** `GET /gateway/bot`: the gateway's address, the recommended number of shards, and the sessions left to begin. */
 export interface GatewayInfo {
   /** Rejects as the library's REST client does. */
   read(): Promise<APIGatewayBotInfo>;
@@ -32,7 +32,7 @@ export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): Gatewa
   };
 }
 
-/** What a server means that has one gateway and no limit of sessions, and says nothing of either. */
+/** Stands for a limit that a stand-in for Discord leaves out. */
 const NO_LIMIT = { total: 1_000, remaining: 1_000, reset_after: 0, max_concurrency: 1 };
 
 /** The answer to `GET /gateway/bot`, with all that is read of it. */

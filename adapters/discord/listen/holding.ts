@@ -1,21 +1,21 @@
 /**
- * Longest that what is told waits for what was missed before it. Where it waits longer, such as while Discord refuses to be
- * read, people are answered out of their order rather than late.
+ * Longest that new events wait for the missed ones before them. When reading takes longer, such as during a rate limit,
+ * people are answered out of order rather than late.
  */
 const LONGEST_MS = 5_000;
 
 /**
- * Keeps what people do in the order of each channel where a session begins without those before it: what was said
- * meanwhile is read, and what is told waits for that.
+ * Keeps each channel's events in order when a session begins without resuming: the messages missed meanwhile are read
+ * first, and new events wait for that.
  */
 export interface Holding {
-  /** A session begins. Until it is known what is read, everything waits. */
+  /** A session begins. Everything waits until `expect` has named the channels that are read. */
   begin(): void;
-  /** Which channels of servers, or which direct ones, are read: nothing waits in the others. */
+  /** Names the server channels, or the direct ones, that are being read: events of the others no longer wait. */
   expect(isDirect: boolean, channelIds: readonly string[]): void;
-  /** What was missed in a channel was handed over, or cannot be read now. */
+  /** The missed messages of a channel were handed over, or cannot be read now. */
   release(channelId: string): void;
-  /** Does it at once, or when its channel is released: after what waits there already. */
+  /** Runs the task at once, or when its channel is released, in order. */
   take(channel: { id: string; isDirect: boolean }, task: () => void): void;
 }
 
@@ -27,7 +27,7 @@ interface Waiting {
 export function createHolding(longestMs = LONGEST_MS): Holding {
   const waiting = new Map<string, Waiting>();
   const released = new Set<string>();
-  /** By whether they are direct; undefined where nothing waits, and one of them while it is not known what is read. */
+  /** The channels that are read, by `isDirect`: a missing entry is not known yet. Undefined when nothing waits. */
   let expected: Map<boolean, ReadonlySet<string>> | undefined;
   let timer: NodeJS.Timeout | undefined;
 

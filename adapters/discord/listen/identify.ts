@@ -3,7 +3,10 @@ import type { Logger } from "pino";
 import type { ShardShares } from "../options.ts";
 import type { GatewayInfo } from "./gateway-info.ts";
 
-/** Sessions of one bucket may begin once in five seconds; on their way some catch up with those before them. */
+/**
+ * One session of a bucket may begin every five seconds, plus a margin for calls that overtake others on their way.
+ * https://docs.discord.com/developers/events/gateway#rate-limiting
+ */
 const IDENTIFY_MS = 5_500;
 const LOOK_MS = 100;
 const AGAIN_MS = 1_000;
@@ -19,13 +22,13 @@ export interface IdentifyOptions {
 }
 
 /**
- * Keeps to Discord's limits of sessions, among all processes of the bot: so many at once, and so many a day. A bot that
- * begins more of them loses its token.
+ * Keeps all processes of the bot within Discord's limits of sessions, at once and per day. Discord resets the token of a
+ * bot that begins more.
  */
 export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Identify {
   let isTold = false;
 
-  /** How long to wait before the next look; 0: it may begin. */
+  /** Milliseconds until the next look; 0: the session may begin. */
   async function look(shard: number): Promise<number> {
     try {
       const { max_concurrency: atOnce, remaining, reset_after: resetMs } = (await gateway.read()).session_start_limit;
@@ -38,7 +41,7 @@ export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Ide
       isTold = false;
       return (await takeTurn(String(shard % atOnce), IDENTIFY_MS)) ? 0 : LOOK_MS;
     } catch (err) {
-      log.debug({ err }, "Whether a session may begin is not known yet.");
+      log.debug({ err }, "It is not known yet if a session may begin.");
       return AGAIN_MS;
     }
   }

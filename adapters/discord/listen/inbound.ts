@@ -12,8 +12,8 @@ export interface InboundDeps {
 }
 
 /**
- * The event that a message is to the bot; undefined for one that is none of its business. A guild channel belongs to
- * people: there only those who speak to the bot are heard, unless the bot listens to everything.
+ * The event of a message; undefined for one that does not concern the bot. In a guild channel only messages addressed to
+ * the bot do, unless it listens to everything.
  */
 export function toMessageEvent(
   message: Message,
@@ -27,7 +27,7 @@ export function toMessageEvent(
   const addressed = said ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
-  // Nothing to see: the bot has not the right to read it, and it may have said anything.
+  // Discord hides the content from a bot without the intent: the message may have said anything.
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
@@ -75,14 +75,14 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
-  // The question means these, among all pictures of the place.
+  // In one conversation with many pictures, the reply says which ones are meant.
   const areMeant = isOne || asksForPicture(text);
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
 /**
- * A message with all that its kind has. What is empty may be left out on the way, and not everything that speaks
- * Discord's language reads the mentions in a text or has a type of its own for replies.
+ * Completes a message. Empty fields may be left out, and stand-ins for Discord may neither list the mentions of a text
+ * nor have the type for replies.
  */
 export function toWhole(
   given: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
@@ -143,7 +143,7 @@ export function toAuthor(
   return { id, name: member?.nick ?? global_name ?? username, ...(groups.length > 0 && { groups: [...groups] }) };
 }
 
-/** What somebody wrote, a person or an app, for everybody. */
+/** Types of messages that a person or an app wrote, for everybody to see. */
 const WRITTEN: ReadonlySet<MessageType> = new Set([
   MessageType.Default,
   MessageType.Reply,
@@ -179,7 +179,7 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   return isForeignReply(message, botId) ? "other" : "open";
 }
 
-/** True for what a person writes in a channel to nobody: where the bot listens it is said to it. */
+/** True for a person's message in a channel that addresses nobody: where the bot listens, it is said to the bot. */
 export function mayBeOurs(message: Message, kind: RoomKind, deps: InboundDeps): boolean {
   if (kind !== "channel" || !isByPerson(message) || isForeignReply(message, deps.botId)) return false;
   return toAddressed(message, kind, deps) === undefined && firstMention(message.content) === undefined;

@@ -129,7 +129,7 @@ export function createFixedCounter(rule: Rule): FixedCounter {
   let resetAt = -Infinity;
   let startedAt = -Infinity;
   let used = 0;
-  /** When the call began that opened the window, until it is answered. */
+  /** The start of the call that opened the window; undefined once that call is answered. */
   let openedAt: number | undefined;
   /** A window was seen to begin with all its calls although the one before had been used. */
   let proven = false;
@@ -216,26 +216,26 @@ const SPENDING_MS = 2_000;
 
 /** A bucket `n` deep from which one call drains every `windowMs / n`; the reset header says when it is empty. */
 export function createLeakyCounter(rule: Rule): LeakyCounter {
-  /** When the counter is all free again. */
-  let full = -Infinity;
+  /** The moment at which the counter has all its calls again. */
+  let fullAt = -Infinity;
   const spacing = () => toSpacing(rule);
-  const level = (at: number) => rule.limit - Math.max(0, full - at) / spacing();
+  const level = (at: number) => rule.limit - Math.max(0, fullAt - at) / spacing();
 
   return {
     level,
     credit: (at) => Math.floor(level(at)),
     sent(now) {
-      full = Math.max(full, now) + spacing();
+      fullAt = Math.max(fullAt, now) + spacing();
     },
     heard({ resetUntil, inFlight }) {
-      full = resetUntil + inFlight * spacing();
+      fullAt = resetUntil + inFlight * spacing();
     },
     refused(until) {
-      full = Math.max(full, until + (rule.limit - 1) * spacing());
+      fullAt = Math.max(fullAt, until + (rule.limit - 1) * spacing());
     },
     // Spends the bank besides what drains: quickly while it is well filled, at the rate of the drain in the end.
     gap: (now) => 1 / (1 / spacing() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
-    returns: () => Array.from({ length: rule.limit }, (_, missing) => full - missing * spacing()),
+    returns: () => Array.from({ length: rule.limit }, (_, missing) => fullAt - missing * spacing()),
   };
 }
 

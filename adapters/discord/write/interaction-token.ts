@@ -64,10 +64,10 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
   };
 }
 
-/** The token is not used for what would arrive at its very end. */
+/** The token is not used any more this close to its end. */
 export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
-/** Also of an interaction that has no first answer yet. */
+/** Discord also answers so while an interaction has no first answer yet. */
 const UNKNOWN_WEBHOOK = 10015;
 /** Unknown message, unknown webhook, invalid token: nothing can be written this way (any more). */
 const PASSED = new Set([UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, 50027]);
@@ -88,14 +88,14 @@ export const ORIGINAL = "@original";
 
 export interface InteractionTokenDeps {
   api: Api;
-  /** When the interactions of these tokens are acknowledged by this process, which heard of them. Never rejects. */
+  /** By token, the acknowledgements that this process is making, for the interactions that it heard itself. Never reject. */
   fresh: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
   /** Gives an interaction its first answer; resolves to whether it has one then. Never rejects. */
   acknowledge(to: InteractionAddress): Promise<boolean>;
   now(): number;
 }
 
-/** Whoever heard of the interaction may have ended before it acknowledged it: then that is done with the first call. */
+/** The process that heard the interaction may have ended before acknowledging it; then the first call makes up for that. */
 export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
   const { applicationId, token, expiresAt } = to;
   const { api, fresh, now } = deps;

@@ -25,7 +25,7 @@ type Place = Pick<MessageRow, "channelId" | "threadId">;
 /** Everybody who can be mentioned. */
 export interface Names {
   botName: string;
-  /** What is written to nobody in this channel is said to the bot. */
+  /** A message in this channel that addresses nobody is said to the bot. */
   isListening?: boolean;
   people: readonly string[];
 }

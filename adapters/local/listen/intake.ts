@@ -43,13 +43,13 @@ export interface IntakeDeps extends DeliveryDeps {
   isListening?: IsListening | undefined;
 }
 
-/** Takes what people do at the page. Everything resolves only when the queue has the event, or when there is none. */
+/** Takes people's actions at the page. Each resolves when the queue has its event, or at once when it makes none. */
 export interface Intake {
   send(body: SendBody): Promise<number>;
   edit(id: number, body: EditBody): Promise<void>;
   erase(id: number, body: DeleteBody): Promise<void>;
   act(id: number, body: ActionBody): Promise<void>;
-  /** Stops what is being done before there is a message with a button. */
+  /** Stops a turn that has no message with a button yet. */
   stop(body: StopBody): Promise<void>;
   /** Takes back a message that was never accepted. */
   withdraw(nonce: string): void;

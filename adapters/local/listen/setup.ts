@@ -27,8 +27,8 @@ export interface SetupRouteDeps {
 }
 
 /**
- * Serves the first run. It makes this process call the addresses that are filled in and may write its `.env`, so it is
- * for people on this machine, and for those who have given the page's password. What they fill in is kept nowhere.
+ * Serves the first run, to people on this machine and to those who gave the page's password alone: it makes this process
+ * call the addresses that are filled in, and may write its `.env`. The values filled in are kept nowhere else.
  */
 export function createSetupRoutes({ setup: offered, hasPassword }: SetupRouteDeps): Hono {
   const setupFor = (c: Context) =>

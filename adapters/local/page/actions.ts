@@ -18,9 +18,9 @@ import {
 import type { Button, Described, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
 
 const NOTICE_MS = 7000;
-/** What was deleted can be brought back for so long. */
+/** A deletion can be undone for this long. */
 const UNDO_MS = 5000;
-/** Leaves open what is to be forgotten, or whether everything is. */
+/** A `/forget` that does not say what to forget, or how thoroughly. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
 
 const PERSONA = /^\/persona$/i;
@@ -160,7 +160,7 @@ type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "erase
 };
 
 function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
-  /** Presses on their way: the same button twice in a row is meant once. */
+  /** Presses under way, so that a double click counts once. */
   const pressed = new Set<string>();
 
   /** Resolves to whether it worked; if not, the person has been told. */
@@ -205,7 +205,7 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
 
 type Request = (path: string, body: object) => Promise<boolean>;
 
-/** Hides something at once, and deletes it when nobody has brought it back. A page that is left has decided. */
+/** Hides something at once and deletes it when the time for undoing is over, or the page is left. */
 function createLeaving(
   { state, change }: Pick<Store, "state" | "change">,
   request: Request,
@@ -234,7 +234,7 @@ function createLeaving(
       const { id } = message;
       const path = `/local/messages/${id}/delete`;
       change(() => void state.leaving.add(id));
-      // Its answer goes with it, and would be written on until then.
+      // Deleted at once: its answer goes with it, and would grow on until then.
       if (stoppableAt(state, message) !== undefined) return void send(path, id);
       leave(path, id, "The message is deleted.", () => {});
     },

@@ -27,7 +27,7 @@ const ALLOWED = {
   ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   RETURN_DOM_FRAGMENT: true as const,
 };
-/** The beginning of something whose look is not certain before the line is whole. */
+/** An unfinished line that may still become a fence, a heading, a list item or a table. */
 const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
 /** A quote that is to be folded: its title, and its lines. */
@@ -57,7 +57,7 @@ const marked: Marked = new Marked({
 });
 marked.use(createMath(escapeHtml));
 
-/** Cuts Markdown into blocks. Rendering one is the expensive part and is left to whoever has not got it yet. */
+/** Cuts Markdown into blocks. Rendering is the expensive part, so the caller renders only the blocks that are new. */
 export function toBlocks(markdown: string, names: readonly string[], keepsTex = false): Block[] {
   const tokens = marked.lexer(markdown);
   const links = JSON.stringify(tokens.links);
@@ -109,7 +109,7 @@ function followScript(part: Element): void {
 
 function guardLink(link: HTMLAnchorElement): void {
   const place = link.protocol === "mailto:" ? link.pathname : link.host;
-  // What leads nowhere is text.
+  // A link without a target is shown as text.
   if (!link.hasAttribute("href") || place === "") return link.replaceWith(...link.childNodes);
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";

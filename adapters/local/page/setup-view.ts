@@ -6,7 +6,7 @@ import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupWay } fr
 /** The last part, behind all steps. */
 export const SAVE = "save";
 
-/** What was filled in, and what came of it. */
+/** The panel's state: the values filled in, and the results of checking and saving them. */
 export interface Filled {
   /** Kept in this page's memory only, so that closing the panel loses nothing. */
   values: Record<string, string>;

@@ -98,15 +98,15 @@ export interface State {
   isSwitcherOpen: boolean;
   /** One sentence about something that did not work, or that can be taken back. */
   notice: string;
-  /** Takes back what the notice tells of. */
+  /** Undoes the deletion that the notice tells of. */
   undo: (() => void) | undefined;
-  /** What was deleted and may still be brought back. */
+  /** Deleted messages and chats whose deletion can still be undone. */
   leaving: Set<LeavingId>;
   /** The message that was searched for, until it is shown. */
   soughtId: number | undefined;
 }
 
-/** Of a message, or of a chat. */
+/** The id of a message, or of a chat. */
 export type LeavingId = number | string;
 
 export interface Store {

@@ -12,7 +12,7 @@ import { findAnswered } from "./working.ts";
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
 const AT_BOTTOM_PX = 40;
-/** What was searched for stands out for so long. */
+/** A message that was searched for is marked for this long. */
 const FOUND_MS = 2500;
 
 /** Messages of one place, kept at the bottom while the reader is there. */
@@ -79,7 +79,7 @@ export function createTimeline(): Timeline {
   };
 }
 
-/** What was refused stays where it was said; what is on its way stands last. */
+/** A refused message stays where it was written; one on its way stands last. */
 function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending[]): Entry[] {
   const entries: Entry[] = [...messages];
   for (const each of pending) {
@@ -91,10 +91,11 @@ function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending
   return entries;
 }
 
-/** What the messages of a place tell about each other. */
+/** Marks on messages that depend on the others of their place. */
 interface Marks {
-  /** What was said after this message waits for its turn. */
+  /** The id of the message that is being answered: later ones wait for their turn. */
   waitsAfter: number | undefined;
+  /** The id of the answer that can be asked for once more. */
   newestAnswer: number | undefined;
 }
 
@@ -162,7 +163,7 @@ function createScroll(): Scroll {
   function onScroll(): void {
     if (scroller === undefined) return;
     const { top, height, room } = measure(scroller);
-    // A new layout moves the position too; only going up while nothing else changed is the reader's wish.
+    // A new layout moves the position too, so the reader scrolled up only if nothing else changed.
     const isSameLayout = height === last.height && room === last.room;
     if (isSameLayout && !isHeld && top < last.top - 1) isFollowing = false;
     else if (top >= last.top && height - top - room < AT_BOTTOM_PX) isFollowing = true;

@@ -87,7 +87,7 @@ export interface MessageRow {
   buttons: Button[];
   /** Done on the way to an answer, in the order they began, each with its time in its title. */
   steps: readonly Step[];
-  /** The one that goes on, "looking up the time, 4 s…"; when none does any more, all of them: "Used 3 tools, 4.2 s". */
+  /** The running step, "looking up the time, 4 s…", or else a summary of all: "Used 3 tools, 4.2 s". */
   stepsLine: string;
   /** People's feedback on an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;
@@ -96,7 +96,7 @@ export interface MessageRow {
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
-  /** The newer message that it stands behind, because it tells how the work ended that brought that one. */
+  /** The newer message that it stands behind: a status that tells how the work ended which brought that one. */
   movedBehind: number | null;
   /** A deleted row has neither text nor files. */
   isDeleted: boolean;
@@ -119,7 +119,7 @@ export interface Hello {
   maxFileBytes: number;
   maxFiles: number;
   maxTextLength: number;
-  /** Of why an answer is bad. */
+  /** The longest reason for calling an answer bad, in UTF-16 units. */
   maxReasonLength: number;
   /** There is a form for pictures. */
   canDraw: boolean;

@@ -35,7 +35,7 @@ export interface Inserted {
 
 /** The messages of people and the bot. Every function that changes something belongs inside a transaction. */
 export interface Messages {
-  /** Resolves the nonce first: returns the message that is there already, or the one just stored. */
+  /** Returns the message with this nonce: the one that exists already, or the new one. */
   insert(input: MessageInput): Inserted;
   find(id: number): MessageRow | undefined;
   findByNonce(nonce: string): MessageRow | undefined;
@@ -57,8 +57,9 @@ export interface Messages {
   /** Ids of what one person wrote, and of the bot's answers in their direct chats. */
   ownedBy(authorId: string): number[];
   /**
-   * Ids of what stands at a place: of one person with the answers to them, or of all. What people wrote from `at`
-   * on, Unix milliseconds, is not yet said, and what nobody is shown yet is not said either. In a channel outside its threads those are commands and their answers.
+   * Ids of the messages at a place: those of one person and the answers to them, or all. Messages that people wrote at or
+   * after `at`, Unix milliseconds, and hidden ones are left out. In a channel outside its threads, only commands and
+   * their answers belong to the place.
    */
   spokenAt(place: Pick<MessageRow, "channelId" | "threadId">, authorId: string | null, at: number): number[];
   /** Ids of the direct chats one person has written in. */

@@ -15,9 +15,9 @@ export type Change =
   | { kind: "none" };
 
 /**
- * Hands events over without a gap: an event is noted here before it is offered, and the note goes in the same
- * transaction that shows its effect. Whatever happens in between, the next `replay` does it again, and the
- * event's key keeps that from counting twice.
+ * Hands events over without a gap: an event is noted here before it is offered, and the note is removed in the same
+ * transaction that shows its effect. After a crash in between, the next start offers it again, and the event's key keeps
+ * it from counting twice.
  */
 export interface Outbox {
   /** Notes the event; a key that is noted already stays as it is. Call it inside a transaction. */

@@ -8,9 +8,9 @@ const BATCH_ROWS = 200;
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Tells every open page what changed. Nothing is queued for a page: each remembers the last change it was sent
- * and reads the newest state of what changed after it, when it has room. So a stalled browser costs no memory,
- * and an answer that grew ten times meanwhile is sent once.
+ * Sends every open page the changes. Nothing is queued for a page: its stream remembers the last change it sent and,
+ * when the browser takes more, reads the newest state of the rows that changed since. So a stalled browser costs no
+ * memory, and an answer that grew ten times meanwhile is sent once.
  */
 export interface Feed {
   /** Rows have changed. */

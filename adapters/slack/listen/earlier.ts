@@ -24,7 +24,7 @@ const PAGES_MS = 3_000;
 /** Below what Slack allows in each workspace. Reads of what was said since the last question leave room for whole threads. */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
-/** How far apart our clock and Slack's may be. */
+/** The most by which our clock and Slack's may differ. */
 const CLOCK_SKEW_MS = 60_000;
 
 export interface EarlierDeps extends InboundDeps {
