@@ -22,7 +22,7 @@ describeWithBrowser("the first run, seen from a browser", () => {
     const standIns = { SLACK_API_URL: slack.apiUrl, DISCORD_API_URL: discord.apiUrl };
     const service = await startServiceIn(folder, standIns);
     onTestFinished(async () => void (await service.end("SIGKILL")));
-    const browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+    const browser = await openBrowser({ viewport: { width: 390, height: 780 } });
     onTestFinished(browser.close);
     const tab = await browser.context.newPage();
     await tab.goto(service.url);
@@ -45,6 +45,9 @@ describeWithBrowser("the first run, seen from a browser", () => {
     await check();
     await eventually(() => right.count()).toBe(4);
     expect(await wrong.count()).toBe(0);
+    // On a phone too, whoever has pressed Check sees what came of it.
+    const last = await right.last().boundingBox();
+    expect((last?.y ?? Infinity) + (last?.height ?? 0)).toBeLessThanOrEqual(780);
 
     await tab.click("dialog.setup nav >> text=Connect Discord");
     await fill("DISCORD_TOKEN", discord.token);

@@ -128,7 +128,7 @@ function fieldView(field: SetupField, filled: Filled, doing: SetupActions): Temp
 
 function findingsView(findings: readonly Finding[]): TemplateResult | typeof nothing {
   if (findings.length === 0) return nothing;
-  return html`<ul class="findings" role="status">
+  return html`<ul class="findings" aria-live="polite">
     ${findings.map(
       ({ ok, what, fix }) => html`<li class=${ok ? "right" : "wrong"}>
         ${ok ? ICONS.check : ICONS.close}<span><span class="unseen">${ok ? "Right: " : "Wrong: "}</span>${linked(what)}${fix === undefined ? nothing : html` ${linked(fix)}`}</span>

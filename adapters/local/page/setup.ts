@@ -127,22 +127,27 @@ function createSetupActions(panel: Panel): SetupActions {
         delete filled.findings[stepId];
         const body = { stepId, values: readChosen(panel) };
         filled.findings[stepId] = (await postJson("/local/setup/check", body, CHECK_MS)) as Finding[];
-      }),
+      }).then(reveal),
     listModels: (stepId) =>
       ask(async () => {
         const answer = await postJson("/local/setup/models", { values: readChosen(panel) }, CHECK_MS);
         const { models, findings } = answer as { models: string[]; findings: Finding[] };
         filled.models = models;
         filled.findings[stepId] = findings;
-      }),
+      }).then(reveal),
     save: () =>
       ask(async () => {
         const answer = await postJson("/local/setup/save", { values: readTouched(panel) });
         const { problems } = answer as Pick<EnvFile, "problems">;
         filled.isSaved = problems.length === 0;
         filled.problem = problems.join(" ");
-      }),
+      }).then(reveal),
   };
+}
+
+/** What came of a press stands under the button, which may be the end of what a phone shows. */
+function reveal(): void {
+  document.querySelector("dialog.setup :is(.findings, .problem, .done)")?.scrollIntoView({ block: "nearest" });
 }
 
 /** Values of the ways that are chosen: what was filled in for another way stays out. */

@@ -11,6 +11,8 @@ export const MAX_FILE_BYTES = 20 * 1024 * 1024;
 export const MAX_FILES = 10;
 const SLICE_BYTES = 256 * 1024;
 const NAME_CHARS = 120;
+/** The end of a long name stays, because the extension stands there. */
+const NAME_TAIL_CHARS = 20;
 /** Uploaded, but never sent with a message. */
 const ORPHAN_AGE_MS = 24 * 60 * 60_000;
 /** Picture types that every browser draws and none runs. */
@@ -138,5 +140,7 @@ async function readSize(
 function toFileName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? "";
   const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, "").trim());
-  return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+  if (letters.length > NAME_CHARS)
+    letters.splice(NAME_CHARS - NAME_TAIL_CHARS - 1, letters.length - NAME_CHARS + 1, "…");
+  return letters.join("") || "file";
 }

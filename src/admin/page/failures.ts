@@ -47,7 +47,7 @@ export function openStories(root: HTMLElement, options: StoriesOptions): () => v
       <div class="head"><h1>${options.title}</h1></div>
       <p class="hint about">${options.about}</p>
       <label class="search"><span>Find</span>
-        <input type="search" placeholder="person, channel, model, outcome or id" @input=${search} /></label>
+        <input type="search" placeholder="name, channel, model, outcome, id" @input=${search} /></label>
       ${words === "" ? "" : problem(words)}
       ${found.length === 0 ? empty(none) : list}
     `;

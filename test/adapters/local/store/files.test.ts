@@ -59,6 +59,12 @@ describe("files of the local page", () => {
     expect(headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''%E6%95%B0%20%E8%A1%A8%27sgnp.exe");
   });
 
+  test("keep the beginning and the end of a long name", async () => {
+    const { name } = await page.upload(`${"report ".repeat(30)}of 2026.txt`, new Uint8Array([1]));
+    expect(name).toMatch(/^(report )+.*….*of 2026\.txt$/);
+    expect(name).toHaveLength(120);
+  });
+
   test("are refused over 20 MiB in one sentence, whatever length was announced", async () => {
     await expect(page.upload("big", new Uint8Array(20 * 1024 * 1024 + 1))).rejects.toThrow("at most 20 MiB");
     const { database } = page;
