@@ -8,7 +8,7 @@ export const KEYS = {
   lane: (laneId: string) => `${ROOT}lane:${laneId}`,
   /** The token of whoever works on a lane, or died while it did. */
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
-  /** There for as long as whoever works on a lane is known to live. */
+  /** The process that works on a lane, for as long as it is known to live. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
   attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */
@@ -28,6 +28,8 @@ export const KEYS = {
   version: `${ROOT}version`,
   /** Processes that work, with their places, by when they count as gone. */
   workers: `${ROOT}workers`,
+  /** Listened to by a process for as long as it lives: when it is killed, Redis knows at once. */
+  alive: (workerId: string) => `${ROOT}alive:${workerId}`,
   /** The calls that were made against a limit of a platform, and the channel on which each is told. */
   calls: (budgetKey: string) => `${ROOT}calls:${budgetKey}`,
   /** Held by whoever sweeps. */

@@ -8,8 +8,10 @@ import type { ActiveLane } from "./places.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
-/** Longest that a lane stays with a process that is dead, or stands still. */
+/** Longest that a lane stays with a process that stands still, or of which nobody knows whether it does. */
 export const LEASE_MS = 3_000;
+/** So long it stays with a process that has no connection to Redis any more, as when it was killed. */
+export const SURE_MS = 1_500;
 /** Most events read of one lane; the later ones have their turn later. */
 const MAX_EVENTS = 200;
 
@@ -31,7 +33,10 @@ export interface RedisLanes {
   accept(event: InboundEvent): Promise<boolean>;
   /** The first event of a lane; undefined where nothing waits in it. */
   head(laneId: string): Promise<Head | undefined>;
-  /** Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease. */
+  /**
+   * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that
+   * has gone from Redis, the first `SURE_MS` of it.
+   */
   take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts } | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
@@ -67,7 +72,7 @@ export interface RedisLanes {
 export interface Head extends Stored {
   /** Beginnings of the work on it without an end. */
   begun: number;
-  /** Milliseconds that somebody's lease has left, if it is not renewed; 0: nobody has one. */
+  /** Milliseconds until it may be taken from whoever has it, if the lease is not renewed; 0: now. */
   leaseMs: number;
   /** The process that worked on it has not given it back. */
   isOwned: boolean;
@@ -81,14 +86,30 @@ redis.call('INCR', KEYS[4])
 if KEYS[5] then redis.call('SET', KEYS[5], ARGV[6], 'PX', ARGV[1]) end
 redis.call('PUBLISH', ARGV[5], ARGV[2])
 return 1`;
-const TAKE = `
-if redis.call('EXISTS', KEYS[5]) == 1 then return false end
+/** A lease has the process, or only a token where that is not to be seen: not yet again, or in an older version. */
+const LEASE = `
+local function isSeen(holder) return redis.call('PUBSUB', 'NUMSUB', '${KEYS.alive("")}' .. holder)[2] > 0 end
+local function left(lease)
+  local holder, ms = redis.call('GET', lease), redis.call('PTTL', lease)
+  if not holder then return 0 end
+  if tonumber(holder) or isSeen(holder) then return ms end
+  return math.max(ms - ${LEASE_MS - SURE_MS}, 0)
+end
+local function hold(lease, token, holder)
+  redis.call('SET', lease, isSeen(holder) and holder or token, 'PX', ${LEASE_MS})
+end
+`;
+const HEAD = `${LEASE}
+local begun = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
+return { tonumber(begun), redis.call('EXISTS', KEYS[2]), left(KEYS[3]) }`;
+const TAKE = `${LEASE}
+if left(KEYS[5]) > 0 then return false end
 local token = tostring(redis.call('INCR', KEYS[2]))
 redis.call('SET', KEYS[1], token)
-redis.call('SET', KEYS[5], token, 'PX', ARGV[2])
+hold(KEYS[5], token, ARGV[2])
 return { token, redis.call('LRANGE', KEYS[3], 0, ARGV[1]), redis.call('GET', KEYS[4]) or '' }`;
 /** A server that came back without what it held has given the lane to nobody either. */
-const PROLONG = `
+const PROLONG = `${LEASE}
 local lost, last = {}, tonumber(redis.call('GET', KEYS[1]) or '0')
 for index = 2, #ARGV do
   local owner, lease, token = KEYS[2 * index - 2], KEYS[2 * index - 1], ARGV[index]
@@ -98,7 +119,7 @@ for index = 2, #ARGV do
     if tonumber(token) > tonumber(redis.call('GET', KEYS[1]) or '0') then redis.call('SET', KEYS[1], token) end
     known = token
   end
-  if known == token then redis.call('SET', lease, token, 'PX', ARGV[1])
+  if known == token then hold(lease, token, ARGV[1])
   else lost[#lost + 1] = index - 2 end
 end
 return lost`;
@@ -135,8 +156,8 @@ const UNCOUNT = `
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
 return 1`;
 
-/** `now`: milliseconds by a clock that all processes share. */
-export function createRedisLanes({ client, run }: RedisConnection, now: () => number): RedisLanes {
+/** `now`: milliseconds by a clock that all processes share. `workerId`: whose leases they are. */
+export function createRedisLanes({ client, run }: RedisConnection, now: () => number, workerId: string): RedisLanes {
   const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
     run(() => client.eval(script, { keys, arguments: given.map(String) }));
 
@@ -167,18 +188,13 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     async head(laneId) {
       const [stored] = toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, 0)));
       if (stored === undefined) return undefined;
-      const [begun, owned, leftMs] = await run(() =>
-        Promise.all([
-          client.hGet(KEYS.begun, stored.event.key),
-          client.exists(KEYS.owner(laneId)),
-          client.pTTL(KEYS.lease(laneId)),
-        ]),
-      );
-      return { ...stored, begun: Number(begun ?? 0), leaseMs: Math.max(leftMs, 0), isOwned: owned > 0 };
+      const keys = [KEYS.begun, KEYS.owner(laneId), KEYS.lease(laneId)];
+      const [begun, owned, leaseMs] = (await evaluate(HEAD, keys, [stored.event.key])) as [number, number, number];
+      return { ...stored, begun, leaseMs, isOwned: owned > 0 };
     },
     async take(laneId) {
       const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.attempts(laneId), KEYS.lease(laneId)];
-      const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, LEASE_MS])) as [string, string[], string] | null;
+      const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId])) as [string, string[], string] | null;
       if (taken === null) return undefined;
       const [token, waiting, attempts] = taken;
       const known = attempts === "" ? FIRST_ATTEMPT : (JSON.parse(attempts) as Attempts);
@@ -186,7 +202,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     },
     async prolong(held) {
       const keys = held.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
-      const given = [LEASE_MS, ...held.map(({ token }) => token)];
+      const given = [workerId, ...held.map(({ token }) => token)];
       const lost = (await evaluate(PROLONG, [KEYS.token, ...keys], given)) as number[];
       return lost.flatMap((index) => held[index]?.laneId ?? []);
     },

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { FencedError } from "../../concurrency/fence.ts";
 import { isStoreOutage } from "../../store/outage.ts";
-import { LEASE_MS, type RedisLanes } from "./lanes.ts";
+import { type RedisLanes, SURE_MS } from "./lanes.ts";
 
-const RENEW_MS = 700;
+const RENEW_MS = 500;
 /** Clocks run unevenly, and a call that begins now arrives a little later. */
 const MARGIN_MS = 300;
 /** Redis counts as out of reach once every attempt has failed for so long, and this process did run meanwhile. */
 const OUT_OF_REACH_MS = 2_000;
 /** A process that was not seen to run for so long stood still: it knows nothing of what happened meanwhile. */
-const STANDSTILL_MS = 2 * RENEW_MS;
+const STANDSTILL_MS = 1_400;
 const AGAIN_MS = 50;
 
 /** The right to work on a lane, for as long as nobody else has taken it over. */
@@ -18,8 +18,8 @@ export interface Lease {
   /** Aborts with `lost` when another process has taken over. */
   readonly signal: AbortSignal;
   /**
-   * Rejects with a `FencedError` when another process has taken over. While the lease lasts by this process's own clock
-   * that costs nothing; then Redis is asked, and where nobody has taken over, the lease goes on. Where Redis is out
+   * Rejects with a `FencedError` when another process has taken over. While nobody can, by this process's own clock, that
+   * costs nothing; then Redis is asked, and where nobody has taken over, the lease goes on. Where Redis is out
    * of reach it goes on too: others cannot take over either without it.
    */
   check(): Promise<void>;
@@ -77,7 +77,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
         // Given back meanwhile, it is no longer there.
         if (!entries.has(entry)) continue;
         if (lost.includes(entry.laneId)) lose(entry);
-        else entry.until = from + LEASE_MS - MARGIN_MS;
+        else entry.until = from + SURE_MS - MARGIN_MS;
       }
     } catch (error) {
       failingSince ??= from;
@@ -118,7 +118,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
 
   return {
     hold(laneId, token, fromMs) {
-      const until = fromMs + LEASE_MS - MARGIN_MS;
+      const until = fromMs + SURE_MS - MARGIN_MS;
       const entry: Entry = { laneId, token, controller: new AbortController(), isAbandoned: false, until };
       entries.add(entry);
       failingSince = undefined;

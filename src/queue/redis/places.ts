@@ -4,8 +4,9 @@ import type { RedisConnection } from "../../store/redis-connection.ts";
 import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "../admission.ts";
 import { KEYS } from "./keys.ts";
 
-/** A process that has not said for so long that it works counts as gone. */
+/** A process that has not said for so long that it works counts as gone, without a connection to Redis sooner. */
 const WORKER_MS = 3_000;
+const UNCONNECTED_MS = 1_200;
 const COLLISION_MS = 5;
 
 export interface ActiveLane {
@@ -34,6 +35,8 @@ export interface Places {
   /** It does no more. */
   leave(): Promise<void>;
   look(): Promise<Look>;
+  /** Strikes those off that have gone. Resolves to their ids: in one process alone, which is to see to what they had. */
+  strikeOff(): Promise<string[]>;
 }
 
 export interface Look {
@@ -84,6 +87,17 @@ else
   redis.call('HSET', KEYS[4], ARGV[2], ARGV[5])
 end
 return 1`;
+const STRIKE_OFF = `
+local gone, found = {}, redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[2], 'WITHSCORES')
+for index = 1, #found, 2 do
+  local id = cjson.decode(found[index])[1]
+  local isGone = tonumber(found[index + 1]) <= tonumber(ARGV[1])
+  if isGone or redis.call('PUBSUB', 'NUMSUB', '${KEYS.alive("")}' .. id)[2] == 0 then
+    redis.call('ZREM', KEYS[1], found[index])
+    gone[#gone + 1] = id
+  end
+end
+return gone`;
 const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
 
 export interface PlacesOptions {
@@ -203,6 +217,11 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       return (workers.get(worker) ?? 0) > 0 ? worker : undefined;
     },
     look: read,
+    async strikeOff() {
+      const silentSince = now() + WORKER_MS - UNCONNECTED_MS;
+      const options = { keys: [KEYS.workers], arguments: [String(now()), String(silentSince)] };
+      return (await run(() => client.eval(STRIKE_OFF, options))) as string[];
+    },
   };
 }
 

@@ -13,10 +13,12 @@ import { createRedisLanes, type RedisLanes } from "./lanes.ts";
 import { createLeases } from "./leases.ts";
 import { createPlaces, type Places } from "./places.ts";
 import type { Run } from "./run.ts";
-import { createSweep } from "./sweep.ts";
+import { createSweep, type Sweep } from "./sweep.ts";
 import { createEar, type Erasure, toErased } from "./told.ts";
 
 const BEAT_MS = 1_000;
+/** Those whose process has been killed wait so much longer at most. */
+const LOOK_MS = 250;
 /** Longest that aborted work may take to write its end. */
 const CUT_MS = 4_000;
 /** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
@@ -46,20 +48,19 @@ export interface RedisQueueOptions extends BudgetOptions {
 export function createRedisQueue(options: RedisQueueOptions): Queue {
   const { connection, maxActive, now, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
   const workerId = randomUUID();
-  const lanes = createRedisLanes(connection, now);
+  const lanes = createRedisLanes(connection, now, workerId);
   const bells = createBells(connection, workerId, log);
   const leases = createLeases(lanes, log, options.onTakenOver);
   connection.client.on("ready", leases.renew);
   const ring = createRing(bells, log);
   const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
-  const sweepAll = createSweep({ connection, lanes, places, bells, now, ring });
-  const sweep = async (): Promise<void> => (closing ? undefined : await sweepAll());
+  const sweep = createSweep({ connection, lanes, places, bells, now, ring });
   const running = new Map<string, Run>();
   // A lane that comes back waits until what was done in it before has ended here.
   const { run: inTurn } = createKeyedQueue();
   const hearing = new Set<Promise<void>>();
-  const ear = createEar({ connection, lanes, running, log });
-  const heart = createHeart(places, lanes, log);
+  const ear = createEar({ connection, workerId, lanes, running, log });
+  const heart = createHeart(places, lanes, () => closing, log);
   let closing = false;
   let listening: Promise<void> | undefined;
   const drain = createDrain({
@@ -79,6 +80,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
 
   /** Takes in nothing, and yet shares the limits of the platforms. */
   async function count(): Promise<void> {
+    await ear.open(undefined);
     heart.start();
     await places.stop().catch(noop);
     await heart.beat();
@@ -153,25 +155,33 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
 }
 
 /** Each second: says that this process lives, lets it sweep, and counts what waits and who lives. */
-function createHeart(places: Places, lanes: RedisLanes, log: Logger) {
-  let beating: NodeJS.Timeout | undefined;
+function createHeart(places: Places, lanes: RedisLanes, isClosing: () => boolean, log: Logger) {
+  const timers: NodeJS.Timeout[] = [];
+
+  async function tryTo(task: () => Promise<void>): Promise<void> {
+    try {
+      await task();
+    } catch (error) {
+      log.debug({ err: error }, "the queue could not be swept; the next second tries again");
+    }
+  }
+
   const heart = {
     /** Events, in all processes; as of the last beat, and what was accepted since. */
     waiting: 0,
     processes: 1,
-    async beat(sweep?: () => Promise<void>): Promise<void> {
-      try {
+    beat: (sweep?: Sweep): Promise<void> =>
+      tryTo(async () => {
         heart.processes = await places.beat();
-        await sweep?.();
+        if (!isClosing()) await sweep?.all();
         heart.waiting = await lanes.countWaiting();
-      } catch (error) {
-        log.debug({ err: error }, "the queue could not be swept; the next second tries again");
-      }
+      }),
+    start(sweep?: Sweep): void {
+      timers.push(setInterval(() => void heart.beat(sweep), BEAT_MS));
+      const look = async () => (isClosing() ? undefined : await sweep?.theGone());
+      if (sweep !== undefined) timers.push(setInterval(() => void tryTo(look), LOOK_MS));
     },
-    start(sweep?: () => Promise<void>): void {
-      beating = setInterval(() => void heart.beat(sweep), BEAT_MS);
-    },
-    stop: () => clearInterval(beating),
+    stop: () => timers.forEach(clearInterval),
   };
   return heart;
 }

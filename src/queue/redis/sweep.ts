@@ -9,36 +9,52 @@ const UNHEARD_MS = 2_500;
 /** One process sweeps at a time. */
 const SWEEP_MS = 900;
 const MAX_RUNG = 500;
+const RETURN_MS = 2_500;
 
 export interface SweepOptions {
   connection: RedisConnection;
   lanes: Pick<RedisLanes, "release">;
-  places: Pick<Places, "look" | "dispatch">;
+  places: Pick<Places, "look" | "dispatch" | "strikeOff">;
   bells: Pick<Bells, "leftBy">;
   now(): number;
-  ring(laneId: string): Promise<void>;
+  ring(laneId: string, workerId?: string): Promise<void>;
 }
 
-/**
- * Finds what nobody would come back to: lanes whose bell was never rung, or rang for nothing, and places that were given
- * to nobody or to a process that died and left nothing to do.
- */
-export function createSweep({ connection: { client, run }, lanes, places, bells, now, ring }: SweepOptions) {
-  /** Rings for lanes of processes that are gone: nobody else would hear of what they had, or had rung alone. */
-  async function takeFromTheGone(active: Look["active"]): Promise<void> {
-    for (const member of await run(() => client.zRangeByScore(KEYS.workers, "-inf", now()))) {
-      const [id] = JSON.parse(member) as [string];
-      const had = [...active].flatMap(([laneId, { worker }]) => (worker === id ? [laneId] : []));
-      for (const laneId of new Set([...had, ...(await bells.leftBy(id))])) await ring(laneId);
-      await run(() => client.zRem(KEYS.workers, member));
-    }
+/** Finds what nobody would come back to. */
+export interface Sweep {
+  /**
+   * Lanes whose bell was never rung, or rang for nothing, and places that were given to nobody or to a process that died
+   * and left nothing to do. One process at a time does it.
+   */
+  all(): Promise<void>;
+  /** What processes had that have gone, each of them once. */
+  theGone(): Promise<void>;
+}
+
+export function createSweep({ connection, lanes, places, bells, now, ring }: SweepOptions): Sweep {
+  const { client, run, backForMs } = connection;
+
+  /** Whoever worked on a lane when it died hears its bell still, for as long as BullMQ believes; so it rings elsewhere. */
+  async function takeFrom(id: string, { active, workers }: Look): Promise<void> {
+    const had = [...active].flatMap(([laneId, { worker }]) => (worker === id ? [laneId] : []));
+    const living = [...workers].flatMap(([worker, own]) => (own > 0 ? [worker] : []));
+    const lost = new Set([...had, ...(await bells.leftBy(id))]);
+    for (const [index, laneId] of [...lost].entries()) await ring(laneId, living[index % living.length]);
   }
 
-  return async (): Promise<void> => {
+  async function theGone(): Promise<void> {
+    // When Redis was away for all, each says first that it lives.
+    if (backForMs() < RETURN_MS) return;
+    const gone = await places.strikeOff();
+    if (gone.length === 0) return;
+    const look = await places.look();
+    for (const id of gone) await takeFrom(id, look);
+  }
+
+  async function all(): Promise<void> {
     const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
     if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
     const { active, held, workers } = await places.look();
-    await takeFromTheGone(active);
     const isAtWork = (laneId: string) => workers.has(active.get(laneId)?.worker ?? "");
     const unheard = await run(() =>
       client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG } }),
@@ -55,5 +71,7 @@ export function createSweep({ connection: { client, run }, lanes, places, bells,
       if (isEmpty) await lanes.release(laneId, owner ?? undefined);
     }
     if (held.size > 0) await places.dispatch();
-  };
+  }
+
+  return { all, theGone };
 }

@@ -15,8 +15,8 @@ export interface Erasure {
 
 /** Hears what is accepted and erased anywhere, for what runs here. */
 export interface Ear {
-  /** Resolves when nothing is missed any more. */
-  open(worker: Worker): Promise<void>;
+  /** Resolves when nothing is missed any more. Without a worker it hears nothing, and is a sign of life alone. */
+  open(worker: Worker | undefined): Promise<void>;
   close(): void;
 }
 
@@ -24,12 +24,13 @@ const AGAIN_MS = 500;
 
 export interface EarOptions {
   connection: RedisConnection;
+  workerId: string;
   lanes: Pick<RedisLanes, "read">;
   running: ReadonlyMap<string, Run>;
   log: Logger;
 }
 
-export function createEar({ connection, lanes, running, log }: EarOptions): Ear {
+export function createEar({ connection, workerId, lanes, running, log }: EarOptions): Ear {
   const subscriber = createListeningClient(connection);
 
   function onTold(text: string, worker: Worker): void {
@@ -55,10 +56,13 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
   }
 
   /** Redis may go away just then. */
-  async function subscribe(worker: Worker): Promise<void> {
+  async function subscribe(worker: Worker | undefined): Promise<void> {
     for (;;) {
       try {
-        return await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
+        // Nothing is ever told there: that somebody listens says that this process lives.
+        await subscriber.subscribe(KEYS.alive(workerId), noop);
+        if (worker !== undefined) await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
+        return;
       } catch (err) {
         if (!subscriber.isOpen) throw err;
         log.debug({ err }, "what others accept is not heard yet; this is tried again");
@@ -72,7 +76,7 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
       await subscriber.connect();
       await subscribe(worker);
       // Only after the first time: the connection was lost, and is there again.
-      subscriber.on("ready", () => void catchUp(worker));
+      if (worker !== undefined) subscriber.on("ready", () => void catchUp(worker));
     },
     close() {
       if (subscriber.isOpen) subscriber.destroy();
@@ -83,3 +87,5 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
 export function toErased({ erased: { platform, authorId, exceptKey } }: Erasure): (event: InboundEvent) => boolean {
   return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
 }
+
+function noop(): void {}

@@ -40,7 +40,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     return child;
   }
 
-  const lanes = () => createRedisLanes(shared.connection, Date.now);
+  const lanes = () => createRedisLanes(shared.connection, Date.now, "test");
 
   /** Accepts as a process does that takes events in and works on none. */
   function openIngress() {
