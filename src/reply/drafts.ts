@@ -10,6 +10,8 @@ import { createPlacedSteps } from "./steps.ts";
 export interface Closing {
   note: string;
   buttons: Button[];
+  /** The text broke off: marks that it left open are closed, and what had only begun is left out. */
+  isPartial?: boolean;
 }
 
 /** The first messages of a reply, where the platform takes no change of them any more: the rest stands behind them. */
@@ -161,7 +163,8 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
       }
       if (!decide(body)) return [];
       const note = toNote(body);
-      const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
+      const shown = ending?.isPartial === true ? healMarkdown(body) : body;
+      const whole = note === "" ? shown : [closeFence(shown), note].filter(Boolean).join("\n\n");
       const parts = toParts(whole, note);
       if (parts.length > 0) placed.place(options.steps?.() ?? [], parts.length - 1);
       const drafts = parts.map((part, index) => {

@@ -134,6 +134,7 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
   let closers = "";
   for (const { kind, start, length } of open.toReversed()) {
     if (kind !== "code" && kind !== "*" && kind !== "_" && kind !== "~") continue;
+    if (kind === "*" && isBetweenLetters(text, start, length)) continue;
     const mark = (kind === "code" ? "`" : kind).repeat(length);
     if (closers === "") body = dropHalfCloser(body, start + length, mark);
     if (body.length <= start + length || closers.length + length > room) {
@@ -144,6 +145,11 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
     }
   }
   return body + closers;
+}
+
+/** Rather a sign of arithmetic or a wildcard than a mark: 2*3. Scripts without spaces have marks there. */
+function isBetweenLetters(text: string, start: number, length: number): boolean {
+  return /\w/.test(text[start - 1] ?? "") && /\w/.test(text[start + length] ?? "");
 }
 
 /** Takes off the end what would spoil a closer: the first of its marks, or a backslash that would escape it. */

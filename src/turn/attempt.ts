@@ -228,7 +228,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     const tight = ending.outcome === "length" ? run.spending.tight() : undefined;
     const bounded = tight === undefined ? "" : `_It was kept short: ${tight} is nearly used up._`;
     const notes = [...run.context.notices, detour, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
-    return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
+    const isPartial = ending.outcome !== "complete";
+    return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending), isPartial };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
   const text = await writeReply((onText) => ask(run, story.listen(onText)), {

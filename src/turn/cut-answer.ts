@@ -57,7 +57,7 @@ export async function rewriteClosing(
     if (answer === undefined) return false;
     const text = createReplyDrafts({ turnId, limits: sink.limits, refusal: NO_CLOSING });
     text.append(toAnswerText(answer.messages));
-    text.end(closing);
+    text.end({ ...closing, isPartial: answer.partial === true });
     // The file of an answer that has ended is there, or is found missing below.
     text.noteFile();
     const drafts = text.render();

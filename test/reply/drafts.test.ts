@@ -70,6 +70,20 @@ describe("reply drafts", () => {
     expect(drafts.render()).toEqual([{ markdown: `${closed}\n\n_Interrupted._`, buttons: [retry], streaming: false }]);
   });
 
+  test.each([
+    ["Some **bold words*", "Some **bold words**"],
+    ["Some **", "Some"],
+    ["Some `co", "Some `co`"],
+    ["See [the page](https://exam", "See the page"],
+    ["2*3 is six", "2*3 is six"],
+    ["```js\nconst a = 1;", "```js\nconst a = 1;\n```"],
+  ])("close what a text that broke off left open, and leave out what had only begun: %j", (text, closed) => {
+    const drafts = open();
+    drafts.append(text);
+    drafts.end({ note: "_Stopped._", buttons: [retry], isPartial: true });
+    expect(drafts.render()).toEqual([{ markdown: `${closed}\n\n_Stopped._`, buttons: [retry], streaming: false }]);
+  });
+
   test("show the refusal in the place of a text that is not taken", () => {
     const drafts = open();
     drafts.append("word ".repeat(60));
