@@ -9,10 +9,9 @@ import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, timeOf, toMessageId } from "../ids.ts";
 import { createMayShow } from "./access.ts";
 import { isByPerson, isReplyHere, isWritten, toAuthor, toWhole } from "./inbound.ts";
+import { createReadAboveInChannel, PAGE, readPage } from "./shared-pages.ts";
 import { type Message, readSeen } from "./wording.ts";
 
-/** Discord's most for one call. */
-const PAGE = 100;
 /** Longest that pages after the first are read; those that came until then are used. */
 const PAGES_MS = 3_000;
 /** Replies that are followed back along a chain at most: one call each. */
@@ -45,6 +44,7 @@ const AROUND = 25;
  */
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const calls = createSpareCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
+  const readAboveInChannel = createReadAboveInChannel(calls);
   const mayShow = createMayShow(deps);
 
   async function toEarlier(
@@ -83,7 +83,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
       if (threadId === undefined && extra?.["root"] === undefined) return [];
       const place = messageIds.map(readMessageId).find((one) => one?.channelId === channelId);
       if (place === undefined) return [];
-      const newest = await readPage(channelId, { before: place.messageId }, maxMessages, calls, signal);
+      const newest = await readAboveInChannel(channelId, place.messageId, maxMessages, signal);
       return newest === undefined ? [] : toEarlier(newest.toReversed().map(toFound), reply, signal);
     },
   };
@@ -189,23 +189,6 @@ function toStarter(threadId: string): (message: APIMessage) => Found[] {
 async function readRoot(threadId: string, calls: SpareCalls, signal: AbortSignal): Promise<Found[]> {
   const oldest = (await readPage(threadId, { after: "0" }, 1, calls, signal)) ?? [];
   return oldest.flatMap(toStarter(threadId)).filter(({ isRoot }) => isRoot);
-}
-
-/** Newest first, as Discord lists them; undefined where it wants no such call now. */
-async function readPage(
-  channelId: string,
-  from: Record<string, string>,
-  limit: number,
-  calls: SpareCalls,
-  signal: AbortSignal,
-): Promise<APIMessage[] | undefined> {
-  const query = new URLSearchParams({ ...from, limit: String(limit) });
-  const answer = await calls.call(
-    channelId,
-    { method: "GET", route: Routes.channelMessages(channelId), query },
-    signal,
-  );
-  return answer?.data as APIMessage[] | undefined;
 }
 
 async function readChain(

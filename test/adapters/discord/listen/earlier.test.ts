@@ -208,6 +208,31 @@ describe("the channel around a question", () => {
     expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
   });
 
+  test("is there for each of five questions at once, what was said between them too, for one call", async () => {
+    const stage = await startEarlier();
+    const { discord, channel, ada, bob } = stage;
+    discord.people.say(channel, bob, "one");
+    const questions: MessageEvent[] = [];
+    for (let count = 0; count < 5; count++) {
+      discord.people.say(channel, ada, `question ${count}`, { mentionBot: true });
+      questions.push(await stage.message(count));
+      discord.people.say(channel, bob, `and ${count}`);
+    }
+    const pages = () => discord.requests.filter(({ route }) => route === "GET /channels/:channel/messages");
+    const before = pages().length;
+    const found = await Promise.all(questions.map((question) => around(stage, question, [], 3)));
+    expect(pages().length - before).toBe(1);
+    expect(found.map(texts)).toEqual([
+      ["bob: one"],
+      ["bob: one", "ada: @palaver question 0", "bob: and 0"],
+      ...[2, 3, 4].map((count) => [
+        `bob: and ${count - 2}`,
+        `ada: @palaver question ${count - 1}`,
+        `bob: and ${count - 1}`,
+      ]),
+    ]);
+  });
+
   test("is there for a question whose thread it opened, and for those in that thread, and in no other", async () => {
     const stage = await startEarlier({ threads: "on" });
     const { discord, channel, ada, bob, ask } = stage;
