@@ -11,6 +11,7 @@ import type { InboundEvent } from "../../src/port/events.ts";
 import type { Button, Draft, OutboundFile, ReplySink, SinkLimits } from "../../src/port/sink.ts";
 
 const PLATFORM = "console";
+const GREETING = "Write to Palaver. /help says what it can do, /new begins another conversation, Ctrl+C ends.\n";
 const LIMITS: SinkLimits = {
   maxLength: 100_000,
   lengthOf: (text) => text.length,
@@ -119,6 +120,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     isOwn: true,
     async listen(accept) {
       isListening = true;
+      if ("isTTY" in input) output.write(GREETING);
       lines = createInterface({ input });
       // One line after the other: a whole script may be piped in.
       const queue = createKeyedQueue();

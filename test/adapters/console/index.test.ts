@@ -24,8 +24,7 @@ interface Terminal {
   end(): void;
 }
 
-async function startTerminal(accept: Accept, filesDir = tmpdir()): Promise<Terminal> {
-  const input = new PassThrough();
+async function startTerminal(accept: Accept, filesDir = tmpdir(), input = new PassThrough()): Promise<Terminal> {
   const ended = Promise.withResolvers<void>();
   let text = "";
   let taken = Promise.withResolvers<void>();
@@ -106,6 +105,14 @@ describe("the terminal", () => {
     if (event === undefined) throw new Error("Nothing was accepted.");
     return { ...terminal, sink: terminal.adapter.sink(event.reply) };
   }
+
+  test("greets a person, and nobody who pipes something in", async () => {
+    const input = Object.assign(new PassThrough(), { isTTY: true });
+    const greeting = await startTerminal(async () => {}, tmpdir(), input);
+    cleanups.push(() => greeting.adapter.close());
+    expect(greeting.text()).toMatch(/^Write to Palaver\. \/help .*\n$/);
+    expect((await start()).text()).toBe("");
+  });
 
   test("prints of a growing answer what is new, and the text once more where it became another", async () => {
     const { sink, text } = await startReply();
