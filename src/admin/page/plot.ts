@@ -46,7 +46,7 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
       },
       axes: [
         { ...axis, values: (_, moments) => moments.map((moment) => describeTick(moment * 1_000, step)) },
-        { ...axis, size: 54, values: (_, values) => values.map((value) => describe(value)) },
+        { ...axis, size: toAxisWidth, values: (_, values) => values.map((value) => describe(value)) },
       ],
       series: [
         {},
@@ -72,6 +72,11 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
     resizing.disconnect();
     plot.destroy();
   };
+}
+
+/** As much room as the longest label takes. */
+function toAxisWidth(_: uPlot, labels: string[] | null): number {
+  return Math.max(54, ...(labels ?? []).map(({ length }) => 12 + length * 6.5));
 }
 
 /** A time of the day, or the day where a point is one. */
