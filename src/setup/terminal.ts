@@ -65,7 +65,9 @@ async function chooseStep({ setup, streams, values, done }: Talk): Promise<strin
     ...(done.has(id) && { hint: "works" }),
   }));
   const options = [...steps, { value: SAVE, label: "Save, and end" }];
-  return ask(select({ message: "What is next?", options, showInstructions: false, ...streams }));
+  const behind = options.slice(options.findIndex(({ value }) => value === [...done].at(-1)) + 1);
+  const initialValue = behind.find(({ value }) => !done.has(value))?.value ?? SAVE;
+  return ask(select({ message: "What is next?", options, initialValue, showInstructions: false, ...streams }));
 }
 
 async function walk(stepId: string, talk: Talk): Promise<void> {

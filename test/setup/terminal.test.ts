@@ -60,14 +60,14 @@ describe("npm run setup", () => {
     await answer("App-level token", ENTER);
     await answer("Bot token", "\u0015", slack.botToken, ENTER);
     await answer("It works.");
-    await answer("What is next?", DOWN, DOWN, ENTER);
+    await answer("What is next?", DOWN, ENTER);
     await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
     await answer("Address", gateway.url, ENTER);
     await answer("Key", "sk-sandbox-all", ENTER);
     await answer("Model that answers", ENTER);
     await answer("Model that draws", ENTER);
     await answer("It works.");
-    await answer("What is next?", DOWN, DOWN, DOWN, ENTER);
+    await answer("What is next?", ENTER);
     await answer("Write them to", ENTER);
     expect(await running).toBe(true);
     expect(parseEnv(await file())).toEqual({
