@@ -23,10 +23,10 @@ import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
 import type { InteractionTokenDeps } from "./write/interaction-token.ts";
 import { createDiscordPace } from "./write/pace.ts";
+import { createPostPrivately } from "./write/post-privately.ts";
 import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
-import { createWhisper } from "./write/whisper.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
@@ -113,7 +113,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         rooms: { mayReadHistory, mayReact },
         reactions,
       }),
-    whisper: createWhisper({ ...tokenDeps, finalMessages }),
+    postPrivately: createPostPrivately({ ...tokenDeps, finalMessages }),
     findAuthor: createFindAuthor(api, (guildId) => knownOf(guildId)?.rooms, rolesOf),
     openAttachment: files.open,
     publicUrl: files.publicUrl,

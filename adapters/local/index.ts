@@ -6,7 +6,7 @@ import { checkHost, checkOrigin, hardenHeaders } from "../../src/http/page-acces
 import { requirePassword } from "../../src/http/password.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
-import { MAX_REASON_LENGTH } from "../../src/port/events.ts";
+import { MAX_REASON_CHARS } from "../../src/port/events.ts";
 import { AwayError, isDiskTrouble, RequestError } from "./errors.ts";
 import { createForgetting } from "./forget.ts";
 import { PLATFORM } from "./ids.ts";
@@ -51,7 +51,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     maxFileBytes: MAX_FILE_BYTES,
     maxFiles: MAX_FILES,
     maxTextLength: MAX_TEXT_LENGTH,
-    maxReasonLength: MAX_REASON_LENGTH,
+    maxReasonLength: MAX_REASON_CHARS,
     canDraw,
     isSandbox: options.isSandbox === true,
     hasPreviews: options.preview !== undefined,

@@ -23,7 +23,7 @@ interface Admitted {
   token?: string;
 }
 
-export interface AccessOptions {
+export interface AdminAccessOptions {
   admin: AdminConfig;
   sessions: Sessions;
   /** Signs what the page sends with every change. */
@@ -34,7 +34,7 @@ export interface AccessOptions {
 }
 
 /** Lets in whoever has a session, or is named by a proxy that is trusted by its address. */
-export interface Access {
+export interface AdminAccess {
   /** `/session`: who is in, the way in, and the way out. */
   routes: Hono;
   /** Answers everybody else with 401, and a change that the page does not prove with 403. */
@@ -45,7 +45,7 @@ export interface Access {
   isStillIn(c: Context): Promise<boolean>;
 }
 
-export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AccessOptions): Access {
+export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminAccessOptions): AdminAccess {
   const { password, proxy } = admin;
   const guard =
     password && createSecretGuard({ secret: password, name: "ADMIN_PASSWORD", log, now: () => performance.now() });

@@ -14,13 +14,13 @@ interface EndOptions {
   graceMs?: number;
 }
 
-export interface Ending {
+export interface Shutdown {
   begin(why: string, options?: EndOptions): void;
   isBegun(): boolean;
 }
 
 /** Ends the process in order the first time, also while it starts, and at once the second time. */
-export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Ending {
+export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Shutdown {
   let askedAt: number | undefined;
 
   async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: EndOptions): Promise<void> {

@@ -38,7 +38,7 @@ export interface GateDeps {
   jobs: Pick<JobStore, "load">;
   settings: Pick<Settings, "read">;
   models: Pick<Models, "usual">;
-  adapterOf(platform: string): Pick<Adapter, "whisper">;
+  adapterOf(platform: string): Pick<Adapter, "postPrivately">;
   sinkOf: SinkOf;
   log: Logger;
 }
@@ -72,7 +72,7 @@ export function createGate(deps: GateDeps): Gate {
     },
     async tell(event, { deed, text }, signal) {
       const { reply, author } = event;
-      const { whisper } = adapterOf(reply.platform);
+      const { postPrivately } = adapterOf(reply.platform);
       const isHeldOpen = isAwaited(event);
       try {
         if (!isHeldOpen && !(await refusals.claim(event, deed))) return;
@@ -81,9 +81,9 @@ export function createGate(deps: GateDeps): Gate {
         await runWithin(
           TELL_MS,
           (signal) =>
-            whisper === undefined || (isHeldOpen && isPrivate) || reply.isDirect === true
+            postPrivately === undefined || (isHeldOpen && isPrivate) || reply.isDirect === true
               ? postNotice(sinkOf({ ...reply, visibleTo: author.id }), event, text, signal)
-              : whisper(reply, author.id, text, nonce, signal),
+              : postPrivately(reply, author.id, text, nonce, signal),
           signal,
         );
       } catch (err) {

@@ -48,7 +48,7 @@ const NAMES = Object.keys(READERS)
 
 export const OPTIONS_HINT = `${NAMES} behind it, each with a value or \`default\`, say how I answer here.`;
 
-export interface ReadOptions {
+export interface ParsedOptions {
   /** The text without them. */
   rest: string;
   changes: OptionChanges;
@@ -57,7 +57,7 @@ export interface ReadOptions {
 }
 
 /** Takes the options out of what was written behind the command. Finds every problem. Pure. */
-export function readAnswerOptions(text: string): ReadOptions {
+export function readAnswerOptions(text: string): ParsedOptions {
   const problems: string[] = [];
   const changes: OptionChanges = {};
   const rest = takeFlags(text, ({ name, value = "" }) => {

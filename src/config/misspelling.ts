@@ -6,9 +6,9 @@ const OWN_PREFIX = /^(SLACK|DISCORD|GATEWAY)_/;
 /** Kubernetes sets such variables for each service in the namespace, and a service may well be called "gateway". */
 const SERVICE_LINK = /_(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$/;
 
-const MIN_LENGTH = 8;
+const MIN_CHARS = 8;
 /** Shorter names differ from a foreign one by two letters too easily: HOST_NAME is not BOT_NAME. */
-const MIN_LENGTH_FOR_TWO_EDITS = 10;
+const MIN_CHARS_FOR_TWO_EDITS = 10;
 
 /** The known names nearest to `name`, blind to case; empty for a name that belongs to somebody else. Pure. */
 export function similarNames(name: string, known: readonly string[]): string[] {
@@ -23,8 +23,8 @@ export function similarNames(name: string, known: readonly string[]): string[] {
 
 function isTypingSlip(name: string, candidate: string, edits: number): boolean {
   const shorter = Math.min(name.length, candidate.length);
-  if (shorter < MIN_LENGTH || !candidate.includes("_")) return false;
-  return edits <= (shorter < MIN_LENGTH_FOR_TWO_EDITS ? 1 : 2);
+  if (shorter < MIN_CHARS || !candidate.includes("_")) return false;
+  return edits <= (shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2);
 }
 
 /** SLACK_TOKEN for SLACK_BOT_TOKEN, DISCORD_BOT_TOKEN for DISCORD_TOKEN. */

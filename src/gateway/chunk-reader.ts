@@ -1,4 +1,4 @@
-import type { ChatCompletionChunk, Usage } from "./chunks.ts";
+import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
 import { readReasoning } from "./reasoning.ts";
 
@@ -89,7 +89,7 @@ export function fixReasoning(message: Record<string, unknown>): void {
 const MAX_COST = 1_000_000;
 
 /** Token counts under the names in use; undefined unless both parts are there. A missing total is their sum. */
-export function readUsage(value: unknown): Usage | undefined {
+export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;

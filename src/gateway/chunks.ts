@@ -69,7 +69,7 @@ export interface ChatRequest {
   user?: string;
 }
 
-export interface Usage {
+export interface TokenUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
@@ -107,7 +107,7 @@ export interface ChatCompletionChunk {
   model: string;
   /** Empty on the closing chunk that some gateways add to carry only `usage`. */
   choices: ChunkChoice[];
-  usage?: Usage | null;
+  usage?: TokenUsage | null;
 }
 
 export interface ChatCompletion {
@@ -116,7 +116,7 @@ export interface ChatCompletion {
   created: number;
   model: string;
   choices: Array<{ index: number; message: AssistantMessage & Pick<Delta, "reasoning">; finish_reason: string }>;
-  usage: Usage;
+  usage: TokenUsage;
 }
 
 /** The text of a message, one line for each of its texts; pictures have none. Pure. */

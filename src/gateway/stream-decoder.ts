@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 import { createReadChunk } from "./chunk-reader.ts";
-import type { ChatCompletion, ChatCompletionChunk, Usage } from "./chunks.ts";
+import type { ChatCompletion, ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { parseCompletion, toChunks } from "./completion.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, parseJson, toStreamError } from "./failures.ts";
@@ -26,7 +26,7 @@ export interface Tally {
   /** A choice has come, whatever was in it. */
   opened: boolean;
   finishReason: string | undefined;
-  usage: Usage | undefined;
+  usage: TokenUsage | undefined;
   /** Chunks with text, a tool call or reasoning: comments and empty deltas are no sign that the answer goes on. */
   signs: number;
   /** Broken events that were dropped. */

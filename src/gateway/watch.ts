@@ -13,7 +13,7 @@ export interface Watch {
 }
 
 /** Looks within one silence. Looking rarely costs nothing per chunk, and forgives a process that was held up. */
-const LOOKS = 10;
+const LOOKS_PER_SILENCE = 10;
 
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
   const ended = new AbortController();
@@ -40,11 +40,11 @@ export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
           const count = countSigns();
           quietLooks = count === counted ? quietLooks + 1 : 0;
           counted = count;
-          if (quietLooks < LOOKS) return;
+          if (quietLooks < LOOKS_PER_SILENCE) return;
           clearInterval(looking);
           ended.abort(new GatewayError("stalled", `The gateway sent nothing for ${describeSeconds(ms)}.`));
         },
-        Math.ceil(ms / LOOKS),
+        Math.ceil(ms / LOOKS_PER_SILENCE),
       );
     },
     end() {

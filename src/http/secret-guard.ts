@@ -8,7 +8,7 @@ const LONGEST_PAUSE_MS = 60_000;
 /** A source that gave nothing wrong for so long begins anew. */
 const FORGET_MS = 15 * 60_000;
 /** Wrong tries of all unknown sources together: so many at once, then one in each second. */
-const BURST = 60;
+const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
 /** Strangers fill the first, and only who knows the secret the second. */
 const MAX_SOURCES = 10_000;
@@ -61,11 +61,11 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const expected = digest(secret);
   const failures = new Map<string, Failures>();
   const trusted = new Set<string>();
-  let pace = { tries: BURST, at: now() };
+  let pace = { tries: BURST_TRIES, at: now() };
 
   function refill(): number {
     const grown = (now() - pace.at) / REFILL_MS;
-    pace = { tries: Math.min(BURST, pace.tries + grown), at: now() };
+    pace = { tries: Math.min(BURST_TRIES, pace.tries + grown), at: now() };
     return pace.tries;
   }
 

@@ -18,7 +18,7 @@ const KEEP_MS = 2_000;
 /** Outcomes that are as they were meant to be. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
 
-export interface Beginning {
+export interface TurnStart {
   turnId: string;
   conversationId: string;
   reply: ReplyAddress;
@@ -42,7 +42,7 @@ export interface End {
 }
 
 /** The end of a turn as it is kept: whoever takes up its question again tells of it once more. */
-export interface KeptEnd extends Omit<End, "note">, Omit<Beginning, "acceptedAt" | "attempts"> {
+export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "acceptedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;
 }
@@ -72,7 +72,7 @@ export interface TurnListener {
 
 /** Follows turns, tells which of them run here, and keeps what became of the latest of all processes. */
 export interface TurnWatch {
-  begin(beginning: Beginning): TurnListener;
+  begin(beginning: TurnStart): TurnListener;
   /** Tells of an end that a process had kept and not told when it died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
   /** Those of this process. */
@@ -183,7 +183,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
 }
 
 function toStory(
-  { turnId, conversationId, reply, author, model, acceptedAt, attempts }: Beginning,
+  { turnId, conversationId, reply, author, model, acceptedAt, attempts }: TurnStart,
   process: string,
   at: number,
 ): Story {

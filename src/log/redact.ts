@@ -24,7 +24,7 @@ const SUSPICIOUS =
   /xox[a-z]|xapp-|sk-|bearer\s|hooks\.slack|\/(?:webhooks|interactions)\/|[\w-]{6}\.[\w-]{27}|(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D)|:\/\/[^\s/"]*@/i;
 
 /** A secret shorter than this would take ordinary words out of the log. */
-const MIN_SECRET_LENGTH = 6;
+const MIN_SECRET_CHARS = 6;
 
 export interface Redactor {
   /** Plain text without secrets. */
@@ -35,7 +35,7 @@ export interface Redactor {
 
 /** Takes out these exact values, also escaped for JSON or an address, and whatever looks like a key. */
 export function createRedactor(secrets: readonly string[]): Redactor {
-  const variants = [...new Set(secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).flatMap(toVariants))]
+  const variants = [...new Set(secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS).flatMap(toVariants))]
     // Longest first, or a secret that contains another would leave its rest behind.
     .sort((a, b) => b.length - a.length);
   const exact =

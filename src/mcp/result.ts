@@ -10,7 +10,7 @@ const MAX_PICTURES = 4;
 /** In characters of base64; gateways bound the size of a request, often at 20 MiB. */
 const MAX_PICTURE_CHARS = 4 * 1024 * 1024;
 
-export interface Described {
+export interface DescribedResult {
   text: string;
   /** As they came: nothing is known of them but what the server says. */
   pictures: RawPicture[];
@@ -23,7 +23,7 @@ export interface RawPicture {
 }
 
 /** A server's result as bounded text, in a frame that no content can end: its mark is a digest of it. Pure. */
-export function describeResult(server: string, { content, structuredContent }: CallToolResult): Described {
+export function describeResult(server: string, { content, structuredContent }: CallToolResult): DescribedResult {
   const pictures: RawPicture[] = [];
   const texts = content.slice(0, MAX_BLOCKS).map((block) => describeBlock(block, pictures));
   if (content.length > MAX_BLOCKS) texts.push(`[${content.length - MAX_BLOCKS} more parts are left out]`);

@@ -1,5 +1,5 @@
 import type { Metrics } from "../metrics/metrics.ts";
-import { type ActionEvent, MAX_REASON_LENGTH } from "../port/events.ts";
+import { type ActionEvent, MAX_REASON_CHARS } from "../port/events.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Feedback, TurnRecords } from "../turn/record.ts";
 import { maySee } from "../turn/rights.ts";
@@ -18,7 +18,7 @@ export function createRate({ records, metrics }: RateDeps): Rate {
     const record = await records.load(turnId);
     if (record === undefined || !maySee(event, record)) return;
     const reason = neutralize(event.reason ?? "")
-      .slice(0, MAX_REASON_LENGTH)
+      .slice(0, MAX_REASON_CHARS)
       .trim();
     const { isNew, hasNewReason } = await records.rate(turnId, author.id, feedback, reason || undefined);
     if (isNew) metrics.feedback(reply.platform, feedback);

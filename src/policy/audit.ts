@@ -18,7 +18,7 @@ const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
 /** An event that is worked on again, after a crash, is known by its key for so many further entries. */
 const MAX_KEYS = 50;
-const PAGE = 200;
+const PAGE_ENTRIES = 200;
 
 const entry = z.object({
   v: z.literal(1),
@@ -43,7 +43,7 @@ const head = z.object({ v: z.literal(1), next: z.int(), keys: z.array(z.string()
 export type AuditEntry = Omit<z.infer<typeof entry>, "v">;
 
 /** A change, by the event that asked for it. */
-export interface Change {
+export interface SettingsChange {
   event: Pick<InboundEvent, "key" | "author" | "reply">;
   what: string;
   before?: string | undefined;
@@ -52,7 +52,7 @@ export interface Change {
 
 export interface Audit {
   /** Notes a change, once for each event and kind. False: the store did not keep it. Never rejects. */
-  note(change: Change): Promise<boolean>;
+  note(change: SettingsChange): Promise<boolean>;
   /** Resolves to the newest entries, newest first. Rejects when the store does not answer. */
   read(maxEntries: number): Promise<AuditEntry[]>;
   /** Resolves to what a person changed, newest first. Rejects as `read` does. */
@@ -85,8 +85,8 @@ export function createAudit({ open, pseudonym, log, now, ...options }: AuditOpti
   async function* walkNewest(maxEntries: number): AsyncGenerator<z.infer<typeof entry>> {
     const { next } = await readHead();
     const oldest = Math.max(0, next - Math.min(maxEntries, MAX_ENTRIES));
-    for (let end = next; end > oldest; end -= PAGE) {
-      const numbers = Array.from({ length: Math.min(PAGE, end - oldest) }, (_, index) => end - 1 - index);
+    for (let end = next; end > oldest; end -= PAGE_ENTRIES) {
+      const numbers = Array.from({ length: Math.min(PAGE_ENTRIES, end - oldest) }, (_, index) => end - 1 - index);
       const values = await keyv.getMany<unknown>(numbers.map(toKey));
       for (const [index, value] of values.entries()) {
         const { data } = entry.safeParse(value);
@@ -96,7 +96,7 @@ export function createAudit({ open, pseudonym, log, now, ...options }: AuditOpti
     }
   }
 
-  async function append({ event, what, before, after }: Change): Promise<void> {
+  async function append({ event, what, before, after }: SettingsChange): Promise<void> {
     const { next, keys } = await readHead();
     const key = `${what} ${event.key}`;
     if (keys.includes(key)) return;
@@ -154,8 +154,8 @@ export function createAudit({ open, pseudonym, log, now, ...options }: AuditOpti
           };
           return JSON.stringify(next) === JSON.stringify(one) ? [] : [next];
         });
-        for (let from = 0; from < changed.length; from += PAGE) {
-          const page = changed.slice(from, from + PAGE);
+        for (let from = 0; from < changed.length; from += PAGE_ENTRIES) {
+          const page = changed.slice(from, from + PAGE_ENTRIES);
           await keyv.setMany(
             page.map((value) => ({ key: toKey(value.number), value, ttl: Math.max(1, value.at + TTL_MS - now()) })),
           );

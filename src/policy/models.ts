@@ -1,4 +1,4 @@
-import type { Offer } from "../config/policy/models.ts";
+import type { ModelOffer } from "../config/policy/models.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import { quoteName } from "../text/quote-name.ts";
@@ -12,7 +12,7 @@ export interface ChosenModel {
 }
 
 /** The limit of which the least is left. */
-export interface Budget {
+export interface BudgetLeft {
   /** From 0 to 1. */
   left: number;
   /** In words that begin a sentence: "Your limit of 10,000 tokens per day". */
@@ -33,12 +33,12 @@ export interface ModelsOptions {
   /** The configured one. */
   model: string;
   /** Undefined where there is no limit, or where that is not known. */
-  readBudget(by: Actor): Promise<Budget | undefined>;
+  readBudget(by: Actor): Promise<BudgetLeft | undefined>;
 }
 
 export function createModels({ policy, model: configured, readBudget }: ModelsOptions): Models {
   /** Undefined: everything is offered. */
-  function findOffer(by: Actor): Offer | undefined {
+  function findOffer(by: Actor): ModelOffer | undefined {
     const { access = {}, models: { offered = [] } = {} } = policy();
     const isAdmin = isAdminOf(access, by);
     return offered.find(({ to, in: where }) => {
@@ -47,12 +47,16 @@ export function createModels({ policy, model: configured, readBudget }: ModelsOp
     });
   }
 
-  function toUsual(offer: Offer | undefined): string {
+  function toUsual(offer: ModelOffer | undefined): string {
     if (offer === undefined) return configured;
     return offer.default ?? (isIn(offer, configured) ? configured : (offer.models[0] ?? configured));
   }
 
-  async function chooseCheaper(by: Actor, usual: string, offer: Offer | undefined): Promise<ChosenModel | undefined> {
+  async function chooseCheaper(
+    by: Actor,
+    usual: string,
+    offer: ModelOffer | undefined,
+  ): Promise<ChosenModel | undefined> {
     const cheaper = policy().models?.cheaper;
     if (cheaper === undefined || cheaper.model === usual || !isIn(offer, cheaper.model)) return undefined;
     const budget = await readBudget(by);
@@ -77,7 +81,7 @@ export function createModels({ policy, model: configured, readBudget }: ModelsOp
   };
 }
 
-function isIn(offer: Offer | undefined, model: string): boolean {
+function isIn(offer: ModelOffer | undefined, model: string): boolean {
   return offer === undefined || offer.default === model || offer.models.some((pattern) => isLike(model, pattern));
 }
 

@@ -50,7 +50,13 @@ export interface Adapter {
    * Tells one person something that nobody else sees, where they only wrote a message: the same nonce is told once.
    * Absent where a sink with `visibleTo` does that. Best effort, like the look-up below.
    */
-  whisper?(reply: ReplyAddress, authorId: string, markdown: string, nonce: string, signal: AbortSignal): Promise<void>;
+  postPrivately?(
+    reply: ReplyAddress,
+    authorId: string,
+    markdown: string,
+    nonce: string,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id counts. */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**

@@ -157,7 +157,7 @@ export const ACTIONS = [
 export type Action = (typeof ACTIONS)[number];
 
 /** Longest reason that the form for one takes, in UTF-16 units. */
-export const MAX_REASON_LENGTH = 500;
+export const MAX_REASON_CHARS = 500;
 
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
 

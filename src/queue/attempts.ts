@@ -10,7 +10,7 @@ const MAX_TAKEN_UP = 5;
 export const SUSPECT_DEATHS = 2;
 
 /** Past failures of a lane's work. */
-export interface Attempts {
+export interface Failures {
   /** Failures in a row. */
   failures: number;
   /** Those failures that the work itself caused, not a store that was away. */
@@ -19,21 +19,21 @@ export interface Attempts {
   isGivenUp: boolean;
 }
 
-export const FIRST_ATTEMPT: Attempts = { failures: 0, faults: 0, isGivenUp: false };
+export const NO_FAILURES: Failures = { failures: 0, faults: 0, isGivenUp: false };
 
 /** The step after a failure, due in `pauseMs`. `drop` is for work that cannot even be given up. */
-export interface Verdict extends Attempts {
+export interface RetryDecision extends Failures {
   next: "again" | "give-up" | "drop";
   pauseMs: number;
 }
 
 /** `isDone`: only taking it off the list has failed. `retryMs`: the pause doubles from the first to the second. */
 export function judgeFailure(
-  before: Attempts,
+  before: Failures,
   error: unknown,
   isDone: boolean,
   retryMs: readonly [first: number, longest: number],
-): Verdict {
+): RetryDecision {
   const isOutage = isStoreOutage(error);
   const failures = before.failures + 1;
   const faults = before.faults + (isOutage ? 0 : 1);

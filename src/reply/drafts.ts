@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/sink.ts";
-import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
+import { HEAL_ROOM_UNITS, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { createSplitter, type Part } from "../text/split.ts";
 import { createPlacedSteps } from "./steps.ts";
@@ -71,7 +71,7 @@ const WAS_ALL = "_That was the whole answer: the message with the end of it cann
 export function createReplyDrafts({ turnId, limits, refusal, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
-  const splitLimits = { maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength };
+  const splitLimits = { maxLength: maxLength - HEAL_ROOM_UNITS, lengthOf, keptLength };
   const stop: Button = { action: "stop", turnId, label: "Stop" };
   /** The part of the text that each draft was made of. */
   const origins = new WeakMap<Draft, Origin>();

@@ -12,7 +12,7 @@ import { rendersSteps, type Steps } from "./steps.ts";
  * it: each note is then flushed to the disk while nothing else happens, and one for each call would cost more than the
  * call. Where other processes take over there is no such flush, and people wait for what was noted ahead.
  */
-const SEEN_AHEAD = 400;
+const SEEN_AHEAD_UNITS = 400;
 
 export interface ReplyViewOptions extends ReplyMessagesOptions {
   /** The calls of tools and the like; absent where there are none. */
@@ -50,7 +50,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
-  const seenAhead = fencesHeld().length > 0 ? 0 : SEEN_AHEAD;
+  const seenAhead = fencesHeld().length > 0 ? 0 : SEEN_AHEAD_UNITS;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
 

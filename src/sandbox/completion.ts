@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { ChatCompletion, ToolCall, Usage } from "../gateway/chunks.ts";
+import type { ChatCompletion, TokenUsage, ToolCall } from "../gateway/chunks.ts";
 import type { SandboxChatRequest } from "./chat-request.ts";
 import { toInvalidRequest } from "./errors.ts";
-import { type Thinking, toFields, toWholeFields, withTags } from "./thinking.ts";
+import { type Thought, toFields, toWholeFields, withTags } from "./thinking.ts";
 import { countPromptTokens, countTokens, cutToTokens } from "./tokens.ts";
 
 /** The answer of a model, before the request's limits are applied. */
@@ -10,7 +10,7 @@ export interface Answer {
   content: string;
   toolCalls: ToolCall[];
   /** Thought before it. */
-  thinking?: Thinking | undefined;
+  thinking?: Thought | undefined;
 }
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
@@ -21,11 +21,11 @@ export interface Completion {
   created: number;
   model: string;
   /** Thought before the answer, where that does not stand in its text. */
-  thinking: Thinking | undefined;
+  thinking: Thought | undefined;
   content: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
-  usage: Usage;
+  usage: TokenUsage;
 }
 
 /** Prompt and answer together. */
@@ -76,7 +76,7 @@ export function toCompletion(model: string, request: SandboxChatRequest, answer:
 }
 
 /** Undefined where it stands in the text, which is cut as a whole. */
-function cutThinking(thinking: Thinking | undefined, limit: number): Thinking | undefined {
+function cutThinking(thinking: Thought | undefined, limit: number): Thought | undefined {
   if (thinking === undefined || toFields(thinking) === undefined) return undefined;
   return { ...thinking, text: cutToTokens(thinking.text, limit) };
 }
@@ -124,7 +124,7 @@ function countCalls(calls: ToolCall[]): number {
   return calls.reduce((sum, call) => sum + 1 + call.function.arguments.length, 0);
 }
 
-function toUsage(promptTokens: number, completionTokens: number): Usage {
+function toUsage(promptTokens: number, completionTokens: number): TokenUsage {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,

@@ -2,7 +2,7 @@ import { ACCOUNTS, type Account, MODELS, readAccount, readListAccount, requireMo
 import { type Handler, sendJson } from "./exchange.ts";
 
 /** Creation time of the sandbox's models, Unix seconds; fixed, so that lists compare equal. */
-const CREATED = 1_767_225_600;
+const CREATED_AT_SECONDS = 1_767_225_600;
 
 /** `GET /v1/models`: the models this key may use, none else. */
 export const listModels: Handler = async ({ request, response }) => {
@@ -37,7 +37,7 @@ function toGoogleEntry(id: string) {
 }
 
 function toEntry(id: string): { id: string; object: "model"; created: number; owned_by: string } {
-  return { id, object: "model", created: CREATED, owned_by: "sandbox" };
+  return { id, object: "model", created: CREATED_AT_SECONDS, owned_by: "sandbox" };
 }
 
 /** One line per key for whoever starts the sandbox: the keys are public, they open nothing else. */

@@ -1,10 +1,10 @@
 import type { ToolCall } from "../gateway/chunks.ts";
 import { type Completion, shorten } from "./completion.ts";
 import type { Fault, FaultName } from "./faults.ts";
-import type { Script, Step } from "./script.ts";
+import type { Script, ScriptStep } from "./script.ts";
 import { splitPieces } from "./tokens.ts";
 
-type Send = Extract<Step, { type: "send" }>;
+type Send = Extract<ScriptStep, { type: "send" }>;
 
 const DONE = "data: [DONE]\n\n";
 const LINE_PART = "x".repeat(64 * 1024);
@@ -67,11 +67,11 @@ const CHANGES: Partial<Record<FaultName, Change>> = {
 /** The behaviour of a response at the place where it breaks. `next` is the event that would have come. */
 interface Break {
   next: Send;
-  after: Step[];
+  after: ScriptStep[];
   argument: number | undefined;
 }
 
-const BREAKS: Partial<Record<FaultName, (at: Break) => Step[]>> = {
+const BREAKS: Partial<Record<FaultName, (at: Break) => ScriptStep[]>> = {
   stall: () => [{ type: "hold", hasKeepAlive: false }],
   "stall-keepalive": () => [{ type: "hold", hasKeepAlive: true }],
   cut: () => [{ type: "cut" }],
@@ -107,7 +107,10 @@ export function applyToScript(script: Script, { name, argument }: Fault): Script
 }
 
 /** Parts a script after `pieces` pieces of text, by default half of them; a script in one piece, in its half. */
-function splitAt({ steps }: Script, pieces: number | undefined): { before: Step[]; next: Send; after: Step[] } {
+function splitAt(
+  { steps }: Script,
+  pieces: number | undefined,
+): { before: ScriptStep[]; next: Send; after: ScriptStep[] } {
   const places = steps.flatMap((step, index) => (isSend(step) && step.tokens > 0 ? [index] : []));
   const place = places[Math.min(pieces ?? halfOf(places.length), places.length - 1)];
   const next = place === undefined ? undefined : steps[place];
@@ -116,7 +119,11 @@ function splitAt({ steps }: Script, pieces: number | undefined): { before: Step[
   }
   const whole = Buffer.from(steps.filter(isSend).map(textOf).join(""));
   const middle = Math.floor(whole.length / 2);
-  const before: Step[] = [...steps.filter((step) => !isSend(step)), { type: "head" }, send(whole.subarray(0, middle))];
+  const before: ScriptStep[] = [
+    ...steps.filter((step) => !isSend(step)),
+    { type: "head" },
+    send(whole.subarray(0, middle)),
+  ];
   return { before, next: send(whole.subarray(middle)), after: [] };
 }
 
@@ -152,7 +159,7 @@ function splitBytes(step: Send): Send[] {
 }
 
 function mapSends(script: Script, change: (step: Send) => Send[]): Script {
-  return { ...script, steps: script.steps.flatMap((step): Step[] => (isSend(step) ? change(step) : [step])) };
+  return { ...script, steps: script.steps.flatMap((step): ScriptStep[] => (isSend(step) ? change(step) : [step])) };
 }
 
 function firstHalf(step: Send): Uint8Array {
@@ -160,7 +167,7 @@ function firstHalf(step: Send): Uint8Array {
   return bytes.subarray(0, Math.floor(bytes.length / 2));
 }
 
-function wait(seconds: number): Step {
+function wait(seconds: number): ScriptStep {
   return { type: "wait", forMs: seconds * 1000 };
 }
 
@@ -168,7 +175,7 @@ function send(bytes: string | Uint8Array): Send {
   return { type: "send", bytes, tokens: 0 };
 }
 
-function isSend(step: Step): step is Send {
+function isSend(step: ScriptStep): step is Send {
   return step.type === "send";
 }
 

@@ -6,7 +6,7 @@ import { toFields } from "./thinking.ts";
 import { splitPieces } from "./tokens.ts";
 
 /** One thing a response does. `tokens` is what a send costs at the model's speed; only text has a cost. */
-export type Step =
+export type ScriptStep =
   | { type: "head" }
   | { type: "send"; bytes: string | Uint8Array; tokens: number }
   | { type: "wait"; forMs: number }
@@ -16,7 +16,7 @@ export type Step =
 /** A response, planned before its first byte, so that a fault is a change of the plan. */
 export interface Script {
   contentType: string;
-  steps: Step[];
+  steps: ScriptStep[];
 }
 
 /** Nothing is held open longer, whoever forgot to leave. */
@@ -62,12 +62,12 @@ export function toWholeScript(completion: Completion, tokensPerSecond: number): 
 }
 
 export function toJsonScript(body: unknown, afterMs = 0): Script {
-  const send: Step = { type: "send", bytes: JSON.stringify(body), tokens: 0 };
-  const steps: Step[] = afterMs > 0 ? [{ type: "wait", forMs: afterMs }, send] : [send];
+  const send: ScriptStep = { type: "send", bytes: JSON.stringify(body), tokens: 0 };
+  const steps: ScriptStep[] = afterMs > 0 ? [{ type: "wait", forMs: afterMs }, send] : [send];
   return { contentType: "application/json; charset=utf-8", steps };
 }
 
-function event(chunk: object, tokens: number): Step {
+function event(chunk: object, tokens: number): ScriptStep {
   return { type: "send", bytes: `data: ${JSON.stringify(chunk)}\n\n`, tokens };
 }
 
@@ -105,7 +105,7 @@ export async function playScript(
 }
 
 async function perform(
-  step: Exclude<Step, { type: "send" }>,
+  step: Exclude<ScriptStep, { type: "send" }>,
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {

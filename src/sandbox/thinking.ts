@@ -14,7 +14,7 @@ export type Dialect = keyof typeof DIALECTS;
 
 const TAGS: Partial<Record<Dialect, string>> = { think: "think", thinking: "thinking", reasoning_tag: "reasoning" };
 
-export interface Thinking {
+export interface Thought {
   dialect: Dialect;
   text: string;
 }
@@ -24,14 +24,14 @@ export function isDialect(name: string): name is Dialect {
 }
 
 /** The same question always makes the model think the same. */
-export function thinkAbout(question: string, dialect: Dialect): Thinking {
+export function thinkAbout(question: string, dialect: Dialect): Thought {
   const asked = question.replace(/\s+/g, " ").trim().slice(0, 80);
   const text = `I am asked: "${asked}". First I look for what the words want of me.\n\nThen I weigh what I could say, one after the other, and drop what nobody asked for. What is left is the answer.`;
   return { dialect, text };
 }
 
 /** The fields of a message, or of a delta, with a part of what is thought; undefined where it stands in the text. */
-export function toFields({ dialect, text }: Thinking): object | undefined {
+export function toFields({ dialect, text }: Thought): object | undefined {
   switch (dialect) {
     case "reasoning_content":
       return { content: null, reasoning_content: text };
@@ -52,7 +52,7 @@ export function toFields({ dialect, text }: Thinking): object | undefined {
 }
 
 /** The fields of a whole message, with its text beside what is thought. */
-export function toWholeFields(thinking: Thinking, content: string): object {
+export function toWholeFields(thinking: Thought, content: string): object {
   const fields = toFields(thinking) ?? {};
   if (thinking.dialect !== "parts") return { ...fields, content };
   const parts = "content" in fields && Array.isArray(fields.content) ? fields.content : [];
@@ -60,7 +60,7 @@ export function toWholeFields(thinking: Thinking, content: string): object {
 }
 
 /** The text of an answer with what was thought in tags before it; the text alone in the other dialects. */
-export function withTags(content: string, thinking: Thinking | undefined): string {
+export function withTags(content: string, thinking: Thought | undefined): string {
   const tag = thinking && TAGS[thinking.dialect];
   return tag === undefined ? content : `<${tag}>\n${thinking?.text}\n</${tag}>\n\n${content}`;
 }

@@ -30,7 +30,7 @@ export type StoredPersona = z.infer<typeof personaSchema>;
 export type StoredPrompts = z.infer<typeof promptsSchema>;
 
 /** A channel for which a person wrote the persona or the prompts; somebody else may have replaced them since. */
-export interface Owned {
+export interface OwnedSetting {
   key: string;
   /** Undefined when that cannot be read. */
   channel: Channel | undefined;
@@ -61,7 +61,7 @@ export interface SettingKeys {
   readListening(channel: Channel): Promise<{ listens: boolean; isAging: boolean }>;
   writeListening(channel: Channel): Promise<void>;
   erase(keys: readonly string[]): Promise<void>;
-  walkOwned(platform: string, authorId: string): AsyncIterable<Owned>;
+  walkOwned(platform: string, authorId: string): AsyncIterable<OwnedSetting>;
   /** All channels that have a setting, each once. Costs as much as there are settings. */
   channels(): Promise<Channel[]>;
 }

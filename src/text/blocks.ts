@@ -2,7 +2,7 @@
 
 import { skip } from "./sticky.ts";
 
-export interface Fence {
+export interface CodeFence {
   /** The run of backticks or tildes that opened it. */
   marker: string;
   /** Written before the marker when it is opened again: quote marks as they were, list markers as spaces. */
@@ -29,7 +29,7 @@ const MARKER_RUN = { "`": /`*/y, "~": /~*/y };
 const BLANK = /[^\S\n]*/y;
 
 /** Reads the line that opens a fence; `undefined` for any other line. A fence may follow list and quote markers. */
-export function readFence(line: string): Fence | undefined {
+export function readFence(line: string): CodeFence | undefined {
   let at = skip(LEAD, line, 0);
   for (let next = skip(LIST_MARKER, line, at); next > at; next = skip(LIST_MARKER, line, at))
     at = skip(LEAD, line, next);
@@ -43,7 +43,7 @@ export function readFence(line: string): Fence | undefined {
 }
 
 /** Reads the line of an open fence that begins at `start`. Never looks past that line. */
-export function readFenceLine(text: string, start: number, fence: Fence): FenceLine {
+export function readFenceLine(text: string, start: number, fence: CodeFence): FenceLine {
   const at = skip(LEAD, text, start);
   const end = skip(MARKER_RUN[fence.marker.startsWith("`") ? "`" : "~"], text, at);
   const lineEnd = skip(BLANK, text, end);
@@ -55,7 +55,7 @@ export function readFenceLine(text: string, start: number, fence: Fence): FenceL
 }
 
 /** True when the fence stands in a block quote, and so ends with the first line that is not quoted. */
-export function isQuoted(fence: Fence): boolean {
+export function isQuoted(fence: CodeFence): boolean {
   return fence.indent.includes(">");
 }
 

@@ -22,9 +22,9 @@ interface InlineView {
 
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** UTF-16 units of a character that is longer than any in use. */
-const LONG_CHARACTER = 64;
+const LONG_CHARACTER_UNITS = 64;
 /** The longest marks of a quote that are written again where it goes on. */
-const MAX_QUOTE = 16;
+const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
 /** Matches text that would begin a block, if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
@@ -95,7 +95,7 @@ export function findDueCut(
       const isGood = (view.bonds[at] ?? 0) === 0 && isSentenceEnd(view, at) && isFree(view, at);
       const line = isGood ? view.window.slice(view.window.lastIndexOf("\n", at - 1) + 1, at) : "";
       if (isGood && !/row|heading/.test(readLineKind(line))) {
-        return { at: start + at, frame: undefined, header: "", quote: readQuote(line, MAX_QUOTE) };
+        return { at: start + at, frame: undefined, header: "", quote: readQuote(line, MAX_QUOTE_CHARS) };
       }
     }
   }
@@ -134,7 +134,7 @@ export function findLastBoundary(
  * Finds the end of the character that `at` is in; `at` itself between characters, and when that end is behind `end`.
  */
 export function toCharacterEnd(text: string, at: number, end: number): number {
-  const from = Math.max(at - LONG_CHARACTER, 0);
+  const from = Math.max(at - LONG_CHARACTER_UNITS, 0);
   const character = SEGMENTER.segment(text.slice(from, end)).containing(at - from);
   if (character === undefined || from + character.index === at) return at;
   const characterEnd = from + character.index + character.segment.length;

@@ -1,9 +1,9 @@
-import { type Fence, isQuoted } from "./blocks.ts";
+import { type CodeFence, isQuoted } from "./blocks.ts";
 import type { SplitLimits } from "./ruler.ts";
 
 /** A fence that can be closed at the end of one part and opened again at the beginning of the next. */
 export interface Frame {
-  fence: Fence;
+  fence: CodeFence;
   /** The line that opens it again, and the one that closes it; both "" when there is no room for them. */
   open: string;
   close: string;
@@ -22,17 +22,19 @@ export interface PartStart {
 }
 
 /** The least room a frame leaves to the code: any character fits into it, in any unit. */
-const CODE_ROOM = 4;
+const CODE_ROOM_UNITS = 4;
 
 /**
  * Makes a frame for a fence. It is opened again without its info string where that would take more than half of a
  * part, and not at all where the markers would leave no room: its code goes on as plain text.
  */
-export function toFrame(fence: Fence, limits: SplitLimits): Frame {
+export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
   const close = fence.indent + fence.marker;
   const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);
   if (cost(close + fence.info) <= limits.maxLength / 2) return { fence, open: close + fence.info, close };
-  return cost(close) <= limits.maxLength - CODE_ROOM ? { fence, open: close, close } : { fence, open: "", close: "" };
+  return cost(close) <= limits.maxLength - CODE_ROOM_UNITS
+    ? { fence, open: close, close }
+    : { fence, open: "", close: "" };
 }
 
 /** Returns the text that a part which begins at `place` shows before its own. */

@@ -1,14 +1,22 @@
-import { type Fence, isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind } from "./blocks.ts";
+import {
+  type CodeFence,
+  isDelimiterRow,
+  isQuoted,
+  isUnderline,
+  readFence,
+  readFenceLine,
+  readLineKind,
+} from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
 /** A healed text is longer than its source by at most so many UTF-16 units and, as they are all ASCII, bytes. */
-export const HEAL_ROOM = 16;
+export const HEAL_ROOM_UNITS = 16;
 
 interface Tail {
   /** The beginning of the prose that follows the last closed fence. */
   proseStart: number;
   /** The fence that is open at the end, where its first line begins and its code does. */
-  open: { fence: Fence; start: number; codeStart: number } | undefined;
+  open: { fence: CodeFence; start: number; codeStart: number } | undefined;
 }
 
 /** A line that is nothing but the beginning of a quote, a heading, an item, a rule or a fence. */
@@ -44,7 +52,7 @@ function readTail(text: string): Tail {
   return tail;
 }
 
-function endsFence(text: string, at: number, fence: Fence): boolean {
+function endsFence(text: string, at: number, fence: CodeFence): boolean {
   const { kind, end } = readFenceLine(text, at, fence);
   return kind === "closing" || (kind === "undecided" && text.slice(at, end).endsWith(fence.marker));
 }
@@ -55,7 +63,7 @@ function healFence(text: string, { fence, start, codeStart }: NonNullable<Tail["
   const code = text.slice(0, isHalfClosed ? lastLine : text.length).trimEnd();
   if (code.length <= codeStart) return text.slice(0, start).trimEnd();
   const closings = [`\n${fence.indent}${fence.marker}`, `\n${fence.marker}`];
-  const closing = closings.find(({ length }) => length <= HEAL_ROOM);
+  const closing = closings.find(({ length }) => length <= HEAL_ROOM_UNITS);
   // A fence too long to be closed is taken off, and its code shown as it is.
   return closing === undefined ? text.slice(0, start) + code.slice(codeStart + 1) : code + closing;
 }
@@ -73,7 +81,7 @@ function healProse(text: string, proseStart: number): string {
   const isHalfRow =
     rows.length > 2 && isDelimiterRow(rows[1] ?? "") && rows[0]?.endsWith("|") && !lastLine.endsWith("|");
   const suffix = isHalfRow ? " |" : "";
-  return healInline(text, from, HEAL_ROOM - suffix.length) + suffix;
+  return healInline(text, from, HEAL_ROOM_UNITS - suffix.length) + suffix;
 }
 
 /** The lines of the table that the text ends in. */

@@ -3,9 +3,9 @@ import type { AssistantMessage, ImagePart, ToolMessage } from "../gateway/chunks
 import type { Step } from "../port/sink.ts";
 import { isUncertain, type LedgerCall, type LedgerRound, type TurnLedger, toToolCall } from "./ledger.ts";
 import {
+  type CallOutcome,
   describeCall,
   describeUnknown,
-  type Outcome,
   type ReadyCall,
   readCall,
   runCall,
@@ -165,7 +165,7 @@ async function runShown(
   index: number,
   { context, onStep }: RoundDeps,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   let step: Step = { id: String(index), title: describeCall(ready), state: "running" };
   const tell = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
   tell({});

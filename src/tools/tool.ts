@@ -146,7 +146,7 @@ function parseArguments(json: string): unknown {
   return (typeof parsed === "string" ? parseArguments(parsed) : parsed) ?? {};
 }
 
-export interface Outcome {
+export interface CallOutcome {
   /** `unknown`: it acts, and nobody can say whether it did. */
   state: "done" | "failed" | "unknown";
   /** For the model. */
@@ -155,7 +155,11 @@ export interface Outcome {
 }
 
 /** Runs a call. Rejects only with the signal's reason; a failure or the tool's own time limit become words for the model. */
-export async function runCall({ tool, args }: ReadyCall, context: ToolContext, signal: AbortSignal): Promise<Outcome> {
+export async function runCall(
+  { tool, args }: ReadyCall,
+  context: ToolContext,
+  signal: AbortSignal,
+): Promise<CallOutcome> {
   signal.throwIfAborted();
   try {
     const output = await runWithin(tool.timeoutMs, (signal) => tool.run(args, context, signal), signal);

@@ -2,7 +2,7 @@ import { asksAnew, type InboundEvent, isSpokenStop, type MessageEvent } from "..
 import { readTurnId, toTurnId } from "../port/ids.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
-const MAX_TOGETHER = 20;
+const MAX_BATCH_EVENTS = 20;
 
 /**
  * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
@@ -34,7 +34,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
     }
     // A command or somebody else's word in between ends what is answered together, not what is changed in it.
     const isTogether = event.kind === "message" && belongs(event, first) && continuesBranch(event, batch);
-    if (!isTogether || ids.size >= MAX_TOGETHER) open = false;
+    if (!isTogether || ids.size >= MAX_BATCH_EVENTS) open = false;
     else if (open) {
       batch.push(event);
       ids.add(event.messageId);

@@ -11,7 +11,7 @@ const LAST_CHARS = 32;
 /** An answer that is shorter is as soon begun anew. */
 const MIN_CHARS = 2 * LAST_CHARS;
 /** Some models say a word of their own first, or open code again that was open. */
-const MAX_PREFACE = 40;
+const MAX_PREFACE_CHARS = 40;
 
 /** True for a text that can be continued: its first words must differ from its last, which tell the two apart. */
 export function isContinuable(said: string): boolean {
@@ -57,7 +57,7 @@ export async function goOn(
     if (rest !== undefined) {
       isJoined = true;
       onText(beginning + rest);
-    } else if (heard.trimStart().length > MAX_PREFACE + lastWords.length) elsewhere.abort();
+    } else if (heard.trimStart().length > MAX_PREFACE_CHARS + lastWords.length) elsewhere.abort();
   };
   try {
     const finish = await runTurn(asked, { ...deps, ledger }, onMore, AbortSignal.any([signal, elsewhere.signal]));
@@ -82,7 +82,7 @@ function toLastWords(text: string): string {
 function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);
-  return at < 0 || at > MAX_PREFACE ? undefined : begun.slice(at + lastWords.length);
+  return at < 0 || at > MAX_PREFACE_CHARS ? undefined : begun.slice(at + lastWords.length);
 }
 
 /** The messages added by the turn, as if one run had written all of them. */

@@ -8,9 +8,9 @@ import {
   type ImagePart,
   isWholeCall,
   settleCalls,
+  type TokenUsage,
   textOf,
   toSendable,
-  type Usage,
 } from "../gateway/chunks.ts";
 import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
@@ -67,7 +67,7 @@ export interface RoundReservation {
 
 /** The usage of one request, and the model that answered it. */
 export interface Answered {
-  usage: Usage;
+  usage: TokenUsage;
   isEstimated: boolean;
   model: string;
 }
@@ -142,7 +142,7 @@ async function askModel(
   const { tools } = round;
   const messages = [...round.messages, ...toPictureMessage(round.pictures)];
   const definitions = tools.map(toDefinition);
-  let usage: Usage | undefined;
+  let usage: TokenUsage | undefined;
   let answering = model;
   const onRoute = (detour: Detour | undefined) => {
     answering = detour?.model ?? model;
@@ -206,7 +206,7 @@ function estimatePrompt(messages: readonly ChatMessage[], definitions: readonly 
   return said + (definitions.length === 0 ? 0 : estimateTokens(JSON.stringify(definitions)));
 }
 
-function estimateUsage(promptTokens: number, { answer, reasoning }: Round): Usage {
+function estimateUsage(promptTokens: number, { answer, reasoning }: Round): TokenUsage {
   const calls = (answer.tool_calls ?? []).map((call) => call.function.arguments).join("\n");
   const completion = estimateTokens(reasoning + textOf(answer)) + estimateTokens(calls);
   return { prompt_tokens: promptTokens, completion_tokens: completion, total_tokens: promptTokens + completion };

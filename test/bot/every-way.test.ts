@@ -90,7 +90,7 @@ async function startWorld(rules: object[]) {
   let policy: Policy = {};
   const platform = fakePlatform();
   Object.assign(platform.adapter, {
-    whisper: async () => {},
+    postPrivately: async () => {},
     openAttachment: async () => {
       did.push("file");
       return Readable.from(["words"]);

@@ -16,38 +16,38 @@ function toPolicy(rules: object[]): Policy {
   return { access: accessSchema.parse({ admins: ["person:root"], rules }) };
 }
 
-/** The bot under rules that can be changed, on a platform that whispers. */
+/** The bot under rules that can be changed, on a platform that posts in private. */
 function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] = {}) {
   let policy = toPolicy(rules);
   const platform = fakePlatform();
-  const whispers: Array<{ to: string; text: string }> = [];
+  const privatePosts: Array<{ to: string; text: string }> = [];
   Object.assign(platform.adapter, {
-    whisper: async (_: unknown, to: string, text: string) => void whispers.push({ to, text }),
+    postPrivately: async (_: unknown, to: string, text: string) => void privatePosts.push({ to, text }),
   });
   const engine = startEngine({ platform, policy: () => policy, scripts: [["One."], ["Two."], ["Three."]], ...options });
-  return { ...engine, whispers, setRules: (next: object[]) => void (policy = toPolicy(next)) };
+  return { ...engine, privatePosts, setRules: (next: object[]) => void (policy = toPolicy(next)) };
 }
 
 describe("a question that is denied", () => {
   test("is answered by a word to the person alone, and once in ten minutes", async () => {
-    const { accept, idle, whispers, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
+    const { accept, idle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hello"));
     await accept(message("hello?"));
     await accept(message("hi", { author: ben }));
     await idle();
-    expect(whispers).toEqual([{ to: "ada", text: expect.stringContaining("You may not ask me here.") }]);
+    expect(privatePosts).toEqual([{ to: "ada", text: expect.stringContaining("You may not ask me here.") }]);
     expect(requests).toHaveLength(1);
     expect(texts()).toEqual(["One."]);
   });
 
   test("and was said to nobody, or in a channel that is listened to, is left alone", async () => {
-    const { accept, idle, whispers, requests } = start([{ deny: "chat", to: "person:ada" }]);
+    const { accept, idle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hi", { author: ben }));
     await idle();
     await accept(message("and me?", { addressed: "open" }));
     await accept(message("and me?", { isListenedTo: true }));
     await idle();
-    expect([whispers, requests.length]).toEqual([[], 1]);
+    expect([privatePosts, requests.length]).toEqual([[], 1]);
   });
 
   test("is none of those that were begun before", async () => {

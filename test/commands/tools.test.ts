@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createToolsCommand, type ToolServer } from "../../src/commands/tools.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { createAccess } from "../../src/policy/access.ts";
-import type { Change } from "../../src/policy/audit.ts";
+import type { SettingsChange } from "../../src/policy/audit.ts";
 import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { ada, command } from "../support/events.ts";
@@ -14,8 +14,8 @@ const buyer = { name: "shop__buy", approval: { server: "shop" } };
 const shop: ToolServer = { name: "shop", problem: undefined, tools: [{ name: "shop__count" }, buyer], prompts: [] };
 
 function start(servers: ToolServer[], policy: Policy = {}) {
-  const changes: Change[] = [];
-  const audit = { note: async (change: Change) => changes.push(change) > 0 };
+  const changes: SettingsChange[] = [];
+  const audit = { note: async (change: SettingsChange) => changes.push(change) > 0 };
   const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const settings = createSettings({ open, ttlMs: 60_000, log: silent });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Token, Tokens } from "marked";
 import { Lexer } from "marked";
 import { describe, expect, test } from "vitest";
-import { HEAL_ROOM, healMarkdown } from "../../src/text/heal.ts";
+import { HEAL_ROOM_UNITS, healMarkdown } from "../../src/text/heal.ts";
 import { isBalanced, markdown } from "../support/markdown.ts";
 
 /** Marks that a reader would see as characters, when the text holds none that are meant to be seen. */
@@ -40,7 +40,7 @@ describe("healMarkdown", () => {
       for (let end = 0; end <= text.length; end++) {
         const healed = healMarkdown(text.slice(0, end));
         expect(isBalanced(healed), healed).toBe(true);
-        expect(healed.length).toBeLessThanOrEqual(end + HEAL_ROOM);
+        expect(healed.length).toBeLessThanOrEqual(end + HEAL_ROOM_UNITS);
         // `[1]` may be all there is to it, so words in brackets are shown until an address follows.
         const marks = strayMarks(healed.replace(/\[(!\[.*\]\(.*\)|[^\]]*)\]([*\s|]*)$/, "$1$2"));
         for (const mark of marks) expect(allowed, JSON.stringify(healed)).toContain(mark);
@@ -99,7 +99,7 @@ describe("healMarkdown", () => {
       fc.property(markdown, fc.nat(), (text, cut) => {
         const half = text.slice(0, cut % (text.length + 1));
         const healed = healMarkdown(half);
-        expect(healed.length).toBeLessThanOrEqual(half.length + HEAL_ROOM);
+        expect(healed.length).toBeLessThanOrEqual(half.length + HEAL_ROOM_UNITS);
         expect(isBalanced(healed)).toBe(true);
       }),
       { numRuns: 500 },
@@ -110,7 +110,7 @@ describe("healMarkdown", () => {
     "comes to an end within its room on 1 MB of %j",
     (piece) => {
       const text = piece.repeat(1_000_000 / piece.length);
-      expect(healMarkdown(text).length).toBeLessThanOrEqual(text.length + HEAL_ROOM);
+      expect(healMarkdown(text).length).toBeLessThanOrEqual(text.length + HEAL_ROOM_UNITS);
     },
   );
 });

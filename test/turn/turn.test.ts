@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { ChatMessage, Usage } from "../../src/gateway/chunks.ts";
+import type { ChatMessage, TokenUsage } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { OnText } from "../../src/reply/reply.ts";
 import { NO_LEDGER } from "../../src/tools/ledger.ts";
@@ -30,7 +30,7 @@ const call = (index: number, value: number) => ({
 
 function setUp(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
-  const usages: Array<Usage & { estimated: boolean }> = [];
+  const usages: Array<TokenUsage & { estimated: boolean }> = [];
   const progress: string[] = [];
   const reasoning: string[] = [];
   const deps: TurnDeps = {

@@ -1,5 +1,5 @@
 import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
-import { MAX_REASON_LENGTH } from "../../../src/port/events.ts";
+import { MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import { type Press, readCustomId, toCustomId } from "../write/message-body.ts";
 import { readField, toTextField } from "./text-field.ts";
 
@@ -14,7 +14,7 @@ export function toReasonForm(press: Press): APIModalInteractionResponseCallbackD
     PREFIX + toCustomId({ action: "bad", turnId: press.turnId, ...(press.root && { root: press.root }) });
   if (customId.length > MAX_CUSTOM_ID) return undefined;
   const label = "Why? Your judgement counts already.";
-  const field = toTextField({ name: REASON, label, maxLength: MAX_REASON_LENGTH });
+  const field = toTextField({ name: REASON, label, maxLength: MAX_REASON_CHARS });
   return { custom_id: customId, title: "What was wrong with the answer?", components: [field] };
 }
 

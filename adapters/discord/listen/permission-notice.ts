@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Api } from "../api/client.ts";
 import type { Rooms } from "../api/rooms.ts";
-import { writeDirectly } from "../write/whisper.ts";
+import { writeDirectly } from "../write/post-privately.ts";
 
 /** Said once in this time to one person about one channel. */
 const SILENT_MS = 60 * 60_000;

@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import { type Fence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
+import { type CodeFence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
 import { readFoldedQuote } from "../../../src/text/folded-quote.ts";
 import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
@@ -45,7 +45,7 @@ export function lengthOfMarkdown(markdown: string): number {
 }
 
 /** Three backticks are the only fence that Discord knows, and one word after them the only information. */
-function readCode(lines: readonly string[], at: number, fence: Fence): { count: number; shown: string } {
+function readCode(lines: readonly string[], at: number, fence: CodeFence): { count: number; shown: string } {
   const { indent, info } = fence;
   const language = /^[\w+#.-]+(?=\s|$)/.exec(info)?.[0] ?? "";
   const code: string[] = [];

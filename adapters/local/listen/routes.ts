@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
 import type { Actor, ImagineMenu, Preview, ReadAbout, ReadPersona } from "../../../src/port/catalogue.ts";
-import { ACTIONS, MAX_REASON_LENGTH } from "../../../src/port/events.ts";
+import { ACTIONS, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import { findPersonaProblems } from "../../../src/text/persona-fields.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
@@ -61,7 +61,7 @@ const ACTION = z.object({
   authorId: id,
   action: z.enum(ACTIONS).exclude(["edit"]),
   turnId: z.string().min(1).max(200),
-  reason: z.string().max(MAX_REASON_LENGTH).optional(),
+  reason: z.string().max(MAX_REASON_CHARS).optional(),
 });
 const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });
 const RENAME = z.object({

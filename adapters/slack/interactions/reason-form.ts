@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ActionEvent, MAX_REASON_LENGTH } from "../../../src/port/events.ts";
+import { type ActionEvent, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { HandlerResult } from "../listen/intake.ts";
@@ -63,7 +63,7 @@ function toForm(about: Judged): Body {
     close: "Skip",
     metadata: JSON.stringify(about),
     blocks: [
-      field(REASON, "What was wrong with the answer?", textArea(MAX_REASON_LENGTH), { optional: true }),
+      field(REASON, "What was wrong with the answer?", textArea(MAX_REASON_CHARS), { optional: true }),
       remark("Your judgement counts already. What you write here is kept with it."),
     ],
   });

@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 
-const HEIGHT = 180;
+const HEIGHT_PX = 180;
 const BAR_SHARE = 0.8;
 
 export interface Line {
@@ -37,7 +37,7 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
   const plot = new uPlot(
     {
       width: root.clientWidth,
-      height: HEIGHT,
+      height: HEIGHT_PX,
       legend: { show: false },
       cursor: { y: false, points: { size: 6 } },
       scales: {
@@ -66,7 +66,7 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
     [seconds, ...order.map((index) => stacked[index] ?? [])],
     root,
   );
-  const resizing = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height: HEIGHT }));
+  const resizing = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height: HEIGHT_PX }));
   resizing.observe(root);
   return () => {
     resizing.disconnect();

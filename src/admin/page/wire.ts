@@ -1,10 +1,13 @@
 /** The JSON that the dashboard's page and its server exchange. */
 
 import type { ProcessReport } from "../../insight/processes.ts";
-import type { Percentiles } from "../../insight/trends.ts";
+import type { RangeName, Series } from "../../insight/trends.ts";
+import type { Finding } from "../../port/finding.ts";
+import type { Sight as StoredSight } from "../../turn/sight.ts";
 
 export type { Story } from "../../insight/story.ts";
-export type { Percentiles, ProcessReport };
+export type { Percentiles } from "../../insight/trends.ts";
+export type { Finding, ProcessReport, RangeName };
 
 export interface Me {
   /** Null: nobody is in. */
@@ -26,8 +29,7 @@ export interface Now {
   problem: string | null;
 }
 
-export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const;
-export type RangeName = (typeof RANGE_NAMES)[number];
+export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const satisfies readonly RangeName[];
 
 export interface Subject {
   /** As people know it, as far as that is known. */
@@ -39,25 +41,12 @@ export interface Subject {
   cost: string;
 }
 
-export interface Trends {
-  at: number[];
-  counts: Record<
-    "turns" | "tools" | "refusals" | "votes" | "pictures" | "retries" | "writes",
-    Record<string, number[]>
-  >;
-  times: Record<"firstToken" | "firstVisible" | "lag" | "tool", Record<string, Percentiles>>;
-  tokens: { prompt: number[]; completion: number[] };
+export interface Trends extends Series {
   /** By currency, where the points are days; empty elsewhere, and where nothing has a price. */
   costs: Record<string, number[]>;
   /** The day in UTC from which on the subjects are summed up. */
   since: string;
   subjects: Record<"model" | "channel" | "person" | "workspace", Subject[]>;
-}
-
-export interface Finding {
-  ok: boolean;
-  what: string;
-  fix?: string;
 }
 
 /** One part of what the doctor tries. */
@@ -67,19 +56,13 @@ export interface Section {
 }
 
 /** The context that the model was given for an answer, without a word of the conversation. */
-export interface Sight {
-  at: number;
-  model: string;
+export interface Sight extends Pick<StoredSight, "at" | "model" | "dropped" | "hasOlder" | "notices" | "tokens"> {
   options: Record<string, unknown>;
   persona: string;
   shown: number;
   withFiles: number;
-  dropped: number;
-  hasOlder: boolean;
   fromChannel: number;
   calls: Array<{ name: string; at?: number; tookMs?: number; state: string }>;
-  notices: string[];
-  tokens: { prompt: number; completion: number; estimated: number };
 }
 
 /** One message of a conversation, opened. */

@@ -26,7 +26,7 @@ const offer = z
     message: "must begin with a name without *, or default must be set",
   });
 
-export type Offer = z.output<typeof offer>;
+export type ModelOffer = z.output<typeof offer>;
 
 export const models = z
   .strictObject({

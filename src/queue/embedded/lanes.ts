@@ -1,9 +1,9 @@
 import type { InboundEvent } from "../../port/events.ts";
-import { type Attempts, FIRST_ATTEMPT } from "../attempts.ts";
+import { type Failures, NO_FAILURES } from "../attempts.ts";
 import { laneOf } from "../event-lane.ts";
 
 /** Events that are worked on one after another: those of one conversation, or of one picture. */
-export interface Lane extends Attempts {
+export interface Lane extends Failures {
   readonly id: string;
   readonly conversationId: string;
   /** Oldest first; what is being worked on stays until it is done. */
@@ -65,7 +65,7 @@ export function createLanes(): Lanes {
       lane.waiting = lane.waiting.filter((event) => !gone.has(event));
       lane.taken = [];
       lane.done = [];
-      Object.assign(lane, FIRST_ATTEMPT);
+      Object.assign(lane, NO_FAILURES);
       if (lane.waiting.length > 0) resume(lane);
       else lanes.delete(lane.id);
     },
@@ -92,5 +92,5 @@ function isEmpty({ waiting }: Lane): boolean {
 }
 
 function createLane(id: string, conversationId: string): Lane {
-  return { id, conversationId, waiting: [], taken: [], done: [], state: "idle", isCounted: false, ...FIRST_ATTEMPT };
+  return { id, conversationId, waiting: [], taken: [], done: [], state: "idle", isCounted: false, ...NO_FAILURES };
 }

@@ -10,7 +10,7 @@ const RENEW_MS = 1_400;
 const MAX_STALLED = 10;
 const NAME = "lanes";
 /** Whoever rings in one process alone has asked for a place there before, or asks then. */
-const OWN_AT_ONCE = 1_000;
+const MAX_OWN_BELLS = 1_000;
 const PREFIX = "palaver:bells";
 
 /** A sign that something waits in a lane, heard by one process at a time. Gives no right to the lane: see `Leases`. */
@@ -103,7 +103,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
         worker.on("error", (error) => log.debug({ err: error }, "a bell could not be kept or moved"));
         return worker;
       };
-      workers = [open(NAME, atOnce), open(toName(ownId), OWN_AT_ONCE)];
+      workers = [open(NAME, atOnce), open(toName(ownId), MAX_OWN_BELLS)];
     },
     async pause() {
       await Promise.all(workers.map((worker) => worker.pause(true)));

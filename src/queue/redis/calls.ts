@@ -7,7 +7,7 @@ import { KEYS } from "./keys.ts";
 /** No limit that is known counts a call for longer. */
 const KEPT_MS = 90_000;
 /** More than what all limits of one budget allow within that time. */
-const MAX_KEPT = 400;
+const MAX_KEPT_CALLS = 400;
 
 /**
  * The calls that processes make against the limits they share, noted as each begins: whoever writes next in a workspace
@@ -68,7 +68,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
     const fresh = texts.filter((text) => !known.texts.has(text));
     for (const text of fresh) known.texts.add(text);
     for (const oldest of known.texts) {
-      if (known.texts.size <= MAX_KEPT) break;
+      if (known.texts.size <= MAX_KEPT_CALLS) break;
       known.texts.delete(oldest);
     }
     const calls = fresh
@@ -105,7 +105,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
       const noted: Noted = { ...call, by, at: now() - (performance.now() - sentAt) };
       const options = {
         keys: [KEYS.calls(key)],
-        arguments: [JSON.stringify(noted), String(MAX_KEPT), String(KEPT_MS)],
+        arguments: [JSON.stringify(noted), String(MAX_KEPT_CALLS), String(KEPT_MS)],
       };
       run(() => client.eval(NOTE, options)).catch((err: unknown) => log.debug({ err }, "a call could not be noted"));
     },

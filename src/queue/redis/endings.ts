@@ -4,7 +4,7 @@ import { FencedError } from "../../concurrency/fence.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { isStoreOutage } from "../../store/outage.ts";
 import type { Work } from "../admission.ts";
-import { type Attempts, judgeFailure } from "../attempts.ts";
+import { type Failures, judgeFailure } from "../attempts.ts";
 import type { Worker } from "../queue.ts";
 import type { RedisLanes } from "./lanes.ts";
 import type { Lease } from "./leases.ts";
@@ -20,7 +20,7 @@ export interface Turn {
   run: Run;
   work: Work;
   token: string;
-  attempts: Attempts;
+  attempts: Failures;
   /** The work may have been begun before: its process died, or it failed. */
   isTakenUp: boolean;
 }
@@ -65,7 +65,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
     return pauseMs;
   }
 
-  async function giveUp(turn: Turn, attempts: Attempts, reason: string): Promise<void> {
+  async function giveUp(turn: Turn, attempts: Failures, reason: string): Promise<void> {
     turn.attempts = attempts;
     await lanes.note(turn.laneId, attempts);
     const [first] = turn.run.taken;

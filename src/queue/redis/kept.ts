@@ -2,7 +2,7 @@ import type { InboundEvent } from "../../port/events.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { KEYS } from "./keys.ts";
 
-const MAX_KEPT = 100;
+const MAX_KEPT_EVENTS = 100;
 
 /** An event that was given up, for the operator. Holds nothing that a person said. */
 export interface Kept {
@@ -18,7 +18,7 @@ export async function keep(client: RedisConnection["client"], kept: Kept): Promi
   await client
     .multi()
     .lPush(KEYS.kept, JSON.stringify(kept))
-    .lTrim(KEYS.kept, 0, MAX_KEPT - 1)
+    .lTrim(KEYS.kept, 0, MAX_KEPT_EVENTS - 1)
     .exec();
 }
 

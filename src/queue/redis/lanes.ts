@@ -1,6 +1,6 @@
 import type { InboundEvent } from "../../port/events.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
-import { type Attempts, FIRST_ATTEMPT } from "../attempts.ts";
+import { type Failures, NO_FAILURES } from "../attempts.ts";
 import { laneOf } from "../event-lane.ts";
 import { type Kept, keep } from "./kept.ts";
 import { KEYS } from "./keys.ts";
@@ -32,12 +32,12 @@ export interface RedisLanes {
   /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
   accept(event: InboundEvent): Promise<boolean>;
   /** The first event of a lane; undefined where nothing waits in it. */
-  head(laneId: string): Promise<Head | undefined>;
+  head(laneId: string): Promise<LaneHead | undefined>;
   /**
    * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that
    * has gone from Redis, the first `SURE_MS` of it.
    */
-  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts } | undefined>;
+  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Failures } | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
   read(laneId: string): Promise<Stored[]>;
@@ -56,7 +56,7 @@ export interface RedisLanes {
   /** Gives lane and place back. Resolves to whether something waits in it. `token` is undefined where it was not taken. */
   release(laneId: string, token: string | undefined): Promise<boolean>;
   /** Notes how its work has gone. */
-  note(laneId: string, attempts: Attempts): Promise<void>;
+  note(laneId: string, attempts: Failures): Promise<void>;
   /** The work has ended some way or other, or its process is to end anyway: its death is not to be blamed on it. */
   uncount(eventKey: string): Promise<void>;
   /** Earlier deaths do not count any more. */
@@ -69,7 +69,7 @@ export interface RedisLanes {
   countWaiting(): Promise<number>;
 }
 
-export interface Head extends Stored {
+export interface LaneHead extends Stored {
   /** Beginnings of the work on it without an end. */
   begun: number;
   /** Milliseconds until it may be taken from whoever has it, if the lease is not renewed; 0: now. */
@@ -197,7 +197,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId])) as [string, string[], string] | null;
       if (taken === null) return undefined;
       const [token, waiting, attempts] = taken;
-      const known = attempts === "" ? FIRST_ATTEMPT : (JSON.parse(attempts) as Attempts);
+      const known = attempts === "" ? NO_FAILURES : (JSON.parse(attempts) as Failures);
       return { token, waiting: toStored(waiting), attempts: known };
     },
     async prolong(held) {

@@ -14,7 +14,7 @@ import { createLeases } from "./leases.ts";
 import { createPlaces, type Places } from "./places.ts";
 import type { Run } from "./run.ts";
 import { createSweep, type Sweep } from "./sweep.ts";
-import { createEar, type Erasure, toErased } from "./told.ts";
+import { type AuthorErasure, createEar, toErased } from "./told.ts";
 
 const BEAT_MS = 1_000;
 /** Those whose process has been killed wait so much longer at most. */
@@ -134,7 +134,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     processes: () => Math.max(1, heart.processes),
     depth: () => ({ waiting: heart.waiting, active: running.size }),
     async forget(platform, authorId, exceptKey) {
-      const erasure: Erasure = { erased: { platform, authorId, exceptKey } };
+      const erasure: AuthorErasure = { erased: { platform, authorId, exceptKey } };
       await lanes.erase(toErased(erasure));
       await lanes.tell(erasure);
       await untilLeft(places, toPerson(platform, authorId));

@@ -8,7 +8,7 @@ import type { Look, Places } from "./places.ts";
 const UNHEARD_MS = 2_500;
 /** One process sweeps at a time. */
 const SWEEP_MS = 900;
-const MAX_RUNG = 500;
+const MAX_RUNG_LANES = 500;
 const RETURN_MS = 2_500;
 
 export interface SweepOptions {
@@ -57,7 +57,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
     const { active, held, workers } = await places.look();
     const isAtWork = (laneId: string) => workers.has(active.get(laneId)?.worker ?? "");
     const unheard = await run(() =>
-      client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG } }),
+      client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG_LANES } }),
     );
     for (const laneId of unheard) {
       await run(() => client.zAdd(KEYS.lanes, { value: laneId, score: now() }, { condition: "XX" }));

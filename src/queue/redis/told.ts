@@ -9,7 +9,7 @@ import type { RedisLanes } from "./lanes.ts";
 import type { Run } from "./run.ts";
 
 /** Told to every process: that a person is erased, except for the event that asks for it. */
-export interface Erasure {
+export interface AuthorErasure {
   erased: { platform: string; authorId: string; exceptKey: string };
 }
 
@@ -34,7 +34,7 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
   const subscriber = createListeningClient(connection);
 
   function onTold(text: string, worker: Worker): void {
-    const told = JSON.parse(text) as InboundEvent | Erasure;
+    const told = JSON.parse(text) as InboundEvent | AuthorErasure;
     if ("erased" in told) {
       const isTheirs = toErased(told);
       for (const run of running.values()) run.erase((event) => isErasedWith(event) && isTheirs(event));
@@ -84,7 +84,9 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
   };
 }
 
-export function toErased({ erased: { platform, authorId, exceptKey } }: Erasure): (event: InboundEvent) => boolean {
+export function toErased({
+  erased: { platform, authorId, exceptKey },
+}: AuthorErasure): (event: InboundEvent) => boolean {
   return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
 }
 

@@ -200,7 +200,7 @@ describe("what was said while the bot was away", () => {
         await discord.until(() => discord.commands().length > 0);
         discord.people.command(dm, ada, "ask", { prompt: "hello" });
       } else {
-        await adapter.whisper?.({ platform: "discord", channelId: channel.id }, ada.id, "not here", "n", signal);
+        await adapter.postPrivately?.({ platform: "discord", channelId: channel.id }, ada.id, "not here", "n", signal);
       }
       await eventually(directChannels.read).toEqual([dm.id]);
       await adapter.close();

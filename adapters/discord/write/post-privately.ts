@@ -26,12 +26,12 @@ export async function writeDirectly(
   await api.call({ method: "POST", route: Routes.channelMessages(id), body }, signal);
 }
 
-export interface WhisperDeps extends InteractionTokenDeps {
+export interface PostPrivatelyDeps extends InteractionTokenDeps {
   finalMessages: Pick<FinalMessages, "settle">;
 }
 
 /** In the place of what an interaction promised to everybody, seen by that person alone; else directly. */
-export function createWhisper(deps: WhisperDeps): NonNullable<Adapter["whisper"]> {
+export function createPostPrivately(deps: PostPrivatelyDeps): NonNullable<Adapter["postPrivately"]> {
   const { api, finalMessages, fresh } = deps;
   return async (reply, authorId, text, nonce, signal) => {
     const markdown = neutralize(text);
