@@ -15,7 +15,6 @@ const GREETING = "Write to Palaver. /help says what it can do, /new begins anoth
 const LIMITS: SinkLimits = {
   maxLength: 100_000,
   lengthOf: (text) => text.length,
-  maxFiles: 10,
   maxFileBytes: 100 * 1024 * 1024,
 };
 

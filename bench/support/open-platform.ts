@@ -16,7 +16,7 @@ export function createOpenPlatform(
     return {};
   };
   const sinkAt = (reply: ReplyAddress): ReplySink => ({
-    limits: { maxLength: 100_000, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000 },
+    limits: { maxLength: 100_000, lengthOf: (text) => text.length, maxFileBytes: 1_000_000 },
     budget: { key: `${platform}:${reply.channelId}`, createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: async (draft, nonce) => ({ ...show(reply, draft), id: `${platform}:${nonce}:${posted++}` }),
     upload: async (_, __, nonce) => ({ id: `${platform}:${nonce}` }),

@@ -12,11 +12,10 @@ export interface FollowedFileOptions<T> {
   /** Told of each change that has no problem. */
   onChange(content: T): void;
   log: Logger;
-  lookMs?: number;
 }
 
 /** Follows what becomes of a file of the configuration until the function it returns is called: a file with problems changes nothing. */
-export function followFile<T>({ path, variable, read, onChange, log, ...options }: FollowedFileOptions<T>): () => void {
+export function followFile<T>({ path, variable, read, onChange, log }: FollowedFileOptions<T>): () => void {
   let seen = changedAt(path);
   let last = seen;
   function look(): void {
@@ -38,7 +37,7 @@ export function followFile<T>({ path, variable, read, onChange, log, ...options 
     onChange(content);
   }
   // By its clock and not by `fs.watch`, which loses files that are renamed into place and mounted volumes.
-  const timer = setInterval(look, options.lookMs ?? LOOK_MS).unref();
+  const timer = setInterval(look, LOOK_MS).unref();
   return () => clearInterval(timer);
 }
 

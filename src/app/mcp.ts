@@ -14,7 +14,6 @@ export interface McpFileOptions {
   /** Keeps what authorization servers give out; absent: in memory only. */
   tokens?: TokenStore | undefined;
   log: Logger;
-  lookMs?: number;
 }
 
 /** The tool servers that a file names, and follows what becomes of it. */

@@ -9,7 +9,6 @@ export interface PolicyFileOptions {
   policy: Policy;
   read(): PolicySettings;
   log: Logger;
-  lookMs?: number;
 }
 
 export interface PolicyFile {

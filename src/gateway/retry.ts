@@ -9,8 +9,6 @@ import { createWatch, describeSeconds } from "./watch.ts";
 
 /** A call is about to wait before it is made, or made again. */
 export interface RetryNotice {
-  /** The attempt that follows the wait, counted from 1. */
-  attempt: number;
   waitMs: number;
   error: GatewayError;
 }
@@ -99,7 +97,7 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
     };
 
     async function wait(waitMs: number, error: GatewayError, signal: AbortSignal): Promise<void> {
-      onRetry?.({ attempt, waitMs, error });
+      onRetry?.({ waitMs, error });
       await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
 

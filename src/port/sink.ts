@@ -50,7 +50,6 @@ export interface SinkLimits {
   lengthOf(text: string): number;
   /** Longest that a growing message gets before it ends at a good place; absent: it is filled. */
   keptLength?: number;
-  maxFiles: number;
   maxFileBytes: number;
   /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */
   maxMessages?: number;

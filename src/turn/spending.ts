@@ -1,4 +1,4 @@
-import type { TokenUsage as TokenUsage } from "../gateway/chunks.ts";
+import type { TokenUsage } from "../gateway/chunks.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Spent } from "../quota/cost.ts";
 import type { Quota } from "../quota/quota.ts";

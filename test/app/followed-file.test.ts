@@ -22,7 +22,7 @@ function follow(text: string) {
   };
   write(text);
   const read = () => readPolicyFile(path, (file) => readFileSync(file, "utf8"));
-  const { current, close } = openPolicyFile({ path, policy: read().policy, read, log: silent, lookMs: LOOK_MS });
+  const { current, close } = openPolicyFile({ path, policy: read().policy, read, log: silent });
   onTestFinished(() => {
     close();
     vi.useRealTimers();

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openMcpServers } from "../../src/app/mcp.ts";
 import { readMcpFile } from "../../src/config/mcp-servers.ts";
 import { eventually } from "../support/eventually.ts";
@@ -11,15 +11,20 @@ import { recordingLog } from "../support/log.ts";
 const PLACE = { platform: "local", channelId: "c" };
 
 test("the file of tool servers is followed while it changes, and problems in it change nothing", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
   const folder = await mkdtemp(join(tmpdir(), "palaver-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const path = join(folder, "mcp.json");
   const { log, lines } = recordingLog();
   const read = () => readMcpFile(path, {}, (file) => readFileSync(file, "utf8"));
-  const mcp = openMcpServers({ path, servers: [], refused: [], read, log, lookMs: 20 });
+  const mcp = openMcpServers({ path, servers: [], refused: [], read, log });
   onTestFinished(() => mcp.close());
-  const names = () => mcp.report(PLACE).map(({ name }) => name);
-  const told = () => lines.filter(({ msg }) => String(msg).startsWith("MCP_CONFIG")).map(({ level }) => level);
+  const look = () => vi.advanceTimersByTime(2_000);
+  const names = () => (look(), mcp.report(PLACE).map(({ name }) => name));
+  const told = () => (
+    look(), lines.filter(({ msg }) => String(msg).startsWith("MCP_CONFIG")).map(({ level }) => level)
+  );
 
   // At once: half of it would be a file with problems.
   function write(json: string): void {

@@ -3,7 +3,7 @@ import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
 import { toAltText, toCaption, toFileName, toHistoryText, toProgress, toSummary } from "../../src/imagine/wording.ts";
 import { pictureJob } from "../support/picture-job.ts";
 
-const limits = { maxLength: 2_000, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
+const limits = { maxLength: 2_000, lengthOf: (text: string) => text.length, maxFileBytes: 1 };
 const done: PicturePart = { state: "done", messageId: "test:1", text: "" };
 const failed = (reason: string, canRetry = true): PicturePart => ({ state: "failed", reason, canRetry });
 const named = (prompt: string, more: Partial<PictureJob> = {}) => pictureJob({ prompt, ...more });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/port/sink.ts";
 import { createReplyDrafts, type Sealed } from "../../src/reply/drafts.ts";
 
-const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
+const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFileBytes: 1 };
 const retry = { action: "retry" as const, turnId: "turn", label: "Retry" };
 
 function open() {

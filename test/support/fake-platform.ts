@@ -75,7 +75,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
   }
 
   const sink: ReplySink = {
-    limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000, maxMessages },
+    limits: { maxLength, lengthOf: (text) => text.length, maxFileBytes: 1_000_000, maxMessages },
     tellsWaits,
     budget: { key: "test", createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),

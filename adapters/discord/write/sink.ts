@@ -17,13 +17,12 @@ import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessa
 import type { DiscordPace } from "./pace.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
-import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
+import { checkFiles, MAX_FILE_BYTES } from "./uploads.ts";
 
 const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
   keptLength: 0.85 * MAX_LENGTH,
-  maxFiles: MAX_FILES,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 5,
 };

@@ -2,7 +2,7 @@ import type { RawFile } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
 
-export const MAX_FILES = 10;
+const MAX_FILES = 10;
 /** Largest file, in a server without boosts. https://docs.discord.com/developers/reference#uploading-files */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /** Largest request, with room for what frames the files. */

@@ -16,7 +16,6 @@ const LIMITS: SinkLimits = {
   maxLength: 4000,
   lengthOf: (text) => text.length,
   keptLength: 3400,
-  maxFiles: MAX_FILES,
   maxFileBytes: MAX_FILE_BYTES,
 };
 

@@ -15,7 +15,7 @@ import { createSession } from "./session.ts";
 import type { SinkState } from "./sink-state.ts";
 import { createStatus } from "./status.ts";
 import { createStreamWriter } from "./stream.ts";
-import { MAX_FILE_BYTES, MAX_FILES, type Uploader } from "./upload.ts";
+import { MAX_FILE_BYTES, type Uploader } from "./upload.ts";
 import type { MarkWaiting } from "./waiting-mark.ts";
 
 export const LIMITS: SinkLimits = {
@@ -23,7 +23,6 @@ export const LIMITS: SinkLimits = {
   lengthOf: lengthOfMarkdown,
   // A stream takes nothing back; the rest is for what Slack counts that the text alone does not.
   keptLength: NEARLY_FULL + 64,
-  maxFiles: MAX_FILES,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 4,
 };

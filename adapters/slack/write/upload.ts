@@ -12,7 +12,7 @@ import type { Found, Lookup, ReplyPlace } from "./lookup.ts";
 import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import type { Shared, SinkState } from "./sink-state.ts";
 
-export const MAX_FILES = 10;
+const MAX_FILES = 10;
 /** Far below what Slack takes: it is held in memory. */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const MAX_ALT_CHARS = 2_000;
