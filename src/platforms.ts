@@ -71,8 +71,8 @@ async function createLocal(
 
 /** By the renderers of the adapters themselves, which are loaded when somebody asks. */
 async function preview(markdown: string): Promise<Preview[]> {
-  const { toSlackPreview } = await import("../adapters/slack/write/preview.ts");
-  const { toDiscordPreview } = await import("../adapters/discord/write/preview.ts");
+  const { toSlackPreview } = await import("../adapters/slack/write/markdown.ts");
+  const { toDiscordPreview } = await import("../adapters/discord/write/message-body.ts");
   return [
     { platform: "Slack", messages: toSlackPreview(markdown) },
     { platform: "Discord", messages: toDiscordPreview(markdown) },

@@ -1,3 +1,5 @@
+import { LoggableError } from "../port/errors.ts";
+
 /**
  * Runs `task` for at most `timeoutMs`. Its signal aborts when that time is over, with a `TimeoutError`, or with
  * `signal`; this rejects at the same moment, even if the task goes on.
@@ -19,6 +21,17 @@ export async function runWithin<T>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", passOn);
+  }
+}
+
+/** Waits for `work` for at most `timeoutMs`, then rejects with a `LoggableError` of these words and ignores it. */
+export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new LoggableError(words)), timeoutMs);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

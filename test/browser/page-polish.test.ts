@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { toDiscordPreview } from "../../adapters/discord/write/preview.ts";
-import { toSlackPreview } from "../../adapters/slack/write/preview.ts";
+import { toDiscordPreview } from "../../adapters/discord/write/message-body.ts";
+import { toSlackPreview } from "../../adapters/slack/write/markdown.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";

@@ -7,7 +7,6 @@ import type { Shard } from "./client.ts";
 import { type Connection, createConnection, describe, reach } from "./connection.ts";
 import { createGatewayInfo, type GatewayInfoOptions } from "./gateway-info.ts";
 import { createIdentify } from "./identify.ts";
-import { createOwnShares } from "./own-shares.ts";
 
 const LOOK_MS = 700;
 /** While others are waited for. */
@@ -146,6 +145,20 @@ export function createSessions(options: SessionsOptions): Sessions {
       closing.abort(new Error("The connection to Discord was closed."));
       clearInterval(looking);
       await Promise.all(sessions.values().map(({ connection }) => connection.close()));
+    },
+  };
+}
+
+/** The shards of a process that shares with none: these, or all there are. */
+export function createOwnShares(ids?: readonly number[]): ShardShares {
+  const turns = new Map<string, number>();
+  return {
+    claim: async ({ count }) => ({ own: ids ?? [...Array(count).keys()], isOpen: false, isAlone: true }),
+    leave: async () => {},
+    async takeTurn(name, everyMs) {
+      if ((turns.get(name) ?? 0) > performance.now()) return false;
+      turns.set(name, performance.now() + everyMs);
+      return true;
     },
   };
 }

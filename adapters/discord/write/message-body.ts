@@ -2,7 +2,8 @@ import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
-import { toDiscordMarkdown } from "./markdown.ts";
+import { splitMarkdown } from "../../../src/text/split.ts";
+import { lengthOfMarkdown, toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in UTF-16 units. */
 export const MAX_LENGTH = 2_000;
@@ -76,6 +77,12 @@ function toStepLine(step: Step): string {
   const plain = Array.from(step.title.replace(/[\\`*_~|<>[\]()#@]/g, ""));
   const words = plain.slice(0, MAX_STEP_CHARS).join("");
   return `-# ${STEP_SIGNS[step.state]} ${[words, describeTime(step)].filter(Boolean).join(", ")}`;
+}
+
+/** The messages that an answer comes to on Discord, in the Markdown that they are given. */
+export function toDiscordPreview(markdown: string): string[] {
+  const parts = splitMarkdown(markdown, { maxLength: MAX_LENGTH, lengthOf: lengthOfMarkdown });
+  return parts.map(({ text }) => toDiscordMarkdown(text));
 }
 
 export function lengthOfBody({ content }: MessageBody): number {

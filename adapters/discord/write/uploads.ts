@@ -1,4 +1,5 @@
 import type { RawFile } from "discord.js";
+import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
 
@@ -7,7 +8,6 @@ const MAX_FILES = 10;
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /** Largest request, with room for what frames the files. */
 const MAX_REQUEST_BYTES = 24 * 1024 * 1024;
-const NAME_CHARS = 100;
 const DESCRIPTION_CHARS = 1_024;
 /** A file whose name begins so is covered until somebody wants to see it. */
 const COVER = "SPOILER_";
@@ -17,12 +17,12 @@ export function attach(body: object, files: readonly OutboundFile[]): { body: ob
   if (files.length === 0) return { body };
   const attachments = files.map((file, index) => ({
     id: String(index),
-    filename: toFileName(file),
+    filename: toName(file),
     ...(file.altText !== undefined && { description: Array.from(file.altText).slice(0, DESCRIPTION_CHARS).join("") }),
   }));
   const raw = files.map((file, index) => {
     const { bytes, contentType } = file;
-    return { key: `files[${index}]`, name: toFileName(file), data: Buffer.from(bytes), contentType };
+    return { key: `files[${index}]`, name: toName(file), data: Buffer.from(bytes), contentType };
   });
   return { body: { ...body, attachments }, files: raw };
 }
@@ -37,9 +37,7 @@ export function checkFiles(files: readonly OutboundFile[]): void {
   if (sum > MAX_REQUEST_BYTES) throw new SinkError("rejected", "The files of one message are over 24 MiB together.");
 }
 
-function toFileName({ name, isSpoiler = false }: OutboundFile): string {
-  const last = name.split(/[/\\]/).at(-1) ?? "";
-  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}"]+/gu, "").trim());
-  const plain = letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+function toName({ name, isSpoiler = false }: OutboundFile): string {
+  const plain = toUploadName(name, '"');
   return isSpoiler && !plain.startsWith(COVER) ? COVER + plain : plain;
 }

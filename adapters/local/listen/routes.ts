@@ -118,41 +118,26 @@ export function createRoutes(deps: RouteDeps): Hono {
     tooLong: "This is too much for one request; send long text as a file.",
   });
   routes.post("/files", file, (c) => takeFile(c, deps));
-  routes.post("/messages", json, async (c) => {
-    const body = await readBody(c, SEND);
+  /** Answers with what `act` resolves to, or with an empty object. */
+  function post<S extends z.ZodType>(path: string, schema: S, act: (body: z.infer<S>, id: string) => unknown): void {
+    routes.post(path, json, async (c) => {
+      const answer = await act(await readBody(c, schema), c.req.param("id") ?? "");
+      return c.json((answer ?? {}) as object);
+    });
+  }
+  post("/messages", SEND, async (body) => {
     checkPersona(body.persona);
-    return c.json({ id: await intake.send(body) });
+    return { id: await intake.send(body) };
   });
-  routes.post("/messages/withdraw", json, async (c) => {
-    intake.withdraw((await readBody(c, WITHDRAW)).nonce);
-    return c.json({});
-  });
-  routes.post("/messages/:id/edit", json, async (c) => {
-    await intake.edit(idOf(c), await readBody(c, EDIT));
-    return c.json({});
-  });
-  routes.post("/messages/:id/delete", json, async (c) => {
-    await intake.erase(idOf(c), await readBody(c, DELETE));
-    return c.json({});
-  });
-  routes.post("/messages/:id/action", json, async (c) => {
-    await intake.act(idOf(c), await readBody(c, ACTION));
-    return c.json({});
-  });
-  routes.post("/stop", json, async (c) => {
-    await intake.stop(await readBody(c, STOP));
-    return c.json({});
-  });
-  routes.post("/chats/:id/rename", json, async (c) => {
-    chats.rename(c.req.param("id"), (await readBody(c, RENAME)).title);
-    return c.json({});
-  });
-  routes.post("/chats/:id/delete", json, async (c) => {
-    await chats.erase(c.req.param("id"), await readBody(c, DELETE));
-    return c.json({});
-  });
-  routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
-  routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
+  post("/messages/withdraw", WITHDRAW, ({ nonce }) => intake.withdraw(nonce));
+  post("/messages/:id/edit", EDIT, (body, id) => intake.edit(toMessageNumber(id), body));
+  post("/messages/:id/delete", DELETE, (body, id) => intake.erase(toMessageNumber(id), body));
+  post("/messages/:id/action", ACTION, (body, id) => intake.act(toMessageNumber(id), body));
+  post("/stop", STOP, (body) => intake.stop(body));
+  post("/chats/:id/rename", RENAME, ({ title }, id) => chats.rename(id, title));
+  post("/chats/:id/delete", DELETE, (body, id) => chats.erase(id, body));
+  post("/people", NAMED, ({ name }) => addPerson(name, deps));
+  post("/channels", NAMED, ({ name }) => addChannel(name, deps));
   const { preview, readPersona } = deps;
   if (readPersona !== undefined) {
     routes.get("/persona", async (c) => {
@@ -164,9 +149,7 @@ export function createRoutes(deps: RouteDeps): Hono {
       return c.json({ persona, prompts: prompts.join("\n") } satisfies PersonaFields);
     });
   }
-  if (preview !== undefined) {
-    routes.post("/previews", json, async (c) => c.json(await preview((await readBody(c, PREVIEWED)).text)));
-  }
+  if (preview !== undefined) post("/previews", PREVIEWED, ({ text }) => preview(text));
   if (deps.imagine !== undefined) routes.route("/pictures", createPictureRoutes(deps.imagine, deps.directory));
   return routes;
 }
@@ -177,10 +160,10 @@ function checkPersona(fields: PersonaFields | undefined): void {
   if (problem !== undefined) throw new RequestError(400, problem[1], { field: problem[0] });
 }
 
-function idOf(c: Context): number {
-  const id = Number(c.req.param("id"));
-  if (!Number.isSafeInteger(id) || id < 1) throw new RequestError(404, "There is no such message.");
-  return id;
+function toMessageNumber(id: string): number {
+  const number = Number(id);
+  if (!Number.isSafeInteger(number) || number < 1) throw new RequestError(404, "There is no such message.");
+  return number;
 }
 
 function openEvents(c: Context, { feed }: RouteDeps): Response {
@@ -275,13 +258,13 @@ function createPictureRoutes(menu: ImagineMenu, directory: Pick<Directory, "pers
       const { authorId = "", channelId = "" } = c.req.query();
       const by: Actor = { author: findAuthor(directory, authorId), reply: { platform: PLATFORM, channelId } };
       const id = c.req.param("id");
-      const wish: Described | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
+      const described: Described | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
         throw new RequestError(503, "How this picture was asked for cannot be read just now. Try again.", { cause });
       });
-      if (wish === undefined) {
+      if (described === undefined) {
         throw new RequestError(404, "This picture is too old: how it was asked for is not kept any more.");
       }
       c.header("Cache-Control", "no-store");
-      return c.json(wish);
+      return c.json(described);
     });
 }

@@ -1,4 +1,4 @@
-import { LoggableError } from "../../../src/port/errors.ts";
+import { waitWithin } from "../../../src/concurrency/deadlines.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import type { Judgement } from "../page/wire.ts";
 import type { Directory } from "./directory.ts";
@@ -72,21 +72,11 @@ export function createOutbox({ tables, directory, messages, changed }: OutboxDep
       const row = find.get(key);
       if (row === undefined) return;
       const event = JSON.parse(String(row["event"])) as InboundEvent;
-      await withinMs(accept(event), boundMs);
+      await waitWithin(boundMs, accept(event), `No answer from the queue within ${boundMs} ms.`);
       apply(key, JSON.parse(String(row["change"])) as Change);
     },
     withdraw: (key) => void remove.run(key),
     keys: () => all.all().map((row) => String(row["key"])),
     forget: (authorId) => void removeAuthor.run(authorId),
   };
-}
-
-async function withinMs(work: Promise<void>, boundMs: number): Promise<void> {
-  const { promise: tooLate, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new LoggableError(`No answer from the queue within ${boundMs} ms.`)), boundMs);
-  try {
-    await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

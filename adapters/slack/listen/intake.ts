@@ -1,6 +1,6 @@
 import { App, type Logger as BoltLogger, LogLevel, type Receiver } from "@slack/bolt";
 import type { Logger } from "pino";
-import { LoggableError } from "../../../src/port/errors.ts";
+import { waitWithin } from "../../../src/concurrency/deadlines.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
@@ -10,6 +10,7 @@ import type { Listener } from "./listener.ts";
 
 /** Slack waits three seconds for an acknowledgement; an event that takes longer is left to be delivered again. */
 const TAKE_MS = 2_500;
+const TOO_LATE = "It was not taken over in time.";
 const FIND_MS = 2_000;
 /** For the clients that Bolt makes for listeners; ours use none of them. */
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
@@ -177,13 +178,13 @@ export function createBolt({ receiver, intake, log }: BoltOptions): App {
     if (isInteraction(body)) return dispatch(received);
     const isEvent = readText(event["type"]) !== undefined;
     if (!isEvent) log.warn({ type: body["type"] }, "Slack sent something that is no event.");
-    const result = isEvent ? await inTime(intake.onEvent(event, body)) : undefined;
+    const result = isEvent ? await waitWithin(TAKE_MS, intake.onEvent(event, body), TOO_LATE) : undefined;
     await received.ack();
     runLater(result);
   };
 
   app.use(async ({ body, ...rest }) => {
-    const result = await inTime(intake.onInteraction(toBody(body)));
+    const result = await waitWithin(TAKE_MS, intake.onInteraction(toBody(body)), TOO_LATE);
     const { ack } = rest as { ack?: (response?: unknown) => Promise<void> };
     await ack?.(result.response);
     runLater(result);
@@ -200,16 +201,6 @@ export function createBolt({ receiver, intake, log }: BoltOptions): App {
 
 function isInteraction(body: Body): boolean {
   return body["command"] !== undefined || INTERACTIONS.has(String(body["type"]));
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new LoggableError("It was not taken over in time.")), TAKE_MS);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /**

@@ -11,7 +11,6 @@ import type { ReplyPlace } from "./lookup.ts";
 import { createResponsePacer } from "./pace.ts";
 import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import { LIMITS } from "./sink.ts";
-import type { SinkState } from "./sink-state.ts";
 import { createStatus } from "./status.ts";
 import type { Uploader } from "./upload.ts";
 
@@ -119,7 +118,6 @@ export interface EphemeralSinkDeps {
   apiUrl: string | undefined;
   postAndUpdate: PostAndUpdateWriter;
   uploader: Uploader;
-  state: SinkState;
 }
 
 /** Writes what only one person sees: one message, and files in their direct conversation with the bot. */

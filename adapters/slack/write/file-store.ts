@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
+import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
 import type { SlackAnswer, SlackApi } from "../api/client.ts";
@@ -7,7 +8,6 @@ import { codeOf, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
 
 const MAX_ALT_CHARS = 1_000;
-const NAME_CHARS = 100;
 /** Pauses between the looks at a file that Slack still works on. After the last one it is given up. */
 const POLL_PAUSES_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
 /** Refusals to tell of a file, which no waiting mends; it may be shown all the same. */
@@ -101,9 +101,7 @@ export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: 
 
 /** The name as Slack is told it. */
 export function toFileName(name: string): string {
-  const last = name.split(/[/\\]/).at(-1) ?? "";
-  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}"<>]+/gu, "").trim());
-  return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+  return toUploadName(name, `"<>`);
 }
 
 async function send(url: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {

@@ -1,3 +1,4 @@
+import { splitMarkdown } from "../../../src/text/split.ts";
 import { findDeceptiveLinks } from "./links.ts";
 
 /**
@@ -61,6 +62,12 @@ function separate(text: string, places: readonly number[]): string {
 /** Length of a text as it counts against a streamed message: bytes of UTF-8. */
 export function lengthOfMarkdown(markdown: string): number {
   return Buffer.byteLength(toSlackMarkdown(markdown));
+}
+
+/** The messages that an answer comes to on Slack, in the Markdown that its blocks are given. */
+export function toSlackPreview(markdown: string): string[] {
+  const parts = splitMarkdown(markdown, { maxLength: MAX_LENGTH, lengthOf: lengthOfMarkdown });
+  return parts.map(({ text }) => toSlackMarkdown(text));
 }
 
 /** Plain words for notifications and screen readers. */

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { Rooms } from "../../../adapters/discord/api/rooms.ts";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import { createOwnShares } from "../../../adapters/discord/listen/own-shares.ts";
+import { createOwnShares } from "../../../adapters/discord/listen/sessions.ts";
 import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";

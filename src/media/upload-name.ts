@@ -1,0 +1,12 @@
+const MAX_CHARS = 100;
+
+/**
+ * The name of a file for a platform: its last 100 characters without folders, control characters and the characters that
+ * are `forbidden` there; "file" where nothing is left.
+ */
+export function toUploadName(name: string, forbidden: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const visible = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, "")).filter((letter) => !forbidden.includes(letter));
+  const letters = Array.from(visible.join("").trim());
+  return letters.length === 0 ? "file" : letters.slice(-MAX_CHARS).join("");
+}
