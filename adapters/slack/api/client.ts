@@ -5,6 +5,7 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
+import { createPauses } from "./rate-limits.ts";
 
 /** Longest one call may take. The client's own timeout is not used: its timer runs on after the call and rejects unheard. */
 const CALL_TIMEOUT_MS = 12_000;
@@ -12,9 +13,6 @@ const CALL_TIMEOUT_MS = 12_000;
 const MAX_TOKENS = 500;
 /** Error codes after which Slack never accepts the token again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
-/** A pause counts as over this much before its end: timers may fire early. */
-const EARLY_MS = 2;
-const MAX_PAUSES = 1_000;
 
 export type SlackArguments = Readonly<Record<string, unknown>>;
 export type SlackAnswer = Readonly<Record<string, unknown>>;
@@ -156,35 +154,3 @@ export function toSlackLogger(say: (...words: unknown[]) => void): SlackLogger {
 }
 
 function noop(): void {}
-
-/**
- * The pauses that Slack has asked for, by workspace and method. They are kept here because callers do not know of each
- * other's refusals, and each call during a pause makes it longer.
- */
-export interface Pauses {
-  /** The rest of the wait, in milliseconds; 0 where the method may be called. */
-  left(teamId: string, method: string): number;
-  note(teamId: string, method: string, waitMs: number): void;
-}
-
-export function createPauses(now: () => number, waits?: SharedWaits): Pauses {
-  const ends = new BoundedMap<string, number>(MAX_PAUSES);
-  const toKey = (teamId: string, method: string) => `${teamId} ${method}`;
-  const keep = (key: string, waitMs: number) => void ends.set(key, Math.max(ends.get(key) ?? 0, now() + waitMs));
-  waits?.listen(keep);
-
-  return {
-    left(teamId, method) {
-      const key = toKey(teamId, method);
-      const leftMs = (ends.get(key) ?? 0) - now();
-      if (leftMs > EARLY_MS) return leftMs;
-      ends.delete(key);
-      return 0;
-    },
-    note(teamId, method, waitMs) {
-      const key = toKey(teamId, method);
-      keep(key, waitMs);
-      waits?.tell(key, waitMs);
-    },
-  };
-}

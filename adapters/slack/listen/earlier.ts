@@ -3,7 +3,7 @@ import type { EarlierMessage, ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/throttle.ts";
+import { createThrottle } from "../api/rate-limits.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { PLATFORM, readMessageId, timeOf } from "../ids.ts";

@@ -4,7 +4,7 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Author } from "../../../src/port/events.ts";
 import type { SlackApi } from "../api/client.ts";
 import { SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/throttle.ts";
+import { createThrottle } from "../api/rate-limits.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toPersonId } from "../ids.ts";

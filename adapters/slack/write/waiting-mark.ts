@@ -1,6 +1,6 @@
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/throttle.ts";
+import { createThrottle } from "../api/rate-limits.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { SinkState } from "./sink-state.ts";
 

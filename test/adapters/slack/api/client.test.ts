@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createPauses, createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
+import { createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { createPauses } from "../../../../adapters/slack/api/rate-limits.ts";
 import type { SharedWaits } from "../../../../src/port/pace.ts";
 import type { Fault } from "../../../simulators/slack/faults.ts";
 import { type Slack, startSlack } from "../../../simulators/slack/slack.ts";

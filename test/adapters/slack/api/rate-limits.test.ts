@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createThrottle } from "../../../../adapters/slack/api/throttle.ts";
+import { createThrottle } from "../../../../adapters/slack/api/rate-limits.ts";
 
 function start() {
   let nowMs = 0;

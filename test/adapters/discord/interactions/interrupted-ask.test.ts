@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { SinkError } from "../../../../src/port/errors.ts";
+import type { Button } from "../../../../src/port/sink.ts";
+import { shown } from "../../../simulators/discord/world.ts";
+import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+
+async function startCommands(options: StageOptions = {}) {
+  const stage = await startStage({ commands: [], ...options });
+  await stage.discord.until(() => stage.discord.commands().length > 0);
+  return stage;
+}
+
+describe("an answer to /ask that a crash cut", () => {
+  async function cut(buttons: Button[], isPrivate = false) {
+    const stage = await startCommands();
+    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "why?", private: isPrivate });
+    const { reply } = await stage.message(0);
+    await stage.adapter.sink(reply).post(draft("Beca", { buttons }), "turn:0", signal);
+    const { adapter } = await startAdapter(stage.discord, { listens: false });
+    return { ...stage, reply, next: adapter.sink(reply) };
+  }
+
+  test.each([
+    [[STOP], false],
+    [[], false],
+    [[STOP], true],
+    [[], true],
+  ])("is found again and not posted twice (buttons %j, private %j)", async (buttons, isPrivate) => {
+    const { discord, channel, next } = await cut(buttons, isPrivate);
+    const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
+    await next.edit(id, draft("Because."), signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+
+  test("goes on with further messages, which are found again too", async () => {
+    const { discord, channel, reply, next } = await cut([STOP]);
+    const { id } = await next.post(draft("second part", { buttons: [STOP] }), "turn:1", signal);
+    const { adapter } = await startAdapter(discord, { listens: false });
+    expect((await adapter.sink(reply).post(draft("second", { buttons: [STOP] }), "turn:1", signal)).id).toBe(id);
+    expect(botMessages(discord, channel)).toHaveLength(2);
+  });
+
+  test("is found again also by the process that heard the command, and had another one begin its answer", async () => {
+    const { discord, channel, ada, adapter, message } = await startCommands();
+    const asked = discord.people.command(channel, ada, "ask", { prompt: "draw" });
+    const { reply } = await message(0);
+    await discord.until(() => asked.acknowledgedAs === 5);
+    const { adapter: other } = await startAdapter(discord, { listens: false });
+    const picture = { name: "cat.png", contentType: "image/png", bytes: Uint8Array.of(1, 2, 3) };
+    const first = other.sink(reply);
+    await first.post(draft("Drawing ...", { buttons: [STOP] }), "status", signal);
+    const { id } = await first.upload([picture], undefined, "picture", signal);
+    expect((await adapter.sink(reply).upload([picture], undefined, "picture", signal)).id).toBe(id);
+    expect(botMessages(discord, channel).map((one) => shown(one).attachments.length)).toEqual([0, 1]);
+  });
+
+  test("is not taken for what the bot said elsewhere in the same words", async () => {
+    const { discord, adapter, channel, ada, next } = await cut([STOP]);
+    const place = { platform: "discord", channelId: channel.id };
+    await adapter.sink(place).post(draft("Yes."), "another", signal);
+    discord.people.say(channel, ada, "in between");
+    await next.post(draft("Yes."), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
+  });
+
+  test("fills what was promised when nothing was written before", async () => {
+    const { discord, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const { reply } = await message(0);
+    const { adapter } = await startAdapter(discord, { listens: false });
+    await adapter.sink(reply).post(draft("Because."), "turn:0", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+
+  test("is written once when the answer to a post was lost", async () => {
+    const { discord, channel, ada, message, adapter } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const sink = adapter.sink((await message(0)).reply);
+    await sink.post(draft("one"), "turn:0", signal);
+    discord.faults.failNext("POST /webhooks/:webhook/:token", { status: 502, when: "after" });
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toBeInstanceOf(SinkError);
+    await sink.post(draft("two"), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+  });
+});
+
+describe("a private answer to /ask", () => {
+  const FOLLOW_UP = "POST /webhooks/:webhook/:token";
+  const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+
+  async function startPrivate(options: StageOptions = {}) {
+    const stage = await startCommands(options);
+    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await stage.message(0);
+    const sink = stage.adapter.sink(reply);
+    await sink.post(draft("one"), "turn:0", signal);
+    return { ...stage, reply, sink };
+  }
+
+  test.each(["status", "reset"])("is written once when the answer to a post was lost (%s)", async (how) => {
+    const { discord, channel, adapter, reply, sink } = await startPrivate();
+    const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.upload([file], undefined, "turn:2", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.upload([file], undefined, "turn:2", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await discord.until(() => botMessages(discord, channel).length === 4);
+    // Tried again later, the turn writes with another sink.
+    await adapter.sink(reply).post(draft("four"), "turn:3", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
+  });
+
+  test("a private answer is written when the post itself was lost", async () => {
+    const { discord, channel, sink } = await startPrivate();
+    discord.faults.failNext(FOLLOW_UP, { status: 502 });
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+  });
+
+  test("a private answer may say the same twice", async () => {
+    const { discord, channel, sink } = await startPrivate({ simulator: { allow: { "double-post": 1 } } });
+    discord.faults.failNext(FOLLOW_UP, { status: 502, when: "after" });
+    await sink.post(draft("two"), "turn:1", signal).catch(() => {});
+    await sink.post(draft("two"), "turn:1", signal);
+    await sink.post(draft("two"), "turn:2", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
+  });
+
+  test("keeps its files within reach by their links, also for another process", async () => {
+    const { discord, sink } = await startPrivate();
+    const [ref] = (await sink.upload([file], undefined, "turn:1", signal)).attachments ?? [];
+    if (ref === undefined) throw new Error("There is no file.");
+    const { adapter } = await startAdapter(discord, { listens: false });
+    const chunks = await Array.fromAsync(await adapter.openAttachment(ref, signal));
+    expect(Buffer.concat(chunks)).toHaveLength(3);
+  });
+});
