@@ -1,11 +1,10 @@
-import { request } from "undici";
+import { WebAPIRateLimitedError, WebClient } from "@slack/web-api";
 import { z } from "zod";
-import { SlackApiError } from "../api/error.ts";
+import { toSlackLogger } from "../api/client.ts";
+import { SlackApiError, toApiError } from "../api/error.ts";
 
 const CALL_MS = 10_000;
-const CODE = /^[\w.:-]{1,80}$/;
 
-const refused = z.object({ ok: z.literal(false), error: z.string().regex(CODE).catch("") });
 const granted = z.object({
   ok: z.literal(true),
   access_token: z.string().min(1),
@@ -64,17 +63,21 @@ export function createGrants({ apiUrl, clientId, clientSecret }: GrantsOptions):
     form: Readonly<Record<string, string>>,
     token?: string,
   ): Promise<z.infer<T>> {
-    const { status, body } = await post(new URL(method, apiUrl), form, token).catch((error: unknown) => {
-      // The client's errors may carry what was sent.
-      const name = error instanceof Error ? error.name : "unknown";
-      throw new SlackApiError(method, `Slack did not answer ${method} (${name}).`, { code: "", status: 0 });
+    const client = new WebClient(token, {
+      slackApiUrl: apiUrl,
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      logger: toSlackLogger(() => {}),
+      fetch: (url, init) => fetch(url, { ...(init as RequestInit), signal: AbortSignal.timeout(CALL_MS) }),
     });
-    const answer = schema.safeParse(body);
+    const found = await client.apiCall(method, form).catch((error: unknown) => {
+      const retryAfterS = error instanceof WebAPIRateLimitedError ? error.retryAfter : undefined;
+      throw toApiError(method, error, { status: retryAfterS === undefined ? 0 : 429, retryAfterS });
+    });
+    const answer = schema.safeParse(found);
     if (answer.success) return answer.data;
-    const code = refused.safeParse(body).data?.error ?? "";
-    const words =
-      code === "" ? `Slack answered ${method} with something unexpected.` : `Slack refused ${method}: ${code}.`;
-    throw new SlackApiError(method, words, { code, status });
+    const words = `Slack answered ${method} with something unexpected.`;
+    throw new SlackApiError(method, words, { code: "", status: 200 });
   }
 
   async function grant(form: Readonly<Record<string, string>>): Promise<Grant> {
@@ -99,26 +102,4 @@ export function createGrants({ apiUrl, clientId, clientSecret }: GrantsOptions):
       return { teamId, ...(enterpriseId && { enterpriseId }), botUserId, botId };
     },
   };
-}
-
-async function post(url: URL, form: Readonly<Record<string, string>>, token: string | undefined) {
-  const { statusCode, body } = await request(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/x-www-form-urlencoded",
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    },
-    body: new URLSearchParams(form).toString(),
-    signal: AbortSignal.timeout(CALL_MS),
-  });
-  const text = await body.text();
-  return { status: statusCode, body: parse(text) };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
