@@ -55,8 +55,9 @@ export interface IncomingParts {
 }
 
 /**
- * Gives a client its listeners. Returns the places and names that it knows. Events are taken as the gateway sends them: the library's own message events are left
- * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
+ * Attaches the listeners to a client. Returns its channels and the bot's own id. Listens to the gateway's raw events,
+ * because the library leaves its own message events out when a call fetched the message first, and for a direct message
+ * that does not say that it is one.
  */
 export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions) {
   const { log, now, threads: mode } = options;
@@ -95,7 +96,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       log.error({ err: error, event }, "A packet from Discord could not be read.");
     }
   }
-  /** Hears it in the order of its channel: after what was missed there. */
+  /** Listens in the order of each channel: after the messages that were missed there. */
   function onInOrder<E extends Exclude<keyof GatewayEvents, GatewayDispatchEvents.InteractionCreate>>(
     event: E,
     listen: (data: GatewayEvents[E]) => void,
@@ -107,7 +108,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   }
   function onMessage(message: Message): void {
     if (message.author.id === client.user?.id) parts.seenMessages.see(message);
-    // An ephemeral message arrives as if it were direct. What the bot says to somebody first may be answered.
+    // An ephemeral message arrives as if it were direct. The bot's own messages count, since people may answer them.
     const isEphemeral = ((message.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
     if (message.guild_id === undefined && !isEphemeral) directChannels.note(message.channel_id);
     listener.onMessage(message);
@@ -121,7 +122,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     for (const id of ids) listener.onDelete({ ...place, id });
   });
   on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
-    // In a conversation of other people the bot cannot read what it missed.
+    // A conversation between other people is left out: the bot cannot read what it missed there.
     const isDirect =
       interaction.guild_id === undefined && interaction.context !== InteractionContextType.PrivateChannel;
     if (isDirect) directChannels.note(placeOf(interaction).channelId);
@@ -149,7 +150,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   return { rooms, botId };
 }
 
-/** Without its commands the bot still answers, so this only tells. */
+/** Registers the commands. A failure is only logged: without commands the bot still answers. */
 async function register(
   client: Client,
   { api, closing }: IncomingParts,

@@ -12,9 +12,9 @@ import type { ListModels } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf, isUncertain } from "../api/error.ts";
 
-/** Discord waits for three seconds, and the way there takes its part of them. */
+/** Discord waits for three seconds, a part of which the way there takes. */
 const ACKNOWLEDGE_MS = 2_500;
-/** A form has to be the first answer, within Discord's three seconds; what is not known by then is left empty. */
+/** Longest look-up for a form, which must be the first answer, within Discord's three seconds. Later values stay empty. */
 export const FORM_MS = 1_500;
 /** Before the same is tried again after a call whose answer was lost. */
 const AGAIN_MS = 150;
@@ -86,7 +86,7 @@ export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate
   return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
 }
 
-/** Asks for something that Discord does not wait long for; what is not there in time, or fails, is `otherwise`. */
+/** Resolves to `otherwise` when `ask` takes longer than `ms` milliseconds or fails. */
 export function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
   const signal = AbortSignal.timeout(ms);
   return untilAborted(ask(signal), signal).catch(() => otherwise);

@@ -21,7 +21,7 @@ const READ_MS = 10_000;
 const MAX_REMEMBERED = 200;
 const COVERED = "covered";
 
-/** The forms that ask for a picture. What is needed afterwards stands in a form's own id, so it survives a restart. */
+/** The forms that ask for a picture. Each form's id carries its state, so it survives a restart. */
 export interface PictureForms {
   /** For a picture of the bot, filled in as it was asked for. */
   openEdit(interaction: APIMessageComponentInteraction, pictureId: string): Promise<void>;
@@ -41,7 +41,7 @@ type Wanted = { basis: string; isCovered: boolean } | MessagePlace;
 
 export function createPictureForms(deps: PictureFormsDeps): PictureForms {
   const { menu, files } = deps;
-  /** The pictures that somebody opened a form for: the bot may not be allowed to ask for them. */
+  /** The pictures behind the forms that are open: the bot may not be allowed to read their messages again. */
   const pictures = new BoundedMap<string, AttachmentRef[]>(MAX_REMEMBERED);
 
   async function readReferences(wanted: Wanted, personId: string): Promise<AttachmentRef[]> {

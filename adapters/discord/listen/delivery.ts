@@ -5,8 +5,8 @@ import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /**
- * Discord delivers once and waits for nothing, so what cannot be stored is offered again: for ten minutes, while whoever
- * gave a command can still be told that nothing came of it. In all, milliseconds.
+ * Pauses in milliseconds before an event that could not be stored is offered again, since Discord delivers it once. They
+ * add up to ten minutes: for so long a command's person can still be told that it was lost.
  */
 export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
@@ -15,7 +15,7 @@ const STOP_MS = 5_000;
 
 /** Hands events over in the order in which they came, channel by channel. */
 export interface Delivery {
-  /** Resolves to whether everything was taken, once it was, or was given up. Never rejects. */
+  /** Resolves to true once all events were taken, and to false when one was given up. Never rejects. */
   enqueue(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean>;
   /** Offers nothing again; resolves when nothing is under way, or after a while. */
   stop(): Promise<void>;

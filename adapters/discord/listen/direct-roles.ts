@@ -2,7 +2,7 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Accept } from "../../../src/port/events.ts";
 import type { FindMember } from "./find-author.ts";
 
-/** Look-ups that are remembered, and for how long: a role that is taken away counts for so much longer. */
+/** Look-ups that are remembered, and for how long: a role that is taken away still counts until then. */
 const MAX_CACHED = 1_000;
 const FRESH_MS = 5 * 60_000;
 /** Most roles that are looked up of a person. */
@@ -20,7 +20,7 @@ export interface DirectRolesDeps {
   now(): number;
 }
 
-/** Discord tells no roles with what people say to the bot alone. */
+/** Looks roles up, because Discord sends none with direct messages. */
 export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }: DirectRolesDeps): DirectRoles {
   const known = new BoundedMap<string, { roles: Promise<readonly string[]>; until: number }>(MAX_CACHED);
 

@@ -5,7 +5,7 @@ import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { toAuthor } from "./inbound.ts";
 
-/** Finds a member with their roles; of a direct conversation nothing but the id is known, and those roles that `rolesOf` tells. */
+/** Finds a member with their roles. In a direct conversation, only the id and the roles of `rolesOf` are known. */
 export function createFindAuthor(
   api: Api,
   roomsOf: (guildId: string) => Rooms | undefined,

@@ -31,7 +31,7 @@ type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "gui
 
 /** Turns what happens to messages into events. */
 export interface Listener {
-  /** `isAnswered`: it was heard before, perhaps by a process that is no more, and only has to be known. */
+  /** `isAnswered`: it has an answer already, perhaps by a former process, and only has to be remembered. */
   onMessage(message: Message, isAnswered?: boolean): void;
   onEdit(message: Message): void;
   onDelete(deleted: Deleted): void;
@@ -81,7 +81,7 @@ export function createListener(deps: ListenerDeps): Listener {
     onEdit(given) {
       const botId = deps.botId();
       if (botId === undefined) return;
-      // An update need not say more than what has changed.
+      // An update may hold only the fields that changed.
       if (given.author === undefined) {
         return void delivery.enqueue(given.channel_id, async () => toPartialEditEvents(given, botId, state));
       }
@@ -107,7 +107,7 @@ async function withAnswered(message: Message, { findMessage }: ListenerState): P
   return { ...message, referenced_message: (await findMessage({ channelId: message.channel_id, messageId })) ?? null };
 }
 
-/** A message where its answer will stand, remembered. */
+/** The event of a message with the place of its answer; remembers it for edits and deletions. */
 async function toPlaced(
   message: Message,
   botId: string,
@@ -219,7 +219,7 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   ];
 }
 
-/** The gateway says the type of the channel; what was asked for by a call does not carry it. */
+/** The gateway's messages have the type of the channel; those read by a call do not. */
 function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
   return rooms.kindOf(message.channel_id, message.guild_id, message.channel_type);
 }

@@ -8,7 +8,7 @@ const SILENT_MS = 60 * 60_000;
 const MAX_REMEMBERED = 500;
 const CALL_MS = 10_000;
 
-/** Tells somebody directly why there is no answer where the bot may not write. Best effort, and never twice in a row. */
+/** Tells somebody directly that the bot may not write in the channel where they asked. Best effort, once an hour. */
 export type TellNotAllowed = (userId: string, channelId: string) => Promise<void>;
 
 export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number): TellNotAllowed {

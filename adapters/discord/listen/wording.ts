@@ -23,10 +23,9 @@ export interface Names {
 }
 
 /**
- * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and
- * with what the message shows, forwards or answers, where that is not in the conversation anyway. Where a whole place is
- * `one` conversation, the beginning of what it answers is quoted even so: nothing else would say which of all messages
- * that is.
+ * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and with
+ * the content that it shows, forwards or replies to, unless the conversation has that already. Where a whole channel is
+ * `one` conversation, the beginning of the message replied to is quoted all the same, to tell which one is meant.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
   // Nothing but a mention still says who is asked for.
@@ -36,7 +35,7 @@ export function readText(message: Message, names: Names, place: "one" | "chain")
   return joinParts([context, own]);
 }
 
-/** A message as people see it who read along: cards, previews and all. */
+/** A message as people in the channel see it, with cards and previews. */
 export function readSeen(message: Message, names: Pick<Names, "rooms">): string {
   return readOwn(message, message.content, names, false);
 }

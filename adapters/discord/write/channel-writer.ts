@@ -26,13 +26,13 @@ export interface ChannelWriter {
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-/** `mayRefer` says whether a post may point at a message of the channel, where that is known. */
+/** `mayRefer` is false for a channel in which a post is known not to be allowed to reply to a message. */
 export function createChannelWriter(
   api: Api,
   files: Pick<Files, "toPostedRefs">,
   mayRefer: (channelId: string) => boolean,
 ): ChannelWriter {
-  /** Channels that took a post only when it pointed at no message: the bot may not read them. */
+  /** Channels that accepted a post only when it replied to no message: the bot may not read them. */
   const unreadable = new Set<string>();
 
   /** Writes once more where the thread was archived meanwhile: an edit, unlike a post, does not wake it. */

@@ -16,18 +16,18 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
- * Ends in words what only one person sees and what still grows when its token ends: nobody can write there afterwards,
- * and its Stop button would stand for ever. Best effort, by the processes that promised it or wrote to it; another one
- * may have ended it meanwhile, so they look first.
+ * Writes an end under an ephemeral answer that still grows when its token expires: nobody can write there afterwards, and
+ * its Stop button would stand for ever. Best effort, by the processes that promised it or wrote to it. Another one may
+ * have ended it meanwhile, so they read it first.
  */
 export interface FinalMessages {
   /** A message of the answer shows this now. */
   note(to: TokenAddress, messageId: string, body: MessageBody): void;
   /** The answer was promised and has no message yet. */
   promise(to: TokenAddress): void;
-  /** The message is gone, or what was promised in its place has come. */
+  /** The message is gone, or the promised answer has come. */
   settle(to: TokenAddress, messageId: string): void;
-  /** Writes to the answer: what may be its end is not written over while it is on its way. */
+  /** Runs a write to the answer. The end is not written while one is under way, since it may be the answer's own end. */
   whileWriting<T>(to: TokenAddress, write: () => Promise<T>): Promise<T>;
 }
 

@@ -12,9 +12,9 @@ export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
-  /** Only one person sees the answer: fixed by the acknowledgement, except of a pressed button, which promised none. */
+  /** The answer is ephemeral. The acknowledgement fixes that, except for a pressed button, which promises no answer. */
   isPrivate: boolean;
-  /** A pressed button: what was acknowledged is the message with the button, which is not to be overwritten. */
+  /** A pressed button: the original answer is the message with the button, which must not be overwritten. */
   isPress: boolean;
   /** The message with the pressed button, which the token reaches as the original answer alone. */
   pressedId: string | undefined;
@@ -135,7 +135,7 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** True for the place that an acknowledgement keeps, while nothing was written into it. */
+/** True for the original answer of an acknowledgement while nothing has been written into it. */
 export function isWaiting({ flags }: Pick<APIMessage, "flags">): boolean {
   return ((flags ?? 0) & MessageFlags.Loading) !== 0;
 }

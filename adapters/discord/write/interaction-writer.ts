@@ -31,8 +31,8 @@ export interface InteractionPost {
 /** Writes the answer to an interaction: with its token, whose calls have counters of their own, then as the bot. */
 export interface InteractionWriter {
   /**
-   * The same post makes no second message where the first can be found: in public, in the place of the promise, and
-   * in private by the process that wrote it, when it listens too.
+   * The same post makes no second message where the first can be found: a public one always, the original answer always,
+   * and an ephemeral one by the process that wrote it, if it listens too.
    */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
   edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
@@ -138,7 +138,7 @@ function tooLate(): SinkError {
   return new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
 }
 
-/** Looks through what the bot wrote in the channel since. */
+/** Looks for the post among the bot's messages in the channel since the interaction. */
 async function findWritten(
   api: Api,
   { id, channelId, applicationId }: InteractionAddress & { channelId: string },

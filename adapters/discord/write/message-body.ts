@@ -62,7 +62,7 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
   };
 }
 
-/** A text that only grows too long by being rewritten is sent as it is, and one that leaves no room for its steps without them. */
+/** A text that only rewriting makes too long is sent as it is; one that leaves no room for its steps is sent without them. */
 function toContent({ markdown, streaming, steps = [] }: Draft): string {
   const rewritten = toDiscordMarkdown(markdown);
   const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;
@@ -109,7 +109,7 @@ export interface Press extends ButtonContext {
   turnId: string;
 }
 
-/** At most a hundred characters: what does not fit is left out, its least important part first. */
+/** At most a hundred characters: parts that do not fit are left out, the least important ones first. */
 export function toCustomId({
   action,
   turnId,

@@ -12,7 +12,7 @@ export interface DiscordPace {
   interaction(key: string): ReplyBudget;
 }
 
-/** `processes` use the bot's token at the moment, this one included. */
+/** `processes` tells how many use the bot's token at the moment, this one included. */
 export function createDiscordPace(processes = () => 1): DiscordPace {
   const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
     key,
@@ -33,7 +33,7 @@ export interface DiscordShared {
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
   /** The bot's limit over all channels. */
   global: CallLog;
-  /** Its calls that are left to other processes. */
+  /** The calls of that limit that are left to other processes. */
   ofOthers(): number;
 }
 

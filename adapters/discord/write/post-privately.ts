@@ -30,7 +30,7 @@ export interface PostPrivatelyDeps extends InteractionTokenDeps {
   finalMessages: Pick<FinalMessages, "settle">;
 }
 
-/** In the place of what an interaction promised to everybody, seen by that person alone; else directly. */
+/** Writes an ephemeral message in place of the answer that an interaction promised to everybody; without one, directly. */
 export function createPostPrivately(deps: PostPrivatelyDeps): NonNullable<Adapter["postPrivately"]> {
   const { api, finalMessages, fresh } = deps;
   return async (reply, authorId, text, nonce, signal) => {
@@ -38,7 +38,7 @@ export function createPostPrivately(deps: PostPrivatelyDeps): NonNullable<Adapte
     const interaction = readInteractionAddress(reply);
     if (interaction !== undefined) {
       const token = createInteractionToken(interaction, deps);
-      // As long as the promise stands, whatever comes next is seen by whoever sees that.
+      // The first message after a promise is as public as the promise, so that is deleted first.
       const isGone = await token.call({ method: "DELETE", messageId: ORIGINAL }, signal);
       fresh.delete(interaction.token);
       finalMessages.settle(interaction, ORIGINAL);

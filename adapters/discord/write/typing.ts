@@ -4,7 +4,7 @@ import { ApiError } from "../api/error.ts";
 
 /** Discord takes the sign away after ten seconds. */
 const REPEAT_MS = 8_000;
-/** Between two calls in one channel, however many answers begin and end in it: such calls have a limit too. */
+/** Least time between two calls in one channel, whatever the number of answers in it: typing has a rate limit too. */
 const LEAST_MS = 2_000;
 /** A model that is silent for longer than this is not typing. */
 const LONGEST_MS = 5 * 60_000;
