@@ -122,7 +122,7 @@ export function createRoutes(deps: RouteDeps): Hono {
   function post<S extends z.ZodType>(path: string, schema: S, act: (body: z.infer<S>, id: string) => unknown): void {
     routes.post(path, json, async (c) => {
       const answer = await act(await readBody(c, schema), c.req.param("id") ?? "");
-      return c.json((answer ?? {}) as object);
+      return c.json(answer ?? {});
     });
   }
   post("/messages", SEND, async (body) => {
