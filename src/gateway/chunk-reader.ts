@@ -52,6 +52,57 @@ export function createReadChunk(): ReadChunk {
   };
 }
 
+/** Reads events that differ in nothing but their text from one that was read before. */
+interface RepeatReader {
+  /** Undefined when the event differs in more, or when its text needs a parser. */
+  read(data: string): ChatCompletionChunk | undefined;
+  /** Takes an event and its chunk as what the next ones may repeat. */
+  note(data: string, chunk: ChatCompletionChunk): void;
+}
+
+const KEY = '"content"';
+/** A text that stands in JSON as it is. */
+const PLAIN = /^[^"\\\u0000-\u001F]+$/;
+
+/**
+ * Almost all events of an answer repeat the one before but for their text. A parser that begins anew for each of them
+ * costs the service a sixth of its processor time.
+ */
+export function createRepeatReader(): RepeatReader {
+  let before = "";
+  let after = "";
+  let noted: ChatCompletionChunk | undefined;
+
+  return {
+    read(data) {
+      if (noted === undefined || !data.startsWith(before) || !data.endsWith(after)) return undefined;
+      const content = data.slice(before.length, data.length - after.length);
+      return PLAIN.test(content) ? toTextChunk(noted, content) : undefined;
+    },
+    note(data, chunk) {
+      const { content, reasoning, tool_calls: calls } = chunk.choices[0]?.delta ?? {};
+      if (!content || reasoning !== undefined || calls !== undefined || chunk.usage) return;
+      const [head = "", tail = "", another] = data.split(KEY, 3);
+      const opening = /^\s*:\s*"/.exec(tail)?.[0];
+      // Of two fields of that name either may be the one that counts.
+      if (opening === undefined || another !== undefined) return;
+      const place = head.length + KEY.length + opening.length;
+      if (!PLAIN.test(content) || !data.startsWith(`${content}"`, place)) return;
+      before = data.slice(0, place);
+      after = data.slice(place + content.length);
+      noted = toTextChunk(chunk, content);
+    },
+  };
+}
+
+function toTextChunk(
+  { id, object, created, model, choices }: ChatCompletionChunk,
+  content: string,
+): ChatCompletionChunk {
+  const { index = 0, finish_reason = null } = choices[0] ?? {};
+  return { id, object, created, model, choices: [{ index, delta: { content }, finish_reason }] };
+}
+
 function isFirst(choice: unknown): boolean {
   return !isRecord(choice) || typeof choice.index !== "number" || choice.index === 0;
 }

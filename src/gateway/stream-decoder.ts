@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
-import { createReadChunk } from "./chunk-reader.ts";
+import { createReadChunk, createRepeatReader } from "./chunk-reader.ts";
 import type { ChatCompletion, ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { parseCompletion, toChunks } from "./completion.ts";
 import { GatewayError } from "./errors.ts";
@@ -56,6 +56,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   const { maxEventBytes, maxAnswerChars } = limits;
   const tally = createTally();
   const readChunk = createReadChunk();
+  const repeats = createRepeatReader();
   const thoughts = createThoughtFilter();
   let done = false;
   let failure: GatewayError | undefined;
@@ -67,12 +68,17 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     done = data.startsWith("[DONE]");
     if (done) return takeRest();
     if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
+    const repeated = event === undefined ? repeats.read(data) : undefined;
+    if (repeated !== undefined) return takeChunk(repeated);
     const value = parseJson(data);
     // Without blank lines between them, events become the lines of one.
     if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
     if (event === "error" || hasError(value)) return fail(toStreamError(value, safe));
     const chunk = readChunk(value);
-    if (chunk !== undefined) return takeChunk(chunk);
+    if (chunk !== undefined) {
+      repeats.note(data, chunk);
+      return takeChunk(chunk);
+    }
     tally.malformed += 1;
     if (tally.malformed > MAX_MALFORMED) fail(toGarbageError());
   }

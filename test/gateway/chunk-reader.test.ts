@@ -1,5 +1,12 @@
+import { array, assert, constantFrom, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CallFragment, createPlaceOf, createReadChunk, readUsage } from "../../src/gateway/chunk-reader.ts";
+import {
+  type CallFragment,
+  createPlaceOf,
+  createReadChunk,
+  createRepeatReader,
+  readUsage,
+} from "../../src/gateway/chunk-reader.ts";
 import { type AssistantMessage, applyDelta } from "../../src/gateway/chunks.ts";
 
 /** The message that these deltas make, or undefined when one of them is refused. */
@@ -194,5 +201,56 @@ describe("the place of a call", () => {
     expect(placesOf([-1, "", "", ""], [128, "", "", ""], [1e9, "", "", ""])).toEqual([undefined, undefined, undefined]);
     const many = placesOf(...Array.from({ length: 130 }, (_, at): Fragment => [0, `id${at}`, "f", "{}"]));
     expect([many[127], many[128], many[129]]).toEqual([127, undefined, undefined]);
+  });
+});
+
+describe("An event that repeats the one before but for its text", () => {
+  const write = (choice: object, rest: object = {}) =>
+    JSON.stringify({ id: "c", choices: [{ index: 0, ...choice }], ...rest });
+  const say = (content: unknown, rest?: object) => write({ delta: { content }, finish_reason: null }, rest);
+  const parse = (data: string) => createReadChunk()(JSON.parse(data));
+
+  test("is read without a parser, also with spaces between its fields", () => {
+    for (const toEvent of [say, (text: string) => say(text).replaceAll(":", ": ")]) {
+      const repeats = createRepeatReader();
+      const [first, next] = [toEvent("Good"), toEvent(" morning 😀")];
+      expect(repeats.read(first)).toBeUndefined();
+      repeats.note(first, parse(first) as never);
+      expect(repeats.read(next)?.choices).toEqual(parse(next)?.choices);
+    }
+  });
+
+  test("is read as the parser reads it, whatever stands between", () => {
+    const texts = ["a", "b", "content", "type", "", 'a"b', "a\\", "a\n", "\u2028", "é😀", null];
+    const events = [
+      ...texts.map((text) => say(text)),
+      ...texts.map((text) => say(text, { usage: null })),
+      ...texts.map((text) => write({ delta: { content: text, reasoning: "hm" } })),
+      ...["a", "b"].flatMap((text) => [
+        write({ delta: { content: text }, message: { content: "a" } }),
+        write({ delta: { content: [{ type: "text", text }] } }),
+        write({ delta: { content: [{ type: "text", text: "type" }] }, message: { content: text } }),
+        write({ delta: { content: text }, finish_reason: "stop" }),
+        write({ delta: { refusal: text, content: "" } }),
+        say(text, { usage: { prompt_tokens: 1, completion_tokens: 2 } }),
+      ]),
+      write({ delta: { tool_calls: [{ index: 0, function: { name: "f" } }] } }),
+      '{"choices":[{"delta":{"content":"a","content":"b"}}]}',
+      '{"choices":[{"delta":{"content":"b","content":"b"}}]}',
+    ];
+    assert(
+      property(array(constantFrom(...events), { maxLength: 8 }), (played) => {
+        const repeats = createRepeatReader();
+        for (const data of played) {
+          const chunk = parse(data);
+          const [choice] = repeats.read(data)?.choices ?? [chunk?.choices[0]];
+          expect(choice?.delta.content).toEqual(chunk?.choices[0]?.delta.content);
+          expect(choice?.finish_reason).toEqual(chunk?.choices[0]?.finish_reason);
+          expect(choice?.delta.reasoning).toEqual(chunk?.choices[0]?.delta.reasoning);
+          if (chunk !== undefined) repeats.note(data, chunk);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 });
