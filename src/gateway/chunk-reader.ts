@@ -62,7 +62,7 @@ interface RepeatReader {
 
 const KEY = '"content"';
 /** A text that stands in JSON as it is. */
-const PLAIN = /^[^"\\\u0000-\u001F]+$/;
+const PLAIN = /^[^"\\\p{Cc}]+$/u;
 
 /**
  * Almost all events of an answer repeat the one before but for their text. A parser that begins anew for each of them

@@ -190,7 +190,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     if (type === "wake" && now !== wakeAt) continue;
     handle(entry.event);
     // As the scheduler does.
-    const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1 && wakeAt !== Infinity;
+    const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1;
     if (isMore && now < askedAt + LOOK_MS) wakeBy(now + LOOK_MS);
     else if (type !== "arrive") pump();
   }
