@@ -1,6 +1,6 @@
 import { toFigures, toMean } from "../test/support/pacing/measure.ts";
 import { createRandom } from "../test/support/pacing/random.ts";
-import { afterQuestion, several } from "../test/support/pacing/scenarios.ts";
+import { afterQuestion, type Scenario, several } from "../test/support/pacing/scenarios.ts";
 import { SLACK_TRIP_MS, trySlack } from "../test/support/pacing/trials.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { runOnSlack, type SlackRun } from "./support/slack-run.ts";
@@ -13,6 +13,8 @@ interface Row {
   rounds: number;
   /** Time since one question before; nobody asked anything without it. */
   agoMs?: number | undefined;
+  /** See `SlackRunOptions`. */
+  silentMs?: number | undefined;
   tokens: number;
   rate: number;
   /** The best mean of other bots, raced in real time on 2026-11-22, seconds. */
@@ -23,8 +25,18 @@ const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
 const PEERS = { one: 0.51, five: 0.5, native: 1.44, fallback: 29 };
 
+/** By then people have a Stop, which streams have not. */
+const SILENT = { rounds: 1, silentMs: 1_500 };
+const SILENT_ROWS = [
+  { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
+  { count: 5, ...SILENT, ...USUAL, peers: PEERS.five },
+  { count: 1, ...SILENT, ...LONG, peers: PEERS.native },
+  { count: 5, ...SILENT, ...LONG, peers: PEERS.native },
+];
+
 const ROWS: readonly Row[] = [true, false].flatMap((isNative) =>
   [
+    ...(isNative ? SILENT_ROWS : []),
     ...[undefined, 2_000, 10_000, 60_000].flatMap((agoMs) => [
       { count: 1, rounds: agoMs === undefined ? 3 : 1, agoMs, ...USUAL, peers: PEERS.one },
       { count: 5, rounds: agoMs === undefined ? 2 : 1, agoMs, ...USUAL, peers: PEERS.five },
@@ -78,26 +90,31 @@ await runBench(async () => {
   ].join("\n");
 }, LIMIT_MS);
 
-function toName({ count, agoMs, tokens, rate }: Omit<Row, "name" | "isNative">, isNative: boolean): string {
+function toName({ count, agoMs, silentMs, tokens, rate }: Omit<Row, "name" | "isNative">, isNative: boolean): string {
   const replies = count === 1 ? `${tokens}@${rate}` : `${count} x ${tokens}@${rate} at once`;
-  return `${isNative ? "native" : "fallback"}, ${replies}${agoMs === undefined ? "" : `, asked ${agoMs / 1_000} s before`}`;
+  const before = agoMs === undefined ? "" : `, asked ${agoMs / 1_000} s before`;
+  const silence = silentMs === undefined ? "" : `, no sessions, ${silentMs / 1_000} s of silence`;
+  return `${isNative ? "native" : "fallback"}, ${replies}${before}${silence}`;
+}
+
+function toReplies({ count, tokens, rate, silentMs = 0 }: Row): Scenario {
+  const replies = several(count, tokens, rate, 0);
+  return (random) => replies(random).map((arrivals) => arrivals.map((at) => at + silentMs));
 }
 
 async function measure(row: Row): Promise<Run> {
-  const scenario = several(row.count, row.tokens, row.rate, 0);
+  const scenario = toReplies(row);
   const runs: SlackRun[] = [];
   for (let seed = 1; seed <= row.rounds; seed++) {
-    runs.push(
-      await runOnSlack({ replies: scenario(createRandom(seed)), isNative: row.isNative, seed, agoMs: row.agoMs }),
-    );
+    runs.push(await runOnSlack({ ...row, replies: scenario(createRandom(seed)), seed }));
   }
   return { row, runs };
 }
 
-function toVirtualMean({ count, isNative, agoMs, tokens, rate }: Row): number {
-  const replies = several(count, tokens, rate, 0);
+function toVirtualMean({ agoMs, silentMs, ...row }: Row): number {
+  const replies = toReplies({ ...row, silentMs });
   const scenario = agoMs === undefined ? replies : afterQuestion(agoMs, replies);
-  const method = isNative ? "native" : "update";
+  const method = row.isNative && silentMs === undefined ? "native" : "update";
   const runs = Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
     const { outcomes } = trySlack({ scenario, seed: run + 1, tripMs: SLACK_TRIP_MS }, method);
     return toFigures(agoMs === undefined ? outcomes : outcomes.slice(1));

@@ -7,6 +7,7 @@ import { type RunTurn, writeReply } from "../../src/reply/reply.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
 import type { Person } from "../../test/simulators/slack/people.ts";
 import type { Message } from "../../test/simulators/slack/world.ts";
+import { lookFor } from "../../test/support/fault-loop/world.ts";
 import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
 import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
 import { type Arrivals, steady, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
@@ -26,12 +27,15 @@ export interface SlackRunOptions {
   seed: number;
   /** Time since one question for a short answer; without it nobody asked anything within the minute. */
   agoMs?: number | undefined;
+  /** The replies are without a word for so long, in a workspace that has no sessions: a wait with Stop is posted first. */
+  silentMs?: number | undefined;
 }
 
+const REFUSAL_MS = 10_000;
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
 /** Writes replies into channels of one simulated workspace in real time, through Slack's own client. */
-export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOptions): Promise<SlackRun> {
+export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
   const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP_MS));
@@ -51,6 +55,7 @@ export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOpt
   const ada = slack.user({ name: "Ada" });
   try {
     await warmUp(slack, outbound, ada);
+    if (silentMs !== undefined) await refuseSessions(slack, outbound, ada);
     if (agoMs !== undefined) {
       const askedMs = performance.now();
       const channel = slack.channel({ name: "earlier", members: [ada] });
@@ -75,6 +80,15 @@ export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOpt
   }
 }
 
+/** Has the workspace say that it shows no Stop of its own. */
+async function refuseSessions(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
+  slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
+  const sink = outbound.sink(toAddress(slack, ada.mention(slack.channel({ name: "sessions", members: [ada] }), "")));
+  await sink.progress("thinking", AbortSignal.timeout(REFUSAL_MS));
+  if ((await lookFor(() => sink.hasOwnStop === false, REFUSAL_MS)) === undefined)
+    throw new Error("Sessions are not refused.");
+}
+
 /** Has the workspace say whether it streams, and lets its minute pass. */
 async function warmUp(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
   const scheduler = createScheduler({ now: () => performance.now() });
@@ -91,15 +105,8 @@ async function writeOne(
   question: Message,
   arrivals: Arrivals,
 ): Promise<{ outcome: Outcome; isRight: boolean }> {
-  const { channel, ts, author } = question;
-  const team = slack.workspace.id;
-  const sink = outbound.sink({
-    platform: "slack",
-    channelId: channel.id,
-    threadId: ts,
-    replyToId: `slack:${team}:${channel.id}:${ts}`,
-    extra: { team, user: author.id, recipientTeam: team },
-  });
+  const { channel, ts } = question;
+  const sink = outbound.sink(toAddress(slack, question));
   const startMs = slack.now();
   const counts = { calls: 0, refused: 0 };
   const text = await writeReply(runModel(slack, arrivals, startMs), {
@@ -122,12 +129,23 @@ async function writeOne(
   });
   const answers = slack.answers(channel, ts);
   const [answer] = answers;
-  const showings = (answer?.states ?? []).map(({ atMs, shown }) => ({
-    at: atMs - startMs,
-    tokens: Math.ceil(shown.length / TOKEN_UNITS),
-  }));
+  const showings = (answer?.states ?? [])
+    .map(({ atMs, shown }) => ({ at: atMs - startMs, tokens: Math.ceil(shown.length / TOKEN_UNITS) }))
+    // What stands there before is the wait.
+    .filter(({ at }) => at >= (arrivals[0] ?? 0));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
   return { outcome: { arrivals, showings, ...counts }, isRight };
+}
+
+function toAddress(slack: Slack, { channel, ts, author }: Message) {
+  const team = slack.workspace.id;
+  return {
+    platform: "slack" as const,
+    channelId: channel.id,
+    threadId: ts,
+    replyToId: `slack:${team}:${channel.id}:${ts}`,
+    extra: { team, user: author.id, recipientTeam: team },
+  };
 }
 
 /** A model whose tokens come when they were planned, each a word of its own. */
