@@ -28,6 +28,8 @@ const PEERS = { one: 0.51, five: 0.5, native: 1.44, fallback: 29 };
 /** By then people have a Stop, which streams have not. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
+  { count: 1, ...SILENT, silentMs: 0, ...USUAL, peers: PEERS.one },
+  { count: 5, ...SILENT, silentMs: 0, ...USUAL, peers: PEERS.five },
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
   { count: 5, ...SILENT, ...USUAL, peers: PEERS.five },
   { count: 1, ...SILENT, ...LONG, peers: PEERS.native },
@@ -93,7 +95,7 @@ await runBench(async () => {
 function toName({ count, agoMs, silentMs, tokens, rate }: Omit<Row, "name" | "isNative">, isNative: boolean): string {
   const replies = count === 1 ? `${tokens}@${rate}` : `${count} x ${tokens}@${rate} at once`;
   const before = agoMs === undefined ? "" : `, asked ${agoMs / 1_000} s before`;
-  const silence = silentMs === undefined ? "" : `, no sessions, ${silentMs / 1_000} s of silence`;
+  const silence = silentMs === undefined ? "" : `, no sessions, silent for ${silentMs / 1_000} s`;
   return `${isNative ? "native" : "fallback"}, ${replies}${before}${silence}`;
 }
 

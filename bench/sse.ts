@@ -9,7 +9,7 @@ import { canPin, startWorker } from "./support/worker.ts";
 const MAX_ROUNDS = 7;
 const CLIENT_CORE = 0;
 const SERVER_CORE = 1;
-const HEAD = ["client", "CPU µs per chunk", "× bare", "KiB per stream", "× bare"];
+const HEAD = ["client", "CPU µs per chunk", "× bare", "streams a core", "of bare", "KiB per stream", "× bare"];
 
 type Results = Map<string, SseResult[]>;
 
@@ -41,6 +41,7 @@ function toRows(results: Results): string[][] {
   return [...results].map(([name, found]) => [
     name,
     ...toCells(found.map(cpuOf), bare.map(cpuOf), 1),
+    ...toCells(found.map(streamsOf), bare.map(streamsOf), 0),
     ...toCells(found.map(rssOf), bare.map(rssOf), 0),
   ]);
 }
@@ -51,6 +52,11 @@ function toCells(values: readonly number[], bases: readonly number[], digits: nu
 
 function cpuOf({ cpuMicrosPerChunk }: SseResult): number {
   return cpuMicrosPerChunk;
+}
+
+/** So many streams would keep one core busy. */
+function streamsOf({ cpuMicrosPerChunk }: SseResult): number {
+  return 1e6 / (cpuMicrosPerChunk * CHUNKS_PER_SECOND);
 }
 
 function rssOf({ rssKibPerStream }: SseResult): number {

@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longest run of a bench that does not say otherwise, its cleaning up not included. */
@@ -45,6 +45,8 @@ export function* countRounds(max: number): Generator<number, void> {
   }
 }
 
+/** The machine, and how much else it does at this moment. */
 export function describeMachine(): string {
-  return `${availableParallelism()} cores, ${process.platform} ${process.arch}, Node ${process.version}`;
+  const [load = 0] = loadavg();
+  return `${availableParallelism()} cores, load ${load.toFixed(1)}, ${process.platform} ${process.arch}, Node ${process.version}`;
 }

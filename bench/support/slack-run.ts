@@ -27,7 +27,7 @@ export interface SlackRunOptions {
   seed: number;
   /** Time since one question for a short answer; without it nobody asked anything within the minute. */
   agoMs?: number | undefined;
-  /** The replies are without a word for so long, in a workspace that has no sessions: a wait with Stop is posted first. */
+  /** The replies are without a word for so long, in a workspace that has no sessions: a message with Stop is updated. */
   silentMs?: number | undefined;
 }
 
