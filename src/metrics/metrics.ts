@@ -60,10 +60,14 @@ export interface Metrics {
   render(): Promise<{ contentType: string; body: string }>;
 }
 
-/** Metrics of one process, with a registry of their own and the runtime's defaults (event-loop lag, memory, GC). */
+/** The runtime's own metrics (event-loop lag, memory, GC). What observes it cannot be ended: there is one. */
+let runtime: Registry | undefined;
+
+/** Metrics of one process, with a registry of their own and the runtime's. */
 export function createMetrics(): Metrics {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: PREFIX, eventLoopMonitoringPrecision: LAG_SAMPLE_MS });
+  runtime ??= observeRuntime();
+  const registries = [runtime, new Registry()] as const;
+  const [, registry] = registries;
   const counters = createCounters(registry);
   const firstToken = createLatency(
     registry,
@@ -101,8 +105,17 @@ export function createMetrics(): Metrics {
     takenOver: () => counters.takenOver.inc(),
     givenUp: () => counters.givenUp.inc(),
     observe: (name, read) => void observed.set(name, read),
-    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    async render() {
+      const bodies = await Promise.all(registries.map((each) => each.metrics()));
+      return { contentType: registry.contentType, body: bodies.join("\n") };
+    },
   };
+}
+
+function observeRuntime(): Registry {
+  const register = new Registry();
+  collectDefaultMetrics({ register, prefix: PREFIX, eventLoopMonitoringPrecision: LAG_SAMPLE_MS });
+  return register;
 }
 
 function createCounters(registry: Registry) {

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 describe("createMetrics", () => {
@@ -94,6 +94,15 @@ describe("createMetrics", () => {
     const [one, other] = [createMetrics(), createMetrics()];
     one.turnEnded("complete");
     expect((await other.render()).body).not.toContain('outcome="complete"');
+  });
+
+  // What observes the runtime goes on for as long as the process does.
+  test("two sets of metrics observe the runtime together", () => {
+    const observe = vi.spyOn(PerformanceObserver.prototype, "observe");
+    onTestFinished(() => observe.mockRestore());
+    createMetrics();
+    createMetrics();
+    expect(observe.mock.calls.length).toBeLessThanOrEqual(1);
   });
 
   test("the metrics never throw on a number that cannot be counted", () => {
