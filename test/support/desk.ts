@@ -25,8 +25,11 @@ export interface Desk {
   startServerAgain: (options: LocalPageOptions) => Promise<void>;
 }
 
-/** To be called once in a `describe`. A problem that the browser reports fails the test in which it happens. */
-export function sitDown(): Desk {
+/**
+ * To be called once in a `describe`; `given` is for the page of each test. A problem that the browser reports fails the
+ * test in which it happens.
+ */
+export function sitDown(given: LocalPageOptions = {}): Desk {
   let browser: Browser;
   let page: LocalPage;
   let tab: Page;
@@ -51,7 +54,7 @@ export function sitDown(): Desk {
     isRefusing = false;
     port = 0;
     problems.length = 0;
-    await start();
+    await start(given);
     tab = await openTab(browser, page.url, problems);
   });
   afterEach(async () => {
