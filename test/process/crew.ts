@@ -11,7 +11,8 @@ export type OnEnd = (end: () => Promise<void> | void) => void;
 
 /** Processes that share the work on one Redis and ask one gateway. They end with the test, or when `onEnd` says so. */
 export interface Crew {
-  ingress: RunningService;
+  /** The one that was opened last. */
+  readonly ingress: RunningService;
   workers: readonly [RunningService, RunningService];
   /** One more of them. */
   open(role: CrewRole): Promise<RunningService>;
@@ -36,7 +37,7 @@ export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTe
     IMAGE_MODEL: "sandbox-image",
   };
 
-  async function open(role: CrewRole): Promise<RunningService> {
+  async function launch(role: CrewRole): Promise<RunningService> {
     const { path, remove } = await makeDataDir();
     onEnd(remove);
     const service = await startService(path, { ...shared, ROLE: role });
@@ -44,15 +45,21 @@ export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTe
     return service;
   }
 
-  const ingress = await open("ingress");
+  let ingress = await launch("ingress");
   shared["PUBLIC_URL"] = ingress.url;
   trustedFileOrigins.push(ingress.url);
-  const workers = await Promise.all([open("worker"), open("worker")]);
+  const workers = await Promise.all([launch("worker"), launch("worker")]);
   const [one, other] = workers;
   return {
-    ingress,
+    get ingress() {
+      return ingress;
+    },
     workers,
-    open,
+    async open(role) {
+      const service = await launch(role);
+      if (role === "ingress") ingress = service;
+      return service;
+    },
     async atWork() {
       if ((await readMetric(one, "queue_active")) > 0) return { busy: one, idle: other };
       return (await readMetric(other, "queue_active")) > 0 ? { busy: other, idle: one } : undefined;
@@ -60,7 +67,7 @@ export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTe
   };
 }
 
-/** What several tests of a `describe` share, which leave it as they found it: processes take long to start. */
+/** What several tests of a `describe` share, which leave it as the next one needs it: processes take long to start. */
 export function shareScene<T>(start: (onEnd: OnEnd) => Promise<T>): () => T {
   const ends: Array<() => Promise<void> | void> = [];
   let scene: T | undefined;

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createDiscord, type Discord } from "../simulators/discord/simulator.ts";
 import { type Channel, type Message, shown, type User } from "../simulators/discord/world.ts";
 import { isRedisMissing } from "../support/redis.ts";
@@ -7,7 +7,7 @@ import { answersOf, botMessages } from "./discord-service.ts";
 
 const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
 
-async function startServer(onEnd: OnEnd = onTestFinished) {
+async function startServer(onEnd: OnEnd) {
   const discord = await createDiscord();
   onEnd(async () => {
     await discord.close();
@@ -79,49 +79,44 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     const second = await discord.until(() => pictures()[1], "the other picture");
     expect(shown(second).content).toContain("1 reference picture");
   });
+
+  // From here on processes are lost.
+  test("answer once what two ingresses hear, before one of them lets go and after", async () => {
+    const { discord, channel, ada, crew } = scene();
+    const first = crew.ingress;
+    const before = discord.gateway.heardBy(0).length;
+    await crew.open("ingress");
+    discord.people.say(channel, ada, "Say: one", { mentionBot: true });
+    await answersOf(discord, channel, 1);
+    discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
+    // What was promised has no words yet.
+    await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
+    const ending = first.end("SIGTERM");
+    await discord.until(() => discord.gateway.heardBy(0).at(-1) === 2, "both to hear");
+    discord.people.say(channel, ada, "Say: three", { mentionBot: true });
+    expect(await ending).toBe(0);
+    discord.people.say(channel, ada, "Say: four", { mentionBot: true });
+    const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
+    await discord.until(() => said().includes("two") && said().includes("four"), "the answers");
+    expect(said()).toEqual(["one", "two", "three", "four"]);
+    expect(discord.gateway.heardBy(0).slice(before)).toEqual([2, 1]);
+  });
+
+  test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
+    const { discord, channel, ada, growing, crew } = scene();
+    await growing(discord.people.say(channel, ada, `At 60 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+    await crew.ingress.end("SIGKILL");
+    const [answer] = await answersOf(discord, channel, 1);
+    await crew.open("ingress");
+    discord.people.say(channel, ada, "Say: onwards", { replyTo: answer, mentionBot: true });
+    const answers = await answersOf(discord, channel, 2);
+    expect(answers.map((one) => shown(one).content)).toEqual([NUMBERS, "onwards"]);
+  });
+
+  test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
+    const { discord, channel, ada, growing, crew } = scene();
+    await growing(discord.people.say(channel, ada, `At 40 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+    await (await crew.atWork())?.busy.end("SIGKILL");
+    expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual([NUMBERS]);
+  });
 });
-
-describe.skipIf(isRedisMissing)(
-  "an ingress and two workers on Discord, one of which is lost or doubled (needs redis-server)",
-  () => {
-    test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
-      const { enter, crew } = await startServer();
-      const { discord, channel, ada, growing } = enter();
-      await growing(discord.people.say(channel, ada, `At 40 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
-      await (await crew.atWork())?.busy.end("SIGKILL");
-      expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual([NUMBERS]);
-    });
-
-    test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
-      const { enter, crew } = await startServer();
-      const { discord, channel, ada, growing } = enter();
-      await growing(discord.people.say(channel, ada, `At 60 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
-      await crew.ingress.end("SIGKILL");
-      const [answer] = await answersOf(discord, channel, 1);
-      await crew.open("ingress");
-      discord.people.say(channel, ada, "Say: onwards", { replyTo: answer, mentionBot: true });
-      const answers = await answersOf(discord, channel, 2);
-      expect(answers.map((one) => shown(one).content)).toEqual([NUMBERS, "onwards"]);
-    });
-
-    test("answer once what two ingresses hear, before one of them lets go and after", async () => {
-      const { enter, crew } = await startServer();
-      const { discord, channel, ada } = enter();
-      await crew.open("ingress");
-      discord.people.say(channel, ada, "Say: one", { mentionBot: true });
-      await answersOf(discord, channel, 1);
-      discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
-      // What was promised has no words yet.
-      await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
-      const ending = crew.ingress.end("SIGTERM");
-      await discord.until(() => discord.gateway.heardBy(0).at(-1) === 2, "both to hear");
-      discord.people.say(channel, ada, "Say: three", { mentionBot: true });
-      expect(await ending).toBe(0);
-      discord.people.say(channel, ada, "Say: four", { mentionBot: true });
-      const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
-      await discord.until(() => said().includes("two") && said().includes("four"), "the answers");
-      expect(said()).toEqual(["one", "two", "three", "four"]);
-      expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
-    });
-  },
-);

@@ -1,27 +1,45 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
 import { events, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
-import { connectLocal, isBot, isFinal, type LocalClient } from "../support/local-client.ts";
+import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
 import { makeDataDir, type RunningService, runService, startService } from "../support/service.ts";
+import { type OnEnd, shareScene } from "./crew.ts";
 
-/** Starts the service on a folder of its own and connects to its page; both are gone after the test. */
-async function open(dataDir?: string): Promise<{ service: RunningService; client: LocalClient; dataDir: string }> {
-  let path = dataDir;
-  if (path === undefined) {
-    const folder = await makeDataDir();
-    onTestFinished(folder.remove);
-    path = folder.path;
+/** A service that the tests of a `describe` share, and that may be started anew on what it has kept. */
+async function startShared(onEnd: OnEnd) {
+  const { path, remove } = await makeDataDir();
+  onEnd(remove);
+  async function open(): Promise<RunningService> {
+    const service = await startService(path);
+    onEnd(async () => void (await service.end("SIGKILL")));
+    return service;
   }
-  const service = await startService(path);
-  onTestFinished(async () => void (await service.end("SIGKILL")));
-  const client = await connectLocal(service.url);
-  onTestFinished(() => client.close());
-  return { service, client, dataDir: path };
+  let service = await open();
+  return {
+    end: () => service.end("SIGTERM"),
+    restart: async () => void (service = await open()),
+    /** A client that tells of a chat of its own alone. */
+    async enter(chat: string) {
+      const client = await connectLocal(service.url);
+      onTestFinished(() => client.close());
+      const inChat = (all: MessageRow[]) => all.filter(({ channelId }) => channelId === chat);
+      return {
+        press: client.press,
+        send: (text: string, options: { nonce?: string } = {}) => client.send(text, { chat, ...options }),
+        messages: () => inChat(client.messages()),
+        until: async (holds: (messages: MessageRow[]) => boolean) =>
+          inChat(await client.until((all) => holds(inChat(all)))),
+        close: client.close,
+      };
+    },
+  };
 }
 
 describe("the service as a process", () => {
+  const shared = shareScene(startShared);
+
   test("answers at the page, and the answer grows", async () => {
-    const { client } = await open();
+    const client = await shared().enter("growing");
     await client.send("say: one two three four five six seven eight nine ten eleven twelve");
     const messages = await client.until((all) => all.some(isFinal));
     const answer = messages.find(isFinal);
@@ -29,20 +47,8 @@ describe("the service as a process", () => {
     expect(answer?.buttons.map(({ action }) => action)).toEqual(["regenerate", "explain", "good", "bad"]);
   });
 
-  test("remembers the conversation after a restart", async () => {
-    const { service, client, dataDir } = await open();
-    await client.send("My name is Ada.");
-    await client.until((all) => all.some(isFinal));
-    client.close();
-    expect(await service.end("SIGTERM")).toBe(0);
-    const again = await open(dataDir);
-    await again.client.send("What is my name?");
-    const messages = await again.client.until((all) => all.filter(isFinal).length === 2);
-    expect(messages.findLast(isBot)?.text).toContain("Ada");
-  });
-
   test("takes a message sent twice as one", async () => {
-    const { client } = await open();
+    const client = await shared().enter("twice");
     const ids = await Promise.all([
       client.send("say: hello", { nonce: "the-same-nonce" }),
       client.send("say: hello", { nonce: "the-same-nonce" }),
@@ -53,7 +59,7 @@ describe("the service as a process", () => {
   });
 
   test("stops an answer at once, and writes it again when asked", async () => {
-    const { client } = await open();
+    const client = await shared().enter("stopped");
     await client.send("Count to 300 slowly");
     const [streaming] = (await client.until((all) => all.some(isBot))).filter(isBot);
     await client.press(streaming?.id ?? 0, "stop");
@@ -63,21 +69,61 @@ describe("the service as a process", () => {
     await client.press(stopped?.id ?? 0, "retry");
     await client.until((all) => all.some((message) => message.id === stopped?.id && message.isStreaming));
     expect(client.messages().filter(isBot)).toHaveLength(1);
+    // It is not left to whoever ends the process.
+    await client.press(stopped?.id ?? 0, "stop");
+    await client.until((all) => all.some(isFinal));
   });
 
   test("ends a broken answer in plain words, with the text so far and Retry", async () => {
-    const { client } = await open();
+    const client = await shared().enter("broken");
     await client.send("sandbox fault: cut=20");
     const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
     expect(answer?.text).toMatch(/\n\n_Interrupted: .*Retry.*_$/);
     expect(answer?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
   });
 
+  test("keeps the order of ten conversations at once, one of them flooded, and none waits for another", async () => {
+    const flooded = await shared().enter("flood");
+    const flood = Array.from({ length: 40 }, (_, index) => flooded.send(`say: flood ${index}`));
+    const calm = Array.from({ length: 9 }, async (_, index) => {
+      const client = await shared().enter(`calm${index}`);
+      for (const [count, text] of ["first", "second"].entries()) {
+        await client.send(`say: ${text} in ${index}`);
+        await client.until((all) => all.filter(isFinal).length > count);
+      }
+      return client
+        .messages()
+        .filter(isFinal)
+        .map(({ text }) => text);
+    });
+    const answers = await Promise.all(calm);
+    expect(answers).toEqual(answers.map((_, index) => [`first in ${index}`, `second in ${index}`]));
+    await Promise.all(flood);
+    const messages = await flooded.until((all) =>
+      all.some((message) => isFinal(message) && message.text.includes("flood 39")),
+    );
+    const numbers = messages.filter(isFinal).map(({ text }) => Number(/flood (\d+)/.exec(text)?.[1]));
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  });
+
+  test("remembers the conversation after a restart", async () => {
+    const client = await shared().enter("remembered");
+    await client.send("My name is Ada.");
+    await client.until((all) => all.some(isFinal));
+    client.close();
+    expect(await shared().end()).toBe(0);
+    await shared().restart();
+    const again = await shared().enter("remembered");
+    await again.send("What is my name?");
+    const messages = await again.until((all) => all.filter(isFinal).length === 2);
+    expect(messages.findLast(isBot)?.text).toContain("Ada");
+  });
+
   test("lets a running answer finish when it is told to end", async () => {
-    const { service, client } = await open();
+    const client = await shared().enter("ending");
     await client.send("Count to 40");
     await client.until((all) => all.some(isBot));
-    const ended = service.end("SIGTERM");
+    const ended = shared().end();
     const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
     expect(answer?.text).toMatch(/40$/);
     expect(await ended).toBe(0);
@@ -167,28 +213,3 @@ function toText(messages: readonly MessageRow[]): string {
     .map(({ text }) => text)
     .join(" ");
 }
-
-describe("ten conversations at once, one of them flooded", () => {
-  test("keep their order, and none waits for another", async () => {
-    const { client } = await open();
-    const flood = Array.from({ length: 40 }, (_, index) => client.send(`say: flood ${index}`, { chat: "flood" }));
-    const calm = Array.from({ length: 9 }, async (_, index) => {
-      for (const text of ["first", "second"]) {
-        await client.send(`say: ${text} in ${index}`, { chat: `calm${index}` });
-        await client.until((all) => all.some((message) => isFinal(message) && message.text === `${text} in ${index}`));
-      }
-    });
-    await Promise.all([...flood, ...calm]);
-    const messages = await client.until((all) =>
-      all.some((message) => isFinal(message) && message.text.includes("flood 39")),
-    );
-    for (let index = 0; index < 9; index++) {
-      const answers = messages.filter((message) => isFinal(message) && message.channelId.endsWith(`calm${index}`));
-      expect(answers.map(({ text }) => text)).toEqual([`first in ${index}`, `second in ${index}`]);
-    }
-    const numbers = messages
-      .filter((message) => isFinal(message) && message.channelId.endsWith("flood"))
-      .map(({ text }) => Number(/flood (\d+)/.exec(text)?.[1]));
-    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
-  });
-});

@@ -1,17 +1,18 @@
 import { createServer, request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import { openSlack, type Slack } from "../simulators/slack/control.ts";
 import type { Channel } from "../simulators/slack/world.ts";
 import { eventually } from "../support/eventually.ts";
-import { listenUntilTestEnds } from "../support/listen.ts";
+import { listen } from "../support/listen.ts";
 import { silent } from "../support/log.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
-import { type RunningService, startService } from "../support/service.ts";
-import { answersIn, makeFolder } from "./slack-service.ts";
+import { isRedisMissing, startRedis } from "../support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import { type OnEnd, shareScene } from "./crew.ts";
+import { answersIn } from "./slack-service.ts";
 
 interface Watch {
   /** What it has asked of Slack to be written. */
@@ -23,7 +24,7 @@ interface Watch {
 type Watched = RunningService & Watch;
 
 /** Passes on what is asked of Slack, and notes the methods that write. */
-async function watchCalls(target: string): Promise<Watch & { apiUrl: string }> {
+async function watchCalls(target: string, onEnd: OnEnd): Promise<Watch & { apiUrl: string }> {
   const calls: string[] = [];
   let next = () => {};
   const { origin, pathname } = new URL(target);
@@ -41,43 +42,78 @@ async function watchCalls(target: string): Promise<Watch & { apiUrl: string }> {
     passed.on("error", () => answer.destroy());
     asked.pipe(passed);
   });
-  const apiUrl = `${await listenUntilTestEnds(server)}${pathname}`;
+  const apiUrl = `${await listen(server, onEnd)}${pathname}`;
   return { calls, atNext: (act) => void (next = act), apiUrl };
 }
 
-describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)", () => {
-  let redis: RedisServer;
-  beforeEach(async () => {
-    redis = await startRedis();
-    return () => redis.stop();
+/** A Slack, a Redis, and what starts processes of the service on them. */
+async function startWorld(onEnd: OnEnd) {
+  const redis = await startRedis();
+  onEnd(redis.stop);
+  const slack = await openSlack();
+  onEnd(async () => {
+    await slack.close();
+    slack.assertClean();
   });
+  const ada = slack.user({ name: "Ada" });
+  const running = new Set<Watched>();
 
-  async function start(env: Record<string, string> = {}) {
-    const slack = await startSlack();
-    const ada = slack.user({ name: "Ada" });
-    const general = slack.channel({ name: "general", members: [ada] });
-    const open = async (): Promise<Watched> => {
-      const { apiUrl, ...watch } = await watchCalls(slack.apiUrl);
-      const service = await startService(await makeFolder(), {
-        SLACK_BOT_TOKEN: slack.botToken,
-        SLACK_API_URL: apiUrl,
-        SLACK_SIGNING_SECRET: slack.signingSecret,
-        REDIS_URL: redis.url,
-        ...env,
-      });
-      onTestFinished(async () => void (await service.end("SIGKILL")));
-      return { ...service, ...watch };
+  async function open(): Promise<Watched> {
+    const { apiUrl, ...watch } = await watchCalls(slack.apiUrl, onEnd);
+    const { path, remove } = await makeDataDir();
+    onEnd(remove);
+    const service = await startService(path, {
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_API_URL: apiUrl,
+      SLACK_SIGNING_SECRET: slack.signingSecret,
+      REDIS_URL: redis.url,
+      // Seven of them are for the end itself: no answer has any.
+      SHUTDOWN_GRACE_SECONDS: "7",
+    });
+    onEnd(async () => void (await service.end("SIGKILL")));
+    const watched: Watched = {
+      ...service,
+      ...watch,
+      end(signal) {
+        running.delete(watched);
+        return service.end(signal);
+      },
     };
-    const [one, other] = [await open(), await open()];
+    running.add(watched);
+    return watched;
+  }
+
+  /** So many of them at least: what tests before have ended is started anew. */
+  async function untilRunning(count: number): Promise<Watched[]> {
+    await Promise.all(Array.from({ length: count - running.size }, open));
+    const isReady = async ({ url }: Watched) => (await fetch(`${url}/readyz`)).ok;
+    for (const service of running) await eventually(() => isReady(service)).toBe(true);
+    return [...running];
+  }
+
+  return { redis, slack, ada, open, untilRunning };
+}
+
+describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)", () => {
+  const shared = shareScene(startWorld);
+  let rooms = 0;
+
+  /** Two processes where nothing else is said, and a channel of the test's own. */
+  async function start(count: 1 | 2 = 2) {
+    const { slack, ada, redis, open, untilRunning } = shared();
+    const [one, other = one] = await untilRunning(count);
+    if (one === undefined || other === undefined) throw new Error("There is no process.");
+    rooms += 1;
+    const general = slack.channel({ name: `room-${rooms}`, members: [ada] });
     /** What happens from now on is heard by this one. */
     const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
     hear(one);
-    return { slack, ada, general, one, other, hear, open };
+    return { slack, ada, general, redis, one, other, hear, open };
   }
 
   /** The one conversation in a channel. */
   async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
-    const stores = createStores({ redisUrl: redis.url, database: new DatabaseSync(":memory:"), log: silent });
+    const stores = createStores({ redisUrl: shared().redis.url, database: new DatabaseSync(":memory:"), log: silent });
     try {
       const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
       const prefix = `slack:${slack.workspace.id}:${channel.id}:`;
@@ -95,7 +131,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return Number(/^palaver_queue_\w*active\w* (\d+)/m.exec(text)?.[1] ?? 0) > 0;
   };
 
-  type Scene = Awaited<ReturnType<typeof start>>;
+  type Scene = Pick<Awaited<ReturnType<typeof start>>, "slack" | "ada" | "general">;
 
   /** A long answer that has begun to grow. */
   async function begin({ slack, ada, general }: Scene) {
@@ -106,7 +142,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   }
 
   /** Also which of the two writes it, and which is left when that one is gone. */
-  async function beginAtOne(scene: Scene) {
+  async function beginAtOne(scene: Awaited<ReturnType<typeof start>>) {
     const begun = await begin(scene);
     const { one, other } = scene;
     const [working, left] = (await asks(one)) ? [one, other] : [other, one];
@@ -143,46 +179,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(shown).toEqual(order.filter((number) => shown.includes(number)));
   });
 
-  test("killed in the middle of an answer, one is replaced by the other, in the same message", async () => {
-    const scene = await start();
-    const { slack, general } = scene;
-    const { asked, states, working, left } = await beginAtOne(scene);
-    slack.deliverTo(`${left.url}/slack/events`);
-    await working.end("SIGKILL");
-    const before = states();
-    await eventually(() => asks(left)).toBe(true);
-    await slack.until(() => states() > before, "the answer to grow again");
-    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-    expect(slack.answers(general, asked)).toHaveLength(1);
-  });
-
-  test("told to end in the middle of an answer that gets no grace, one is replaced by the other, in the same message", async () => {
-    const scene = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
-    const { slack, general } = scene;
-    const { asked, working, left } = await beginAtOne(scene);
-    slack.deliverTo(`${left.url}/slack/events`);
-    await working.end("SIGTERM");
-    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-    expect(slack.answers(general, asked)).toHaveLength(1);
-    const [answer] = slack.answers(general, asked);
-    expect(answer?.states.some(({ shown }) => shown.includes("Interrupted"))).toBe(false);
-  });
-
-  test("the only one that is told to end leaves its answer to the next one that starts", async () => {
-    const scene = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
-    const { slack, general, one, other, open } = scene;
-    await other.end("SIGTERM");
-    const { asked } = await begin(scene);
-    await one.end("SIGTERM");
-    const next = await open();
-    slack.deliverTo(`${next.url}/slack/events`);
-    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-    expect(slack.answers(general, asked)).toHaveLength(1);
-  });
-
   test("an answer that Redis falls silent under goes on to its end, and is in the history once it is back", async () => {
     const scene = await start();
-    const { slack, ada, general } = scene;
+    const { slack, ada, general, redis } = scene;
     const { asked } = await begin(scene);
     redis.freeze();
     const until = performance.now() + 10_000;
@@ -210,18 +209,54 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     working.atNext(() => stopped.resolve(void process.kill(working.pid, "SIGSTOP")));
     await stopped.promise;
     await eventually(() => asks(left)).toBe(true);
-    const before = [...working.calls];
+    const before = { calls: [...working.calls], lines: working.lines.length, callsOfLeft: left.calls.length };
     // By its lease or by what it wanted to store, whichever it comes to first.
-    const wasTold = () => working.lines.some((line) => /another process has taken a lane over|FencedError/.test(line));
+    const wasTold = () =>
+      working.lines.slice(before.lines).some((line) => /another process has taken a lane over|FencedError/.test(line));
     process.kill(working.pid, "SIGCONT");
     await eventually(wasTold).toBe(true);
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
     expect(slack.answers(general, asked)).toHaveLength(1);
-    expect(working.calls).toEqual(before);
-    expect(left.calls).not.toEqual([]);
+    expect(working.calls).toEqual(before.calls);
+    expect(left.calls.length).toBeGreaterThan(before.callsOfLeft);
     await eventually(async () => (await readHistory(slack, general)).map(({ messages: [said] }) => said)).toMatchObject(
       [{ role: "user" }, { role: "assistant", content: NUMBERS }],
     );
+  });
+
+  test("killed in the middle of an answer, one is replaced by the other, in the same message", async () => {
+    const scene = await start();
+    const { slack, general } = scene;
+    const { asked, states, working, left } = await beginAtOne(scene);
+    slack.deliverTo(`${left.url}/slack/events`);
+    await working.end("SIGKILL");
+    const before = states();
+    await eventually(() => asks(left)).toBe(true);
+    await slack.until(() => states() > before, "the answer to grow again");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
+
+  test("told to end in the middle of an answer that gets no grace, one is replaced by the other, in the same message", async () => {
+    const scene = await start();
+    const { slack, general } = scene;
+    const { asked, working, left } = await beginAtOne(scene);
+    slack.deliverTo(`${left.url}/slack/events`);
+    await working.end("SIGTERM");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+    const [answer] = slack.answers(general, asked);
+    expect(answer?.states.some(({ shown }) => shown.includes("Interrupted"))).toBe(false);
+  });
+
+  test("the only one that is told to end leaves its answer to the next one that starts", async () => {
+    const scene = await start(1);
+    const { slack, general, one, hear, open } = scene;
+    const { asked } = await begin(scene);
+    await one.end("SIGTERM");
+    hear(await open());
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
   });
 
   test("a stop that is pressed at the one ends the answer of the other", async () => {

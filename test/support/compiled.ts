@@ -25,6 +25,9 @@ export default function keepCompiled(): void {
   const imports = LOADED.map((file) => `await import(${JSON.stringify(pathToFileURL(join(ROOT, file)).href)});`);
   const program = [...imports, "process.exit();"].join("\n");
   const options = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", program];
-  const { status } = spawnSync(process.execPath, options, { env: PROCESS_ENV, stdio: ["ignore", "inherit", "inherit"] });
+  const { status } = spawnSync(process.execPath, options, {
+    env: PROCESS_ENV,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   if (status !== 0) throw new Error("The service could not be compiled.");
 }

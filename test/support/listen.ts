@@ -4,12 +4,17 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
 /** Lets a server listen on this machine until the test ends, on a free port where none is given. Resolves to its origin. */
-export async function listenUntilTestEnds(server: Server, port = 0): Promise<string> {
+export function listenUntilTestEnds(server: Server, port = 0): Promise<string> {
+  return listen(server, onTestFinished, port);
+}
+
+/** The same until `onEnd` says so. */
+export async function listen(server: Server, onEnd: (end: () => Promise<void>) => void, port = 0): Promise<string> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
-  onTestFinished(async () => {
+  onEnd(async () => {
     server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await new Promise<void>((resolve) => server.close(() => resolve()));
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
