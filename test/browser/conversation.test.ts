@@ -31,6 +31,22 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
     await tab.waitForSelector(".sidebar a >> text=and so on");
   });
 
+  test("a question that waits for its turn shows so, also in a thread and before there is a word", async () => {
+    const hold = Promise.withResolvers<void>();
+    const tab = await openBotPage({ scripts: [[hold.promise, "first"], ["second"]] });
+    await tab.click(".sidebar a >> text=general");
+    await say(tab, "@Palaver one");
+    await tab.waitForSelector(".thread .message");
+    await tab.fill(".thread .composer textarea", "two");
+    await tab.press(".thread .composer textarea", "Enter");
+    const waiting = tab.locator(".thread .message", { hasText: "waits for its turn" });
+    await eventually(() => waiting.count()).toBe(1);
+    expect(await waiting.innerText()).toContain("two");
+    hold.resolve();
+    await tab.waitForSelector(".thread .message.bot >> text=second");
+    await eventually(() => waiting.count()).toBe(0);
+  });
+
   test("an answer loses its button once it goes on", async () => {
     const tab = await openBotPage({ scripts: [["The first half", { finish: "length" }], ["and the rest"]] });
     await say(tab, "Tell me everything");

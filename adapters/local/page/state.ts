@@ -78,6 +78,8 @@ export interface State {
   /** Messages of each thread, oldest first, by the id of its first message. */
   replies: Map<number, MessageRow[]>;
   progress: Progress[];
+  /** Ids of messages that wait for their turn. */
+  waiting: ReadonlySet<number>;
   pending: Pending[];
   /** Newest message seen, by channel. */
   lastRead: Record<string, number>;
@@ -132,6 +134,7 @@ export function createStore(beginning: Beginning): Store {
     messages: new Map(),
     replies: new Map(),
     progress: [],
+    waiting: new Set(),
     pending: [],
     ...beginning,
     menu: undefined,

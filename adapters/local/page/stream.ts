@@ -74,6 +74,9 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
   source.addEventListener("gateway", ({ data }) => {
     store.change((state) => void (state.gateway = JSON.parse(data as string) as GatewayNotice | null));
   });
+  source.addEventListener("waiting", ({ data }) => {
+    store.change((state) => void (state.waiting = new Set(JSON.parse(data as string) as number[])));
+  });
   source.addEventListener("progress", ({ data }) => {
     store.change((state) => void (state.progress = JSON.parse(data as string) as Progress[]));
   });

@@ -7,7 +7,6 @@ import { ICONS } from "./icons.ts";
 import { messageView, pendingView } from "./message-view.ts";
 import { isChat, messagesAt, type Pending, type Place, placeKey, type State } from "./state.ts";
 import type { MessageRow } from "./wire.ts";
-import { findAnswered } from "./working.ts";
 
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
@@ -47,7 +46,6 @@ export function createTimeline(): Timeline {
       const shown = entries.slice(-shownCount);
       const messages = shown.filter((entry) => "id" in entry);
       const marks: Marks = {
-        waitsAfter: isChat(state, place.channelId) ? findAnswered(messages) : undefined,
         newestAnswer: messages.findLast(({ buttons }) => buttons.some(({ action }) => action === "regenerate"))?.id,
       };
       const sent = state.pending.findLast((each) => placeKey(each) === key)?.nonce;
@@ -93,8 +91,6 @@ function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending
 
 /** Marks on messages that depend on the others of their place. */
 interface Marks {
-  /** The id of the message that is being answered: later ones wait for their turn. */
-  waitsAfter: number | undefined;
   /** The id of the answer that can be asked for once more. */
   newestAnswer: number | undefined;
 }
@@ -107,7 +103,7 @@ interface Around {
 
 function entryView(
   entry: Entry,
-  { before, place, marks: { waitsAfter = Infinity, newestAnswer } }: Around,
+  { before, place, marks: { newestAnswer } }: Around,
   state: State,
   actions: Actions,
 ): TemplateResult {
@@ -116,8 +112,7 @@ function entryView(
   const isAfterDeleted = before !== undefined && "isDeleted" in before && before.isDeleted;
   const canReply = place.threadId === null && !isChat(state, place.channelId);
   const id = "id" in entry ? entry.id : 0;
-  const isWaiting = entry.authorId !== null && id > waitsAfter;
-  const marks = { isWaiting, isNewestAnswer: id === newestAnswer };
+  const marks = { isWaiting: state.waiting.has(id), isNewestAnswer: id === newestAnswer };
   const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply, ...marks };
   return html`${isNewDay ? html`<h2 class="day">${formatDay(entry.createdAt, Date.now())}</h2>` : nothing}
   ${"status" in entry ? pendingView(entry, look.isGrouped, state, actions) : messageView(entry, look, state, actions)}`;

@@ -37,10 +37,3 @@ function compareMessages(a: MessageRow, b: MessageRow): number {
 function placeOf(message: MessageRow): number {
   return isWorking(message) ? Number.MAX_SAFE_INTEGER : (message.movedBehind ?? message.id);
 }
-
-/** The question whose answer is being written, the last of those that are answered together. Pictures hold up nothing. */
-export function findAnswered(messages: readonly MessageRow[]): number | undefined {
-  const isAnswer = ({ buttons }: MessageRow) =>
-    buttons.some(({ action, turnId }) => action === "stop" && !turnId.includes("."));
-  return messages.findLast(isAnswer)?.replyTo ?? undefined;
-}

@@ -17,6 +17,8 @@ export interface Feed {
   changed: () => void;
   /** Shows what the bot is doing at a place; "" takes it away. Kept in memory only. */
   setProgress(progress: Progress): void;
+  /** Shows at a person's message that it waits for its turn, or takes that away. Kept in memory only. */
+  setWaiting(messageId: number, isWaiting: boolean): void;
   /** Shows what is wrong with the gateway; undefined takes it away. Kept in memory only. */
   setGateway(notice: GatewayNotice | undefined): void;
   /** The progress shown for a turn. */
@@ -33,6 +35,8 @@ interface Reader {
 
 interface Doing {
   places: Map<string, Progress>;
+  /** Ids of messages. */
+  waiting: Set<number>;
   gateway: GatewayNotice | undefined;
   /** Counts the changes. */
   version: number;
@@ -40,7 +44,7 @@ interface Doing {
 
 export function createFeed(tables: Tables, directory: Directory, messages: Messages, hello: Hello): Feed {
   const readers = new Set<Reader>();
-  const doing: Doing = { places: new Map(), gateway: undefined, version: 0 };
+  const doing: Doing = { places: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
   let isClosed = false;
 
   function wakeAll(): void {
@@ -55,6 +59,12 @@ export function createFeed(tables: Tables, directory: Directory, messages: Messa
       if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
       if (update.text === "") doing.places.delete(key);
       else doing.places.set(key, update);
+      doing.version++;
+      wakeAll();
+    },
+    setWaiting(messageId, isWaiting) {
+      if (isWaiting) doing.waiting.add(messageId);
+      else doing.waiting.delete(messageId);
       doing.version++;
       wakeAll();
     },
@@ -114,7 +124,7 @@ function createCursor(
     }
     if (sentDoing === doing.version) return undefined;
     sentDoing = doing.version;
-    const progress = toEvent("progress", [...doing.places.values()]);
+    const progress = toEvent("progress", [...doing.places.values()]) + toEvent("waiting", [...doing.waiting]);
     if (sentGateway === doing.gateway) return progress;
     sentGateway = doing.gateway;
     return progress + toEvent("gateway", doing.gateway ?? null);

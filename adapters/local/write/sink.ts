@@ -82,6 +82,12 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         if (found !== undefined) messages.erase(found.id);
       });
     },
+    async markWaiting(id, isWaiting, signal) {
+      signal.throwIfAborted();
+      const messageId = toId(id);
+      if (messageId !== null) feed.setWaiting(messageId, isWaiting);
+      return true;
+    },
     async progress(text, signal, stop) {
       signal.throwIfAborted();
       feed.setProgress({ ...place, text, turnId: stop?.turnId ?? null });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MessageRow } from "../../../../adapters/local/page/wire.ts";
-import { findAnswered, isWorking, orderMessages } from "../../../../adapters/local/page/working.ts";
+import { isWorking, orderMessages } from "../../../../adapters/local/page/working.ts";
 
 function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
   const look = {
@@ -49,18 +49,5 @@ describe("the order of messages", () => {
     const growing = message(1, { buttons: STOP, isStreaming: true });
     expect(isWorking(growing)).toBe(false);
     expect(order(growing, message(2))).toEqual([1, 2]);
-  });
-});
-
-describe("the question that is being answered", () => {
-  const answer = message(2, { buttons: STOP, isStreaming: true, replyTo: 1 });
-
-  test("is the one that the growing answer names: what was said after it waits", () => {
-    expect(findAnswered([message(1), answer, message(3)])).toBe(1);
-  });
-
-  test("is none while pictures are drawn, or nothing is", () => {
-    const drawing = message(2, { buttons: [{ action: "stop", turnId: "job.0", label: "Stop" }], replyTo: 1 });
-    expect([findAnswered([message(1), drawing]), findAnswered([message(1)])]).toEqual([undefined, undefined]);
   });
 });
