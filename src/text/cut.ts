@@ -17,7 +17,8 @@ interface InlineView {
   code: boolean;
   /** By position: 0 may be cut, 1 inside emphasis, 2 inside something that loses its meaning when cut. */
   bonds: Uint8Array;
-  graphemes: Intl.Segments;
+  /** Made when it is first needed. */
+  graphemes?: Intl.Segments;
 }
 
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
@@ -148,16 +149,10 @@ function toView(
   { blockStart, frame }: Pick<BlockScan, "blockStart" | "frame">,
 ): InlineView {
   const window = text.slice(start, nextCodePoint(text, end));
-  const view: InlineView = {
-    window,
-    from: blockStart - start,
-    need: end - start,
-    code: frame !== undefined,
-    bonds: new Uint8Array(window.length + 1),
-    graphemes: SEGMENTER.segment(window),
-  };
-  if (!view.code) view.bonds = toBonds(scanInline(window, view.from, window.length, true), window.length);
-  return view;
+  const from = blockStart - start;
+  const code = frame !== undefined;
+  const inline = code ? { spans: [], open: [] } : scanInline(window, from, window.length, true);
+  return { window, from, need: end - start, code, bonds: toBonds(inline, window.length) };
 }
 
 function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
@@ -191,6 +186,7 @@ function takeApart(view: InlineView): number {
 
 function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
   const bonds = new Uint8Array(length + 1);
+  if (spans.length === 0 && open.length === 0) return bonds;
   // Counted at the ends and added up once, so that nested spans cost no more than flat ones.
   const soft = new Int32Array(length + 2);
   const hard = new Int32Array(length + 2);
@@ -237,10 +233,10 @@ function isWordEnd({ window }: InlineView, at: number): boolean {
 function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   if (code) return false;
   const before = window.slice(Math.max(at - 4, 0), at);
-  if (ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at))) return false;
   const after = window[at] ?? "";
-  if (SPACE.test(after)) return SENTENCE_END.test(before) || WIDE_SENTENCE_END.test(before);
-  return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);
+  if (!SPACE.test(after)) return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);
+  if (WIDE_SENTENCE_END.test(before)) return true;
+  return SENTENCE_END.test(before) && !ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at));
 }
 
 /** The last place between whole characters and things. Never behind white space, which is indentation. */
@@ -257,6 +253,11 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
   return undefined;
 }
 
-function characterStart({ window, graphemes }: InlineView, at: number): number {
-  return at >= window.length ? at : (graphemes.containing(at)?.index ?? at);
+function characterStart(view: InlineView, at: number): number {
+  const { window } = view;
+  // Of what stands before the combining marks, only a carriage return and a line feed are one character.
+  const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
+  if (isPlain || at >= window.length) return at;
+  view.graphemes ??= SEGMENTER.segment(window);
+  return view.graphemes.containing(at)?.index ?? at;
 }
