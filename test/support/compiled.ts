@@ -20,7 +20,7 @@ const LOADED = [
  * Compiles the service once in a new checkout, before tests start its processes by the hundred: Node keeps compiled code
  * when a process exits, and most of these are killed.
  */
-export default function keepCompiled(): void {
+export function setup(): void {
   if (existsSync(PROCESS_ENV.NODE_COMPILE_CACHE)) return;
   const imports = LOADED.map((file) => `await import(${JSON.stringify(pathToFileURL(join(ROOT, file)).href)});`);
   const program = [...imports, "process.exit();"].join("\n");
