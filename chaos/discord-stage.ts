@@ -48,7 +48,6 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     env: (origin) => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: `${origin}/api` }),
     install: async () => {},
     places: rooms.map(({ place }) => place),
-    prefixes: ["discord:"],
     troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
     draw(place, text) {
       const ada = rooms[place]?.people[0];

@@ -86,7 +86,7 @@ const PER_SECOND = 8;
 /** In one place, over a whole run. */
 const QUESTIONS_PER_PLACE = 12;
 /** Between two faults, on average. */
-const FAULT_MS = 1_250;
+const FAULT_MS = 2_500;
 /** Nothing is broken at first, so that everybody is known to everybody. */
 const QUIET_MS = 1_500;
 /** Longer than a silent upstream is listened to. */

@@ -131,7 +131,7 @@ export async function runPlan(
   const open = await settle(script, restMs);
   note("it is at rest");
   const board = await readBoard(await cluster.ready());
-  const { turns, histories, spent } = await readStores(redis.url, stage.prefixes);
+  const { turns, histories, spent } = await readStores(redis.url);
   return {
     plan,
     notes: notes.toSorted((a, b) => a.atMs - b.atMs),
@@ -303,17 +303,13 @@ async function readWhole(keys: HistoryKeys, conversationId: string): Promise<His
 }
 
 /** Reads the turns and the histories that are stored at the end. */
-async function readStores(redisUrl: string, prefixes: readonly string[]) {
+async function readStores(redisUrl: string) {
   const stores: Stores = createStores({ redisUrl, database: new DatabaseSync(":memory:"), log: silent });
   try {
     const history: History = createHistory({ open: stores.open, ttlMs: DAY_MS, log: silent, now: Date.now });
     const keys = createHistoryKeys(stores.open, DAY_MS, silent);
     const histories = new Map<string, HistoryEntry[]>();
-    for (const prefix of prefixes) {
-      for await (const id of history.conversations(prefix)) {
-        histories.set(id, await readWhole(keys, id));
-      }
-    }
+    for await (const id of history.conversations("")) histories.set(id, await readWhole(keys, id));
     const { open, counters } = stores;
     const { requests: counted } = await createUsage({ open, counters, log: silent, now: Date.now }).readMonth(
       "everyone",

@@ -59,7 +59,6 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
       for (const workspace of workspaces) await installIntoSlack(slack, serviceUrl, workspace);
     },
     places: rooms.map(({ place }) => place),
-    prefixes: workspaces.map(({ id }) => `slack:${id}:`),
     troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
     draw(place, text) {
       const ada = rooms[place]?.people[0];

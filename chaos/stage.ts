@@ -36,8 +36,6 @@ export interface Stage {
   /** To be called with the address of the first process that is ready. */
   install(serviceUrl: string): Promise<void>;
   readonly places: readonly Place[];
-  /** Beginnings of the ids of all conversations there. */
-  readonly prefixes: readonly string[];
   readonly troubles: readonly string[];
   /** Asks for a picture by a command. The returned function is true once somebody has acknowledged that. */
   draw(place: number, text: string): () => boolean;

@@ -27,7 +27,6 @@ function planQuietly({ platform, processes = 2, areApart = false, ways = ["answe
     aheadMs: plan.aheadMs.map(() => 0),
     questions: plan.questions.map(({ doing: _doing, ...question }) => ({
       ...question,
-      atMs: question.atMs / 2,
       script: { ways, paceMs: areApart ? 800 : 100 },
     })),
     places: areApart ? plan.places.map(() => "channel") : plan.places,
