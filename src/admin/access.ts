@@ -33,7 +33,7 @@ export interface AdminAccessOptions {
   log: Logger;
 }
 
-/** Lets in whoever has a session, or is named by a proxy that is trusted by its address. */
+/** Admits holders of a session, and names given by a proxy that is trusted by its address. */
 export interface AdminAccess {
   /** `/session`: who is in, the way in, and the way out. */
   routes: Hono;
@@ -41,7 +41,7 @@ export interface AdminAccess {
   check: MiddlewareHandler;
   /** The administrator's name; only after `check`. */
   nameOf(c: Context): string;
-  /** True for as long as whoever sent this request is let in. */
+  /** True while the sender of this request is signed in. */
   isStillIn(c: Context): Promise<boolean>;
 }
 

@@ -35,7 +35,7 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
-/** Something an administrator did to an answer, for whoever asks later. */
+/** An administrator's act, kept for later questions. */
 export interface AdminAct {
   by: string;
   act: "opened the messages of a conversation" | "stopped an answer";

@@ -9,7 +9,7 @@ interface Examination {
   sections: Section[];
 }
 
-/** Serves the latest findings, and tries anew; one try at a time, whoever asks for it. */
+/** Serves the latest findings, and examines anew; one examination at a time for all who ask. */
 export function createDoctorRoutes(examine: Examine): Hono {
   let latest: Examination | undefined;
   let running: Promise<Examination> | undefined;

@@ -11,7 +11,7 @@ const KEY = "sessions";
 
 const sessions = z.array(
   z.object({
-    /** A hash of what the browser has: whoever reads the store cannot come in with it. */
+    /** A hash of the browser's token: reading the store lets nobody in. */
     hash: z.string(),
     /** A mark of the password: another one ends the sessions. */
     of: z.string(),
@@ -25,7 +25,7 @@ const sessions = z.array(
 export interface Sessions {
   /** Resolves to the token that the browser keeps. */
   begin(name: string): Promise<string>;
-  /** Resolves to the name of whose session it is; undefined where there is none. */
+  /** Resolves to the name of the session's owner; undefined without a session. */
   find(token: string): Promise<string | undefined>;
   end(token: string): Promise<void>;
 }
@@ -70,9 +70,7 @@ export function createSessions({ keyv, inTurn, password, now }: SessionsOptions)
   };
 }
 
-/**
- * The dashboard's page sends this token with every change. No other site can know it: it is derived from the cookie.
- */
+/** Proves that the dashboard's own page sent a change: no other site can derive it from the cookie. */
 export function toCsrfToken(key: string, token: string): string {
   return createHmac("sha256", key).update(`palaver admin csrf\n${token}`).digest("base64url");
 }

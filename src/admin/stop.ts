@@ -3,7 +3,7 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** For those who read the answer: they are not told where an administrator works. */
+/** The name that readers see: not where an administrator works. */
 const ADMINISTRATOR = "an administrator";
 
 export interface StopDeps {

@@ -36,7 +36,7 @@ export function openMcpServers({ servers, refused, tokens, log, ...file }: McpFi
   };
 }
 
-/** A slip of whoever changes the file ends no server that runs. */
+/** A mistake in a changed file ends no running server. */
 function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
 }

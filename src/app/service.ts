@@ -98,7 +98,7 @@ export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
   /** Their routes on the one HTTP server. */
   mounts: Hono[];
-  /** Shows whoever runs the service what is wrong with the gateway; undefined: nothing any more. */
+  /** Shows the operator a problem of the gateway; undefined: it is over. */
   showGateway(problem: GatewayProblem | undefined): void;
 }
 

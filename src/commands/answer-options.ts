@@ -49,7 +49,7 @@ const NAMES = Object.keys(READERS)
 export const OPTIONS_HINT = `${NAMES} behind it, each with a value or \`default\`, say how I answer here.`;
 
 export interface ParsedOptions {
-  /** The text without them. */
+  /** The text without the options. */
   rest: string;
   changes: OptionChanges;
   /** Each is a part of a sentence. */

@@ -86,7 +86,7 @@ export interface LimitsConfig {
   contextMessages: number;
   maxConcurrentTurns: number;
   shutdownGraceMs: number;
-  /** Pictures that one picture may start from. */
+  /** Most reference pictures of one drawing. */
   maxReferences: number;
 }
 

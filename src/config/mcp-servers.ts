@@ -13,7 +13,6 @@ export interface McpServerConfig {
   channels: readonly string[] | undefined;
   /** The calls that need a person's approval: all, those that may change something, or none. */
   approve: "always" | "acting" | "never";
-  /** Longest that one call may take. */
   timeoutMs: number;
 }
 
@@ -261,7 +260,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text of a file; throws when it cannot be read. */
+/** Throws when the file cannot be read. */
 export type ReadText = (path: string) => string;
 
 /** The path of the file unless the configuration names another one. */

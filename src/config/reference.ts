@@ -7,7 +7,6 @@ interface Section {
   entries: readonly Entry[];
 }
 
-/** Variables that are explained together. */
 interface Entry {
   names: readonly Variable[];
   /** In Markdown, short enough for a cell of a table. Paths are those of this repository. */

@@ -36,7 +36,6 @@ export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[]
   return kept;
 }
 
-/** An entry as the model sees it. */
 export interface WindowEntry extends HistoryEntry {
   /** The entries that followed it are left out. */
   isApart?: true;

@@ -1,14 +1,12 @@
 import { styleText } from "node:util";
 import type { Finding } from "../port/finding.ts";
 
-/** One part of the service that is tried. */
 export interface Section {
   title: string;
   run(signal: AbortSignal): Promise<Finding[]>;
 }
 
 export interface ReportOptions {
-  /** Takes secrets out of what is printed. */
   redact(text: string): string;
   hasColor: boolean;
 }

@@ -143,7 +143,7 @@ function closeTable(writer: Writer, table: Table | undefined): void {
 
 /** Puts text together as a browser would: white space is one space, and blocks begin on lines of their own. */
 interface Writer {
-  /** `isExact`: with its white space. */
+  /** `isExact` keeps white space. */
   write(text: string, isExact: boolean): void;
   breakLine(isSpaced: boolean): void;
   startCode(): void;

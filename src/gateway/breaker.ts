@@ -4,7 +4,7 @@ import type { GatewayLimits } from "./limits.ts";
 
 /** The longest pause that is believed. */
 const MAX_PAUSE_MS = 3_600_000;
-/** Until somebody else may find out whether a pause is over, where whoever does has not come to an end. */
+/** Milliseconds until another probe of a pause may start when the last one never ended. */
 const HALF_OPEN_MS = 5_000;
 
 /** A model is left alone: it asked for that, or failed again and again. */

@@ -36,7 +36,7 @@ export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> 
   return models;
 }
 
-/** Undefined for what is no object. */
+/** Undefined unless it is an object. */
 function toFields(value: unknown): ExtraFields | string | undefined {
   if (!isRecord(value)) return undefined;
   const own = OWN_FIELDS.filter((name) => Object.hasOwn(value, name));

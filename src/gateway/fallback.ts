@@ -19,11 +19,10 @@ export interface FallbackOptions {
   /** Asked in place of every other model for conversations. */
   fallbackModel: string | undefined;
   log: Logger;
-  /** The time until an answer must have begun, whoever gives it. */
+  /** Milliseconds within which an answer must have begun, over all routes. */
   silenceMs?: number;
 }
 
-/** Somebody who may answer. */
 interface Route {
   gateway: Gateway;
   model: string;

@@ -87,7 +87,7 @@ export type GatewayState = "ok" | "not known yet" | "unreachable" | "key refused
 
 export interface GatewayProblem {
   state: GatewayState;
-  /** Tells whoever runs the service what is wrong and what to do about it. */
+  /** Tells the operator the problem and its cure. */
   sentence: string;
 }
 

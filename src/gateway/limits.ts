@@ -5,7 +5,7 @@ export interface GatewayLimits {
   firstTokenMs: number;
   /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
   firstTokenTotalMs: number;
-  /** Longest silence within the answer. */
+  /** Longest silence within an answer. */
   idleMs: number;
   /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
   tailMs: number;

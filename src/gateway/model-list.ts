@@ -19,7 +19,6 @@ const NO_CHAT =
   /(^|[^a-z])(videos?|embed|embeddings?|rerank|reranker|whisper|transcribe|tts|speech|moderation)([^a-z]|$)/i;
 
 export interface ModelLists {
-  /** For conversations. */
   chat: ListModels;
   /** For pictures; empty when no image model is configured. */
   images: ListModels;

@@ -15,7 +15,7 @@ export interface OptionalPart {
   /** Codes and messages that can mean nothing else. */
   code: RegExp;
   message: RegExp;
-  /** For the log, once for each model. */
+  /** Logged once for each model. */
   notice: string;
 }
 

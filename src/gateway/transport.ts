@@ -8,13 +8,11 @@ import type { Watch } from "./watch.ts";
 
 export interface GatewayCall {
   method: "GET" | "POST";
-  /** Begins with a slash. */
   path: string;
   /** Absent with GET. */
   json?: string;
   /** The answer may come as events. */
   streaming?: boolean;
-  /** Named in errors. */
   model?: string;
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;

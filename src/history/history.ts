@@ -331,8 +331,7 @@ async function eraseConversation(
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // Marks erased messages as read, so that they are not brought back from the platform. One number stays behind: an
-  // erased conversation is not a new one.
+  // Erased messages must not be read again from the platform. One number stays: an erased conversation is not new.
   const first = person === undefined ? Math.max(head.first, head.last) : head.first;
   await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;

@@ -10,7 +10,7 @@ export interface Insiders {
   admit(context: Context): true | Response;
 }
 
-/** With a token, whoever brings it, and nobody else; without, whoever asks on this machine for himself. */
+/** With a token, its bearers alone; without one, requests from this machine. */
 export function createInsiders(token: string | undefined, log: Logger): Insiders {
   const guard = token && createSecretGuard({ secret: token, name: "METRICS_TOKEN", log, now: () => performance.now() });
   return {

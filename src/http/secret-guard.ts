@@ -15,7 +15,6 @@ const MAX_SOURCES = 10_000;
 const MAX_TRUSTED = 1_000;
 const MAX_WRONG = 4;
 
-/** The origin of an attempt. */
 export interface TrySource {
   address: string;
   /** The id of a browser that was let in before, proved. */

@@ -17,7 +17,7 @@ export interface HttpServerOptions {
   log: Logger;
   /** The checks that `/readyz` makes, by name. */
   health: Readonly<Record<string, HealthCheck>>;
-  /** Said by `/readyz` besides. */
+  /** Further facts that `/readyz` tells. */
   states?: Readonly<Record<string, () => string>>;
   metrics: Pick<Metrics, "render">;
   /** Lets read the metrics and the details of `/readyz`; without, only this machine may. */

@@ -46,7 +46,6 @@ export interface PictureReservation {
   settle(spent: { pictures: number; usage?: ImageUsage | undefined } | undefined): Promise<void>;
 }
 
-/** One run of a job. */
 export interface Drawing {
   job: PictureJob;
   sink: ReplySink;

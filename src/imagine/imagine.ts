@@ -172,7 +172,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     },
     dismiss: (event) => waiting.dismiss(toTurnId(event.key)),
     onWaiting(event) {
-      // A Retry has its message already.
+      // A Retry already has its message.
       const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
       if (model !== undefined && draws) waiting.announce(event);
     },

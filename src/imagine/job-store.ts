@@ -21,7 +21,6 @@ const actor = z.object({
 /** The first form in which a stop was stored: it has no place, so that of the job counts. */
 const author = actor.shape.author;
 
-/** A picture that a person asked for. */
 export interface OwnPicture {
   id: string;
   /** Unix milliseconds. */

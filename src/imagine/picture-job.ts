@@ -39,7 +39,6 @@ const job = z.object({
   isRemembered: z.boolean(),
   reply,
   author,
-  /** In the person's words. */
   prompt: z.string(),
   /** The purpose of the first reference, where a button made the job. */
   change: z.enum(["vary", "upscale"]).optional(),
@@ -51,7 +50,7 @@ const job = z.object({
   parts: z.array(part),
   /** The number of times that people had failed parts drawn again; absent: none. */
   retries: z.number().exactOptional(),
-  /** The message that says how far it is. */
+  /** The status message. */
   statusId: z.string().optional(),
   /** Every part has its end, and the status message says so. */
   isOver: z.boolean(),

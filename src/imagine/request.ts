@@ -17,7 +17,6 @@ export interface ImagineRequest {
   /** As it was written; undefined: the usual one. */
   model?: string;
   isSpoiler: boolean;
-  /** The picture that is to be changed. */
   basis?: string;
 }
 
@@ -65,7 +64,6 @@ export function readImagineRequest(text: string, options: ImagineOptions): ReadR
   };
 }
 
-/** Takes the options out of a text. */
 function readFlags(text: string, problems: string[]): { prompt: string; given: ImagineOptions } {
   const given: ImagineOptions = {};
   const prompt = takeFlags(text, ({ dash, name, value }) => {

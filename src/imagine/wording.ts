@@ -14,7 +14,6 @@ const MAX_NAME_CHARS = 60;
 
 /** The facts that a drawn picture's caption tells. */
 interface Drawn {
-  /** The model's own words. */
   text: string;
   tokens: number | undefined;
   /** By the second gateway, as the first was down. */

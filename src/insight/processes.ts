@@ -39,7 +39,6 @@ const report = z.object({
 export type ProcessReport = z.infer<typeof report>;
 
 export interface Processes {
-  /** Begins to tell of this process. */
   begin(): void;
   /** Those that live, by their names. Rejects when the store does not answer. */
   read(): Promise<ProcessReport[]>;

@@ -17,7 +17,6 @@ function toMs(step: number): number {
   return 2 ** (step / STEPS_PER_DOUBLING);
 }
 
-/** Counts by their steps. */
 export type Sketch = Map<number, number>;
 
 export function countOf(sketch: Sketch): number {

@@ -34,7 +34,7 @@ export interface End {
   /** Ends of the turn so far, this one included: people have some begin anew. */
   number: number;
   outcome: string;
-  /** The note that people read under the answer, Markdown. */
+  /** Markdown under the answer. */
   note: string;
   messages: number;
   used: { promptTokens: number; completionTokens: number; estimatedTokens: number };
@@ -90,7 +90,6 @@ const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed:
 
 const nothing = () => {};
 
-/** Used when there is no dashboard. */
 export const NO_WATCH: Pick<TurnWatch, "begin" | "makeUp"> = {
   makeUp: async () => {},
   begin: () => ({

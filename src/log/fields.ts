@@ -1,4 +1,3 @@
-/** Makes text fit to be shown. */
 export type Redact = (text: string) => string;
 
 const MAX_DEPTH = 6;

@@ -28,7 +28,7 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
   return pino(
     {
       level,
-      // Process id and host name are known to whoever collects the lines.
+      // Collectors of the lines know process id and host name.
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

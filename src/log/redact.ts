@@ -27,7 +27,6 @@ const SUSPICIOUS =
 const MIN_SECRET_CHARS = 6;
 
 export interface Redactor {
-  /** Plain text without secrets. */
   text: (text: string) => string;
   /** One line of JSON without secrets in its keys or values; still one line of JSON. */
   line: (line: string) => string;

@@ -72,7 +72,6 @@ function describeSize(mimeType: string, base64: string): string {
   return `${mimeType.slice(0, 80)}, ${Math.ceil((base64.length * 3) / 4 / 1024)} KiB`;
 }
 
-/** Puts data from outside into a frame that says so. */
 function frame(server: string, whole: string): string {
   const room = MAX_RESULT_CHARS - FRAME_CHARS;
   const isCut = whole.length > room;

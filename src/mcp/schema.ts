@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** A tool's parameters, as JSON schema. */
 export type JsonSchema = Record<string, unknown>;
 
 const MAX_DEPTH = 8;

@@ -11,7 +11,6 @@ import { toTools } from "./tools.ts";
 
 type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
 
-/** The state of a server, as people are told it. */
 export interface ServerReport {
   name: string;
   state: ServerState;
@@ -25,7 +24,6 @@ export interface ServerReport {
 export interface McpServers {
   /** The tools that are offered in a place, without those of servers that are `off` there. */
   toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
-  /** The servers that are offered there. */
   report(place: Place): ServerReport[];
   /** Resolves as `readPrompt`, and to undefined for a message that names no server that is offered there. */
   readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;

@@ -27,7 +27,6 @@ const MAX_LINE_CHARS = 200;
 
 const NO_PROMPTS: { prompts: Prompt[] } = { prompts: [] };
 
-/** The server's latest lists. */
 export interface Offer {
   tools: readonly ListedTool[];
   prompts: readonly Prompt[];
@@ -40,10 +39,9 @@ export type Sdk = typeof import("@modelcontextprotocol/client");
 export interface Session {
   sdk: Sdk;
   client: Client;
-  /** Resolves to why it has ended. */
+  /** Resolves to the reason. */
   ended: Promise<string>;
   end(reason: string): void;
-  /** Asks what the server offers. */
   list(): Promise<Offer>;
   /** Ends the server's program too. Never rejects. */
   close(): Promise<void>;

@@ -4,11 +4,9 @@ import { toShownFileName } from "./file-problem.ts";
 import type { LoadedFile, LoadedFiles } from "./files.ts";
 import { FRAME_TOKENS, frameText } from "./text-frame.ts";
 
-/** Files as parts of a request. */
 export interface ShownFiles {
   /** In the order of the files. */
   parts: ContentPart[];
-  /** Estimated tokens of the parts. */
   tokens: number;
   /** One sentence of Markdown, for the person, on each file that could not be used, or not whole. */
   notices: string[];

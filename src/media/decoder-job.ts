@@ -50,7 +50,6 @@ export type DecoderProblem =
   | { kind: "too-many-pixels"; maxPixels: number }
   | { kind: "undecodable" | "too-slow" | "busy" | "failed" };
 
-/** Answers of the decoder's process. */
 export type DecoderAnswer = { value: DecoderResults[DecoderJob["type"]] } | { problem: DecoderProblem };
 
 /** A picture could not be dealt with. `problem` is what callers branch on; the message is for the log. */

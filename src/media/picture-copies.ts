@@ -99,7 +99,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
       await keyv.set(`data:${key}:${index}`, Buffer.from(chunk).toString("base64"), ttlMs);
     }
     const value: Head = { v: 1, ...owner, sizeBytes: bytes.byteLength };
-    // Last: what has no head is no copy.
+    // The head is written last: without it there is no copy.
     await keyv.setMany([
       { key: `of:${key}`, value, ttl: ttlMs },
       { key: `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, value: 1, ttl: ttlMs },

@@ -39,7 +39,7 @@ export function isPublicAddress(address: string): boolean {
   return PUBLIC_V6.check(address, "ipv6") && !PRIVATE.check(address, "ipv6");
 }
 
-/** Finds the addresses of a name, all of them. */
+/** Finds all addresses of a name. */
 export type Resolve = (hostname: string, answer: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 
 /**

@@ -8,7 +8,6 @@ import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
 
 export type ReferenceLimits = PictureLimits & FileLimits;
 
-/** A picture as the gateway gets it. */
 export interface ReferencePicture {
   bytes: Uint8Array;
   /** As the bytes say. */

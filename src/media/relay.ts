@@ -70,7 +70,7 @@ export function createRelay(deps: RelayDeps): Relay {
     setTimeout(kept.sweep, Math.max(0, expiresAtMs - now()) + 1).unref();
   }
 
-  /** By whoever asks first; others wait for the same. */
+  /** Made by the first request; later ones wait for the same. */
   function reopen(claim: RelayClaim, ref: AttachmentRef): Promise<RelayedPicture | undefined> {
     const opening = running.get(claim.id) ?? readAgain(claim, ref).finally(() => running.delete(claim.id));
     running.set(claim.id, opening);

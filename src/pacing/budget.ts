@@ -20,7 +20,6 @@ export interface Growth {
   total: number;
   /** Units per millisecond. */
   rate: number;
-  /** The time of its first text. */
   firstText: number;
   /** Its calls so far, the post not included. */
   edits: number;

@@ -339,7 +339,6 @@ const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;
 
-/** Shared by all replies of a budget at a moment. */
 export interface Moment {
   now: number;
   budget: Budget;
@@ -349,7 +348,6 @@ export interface Moment {
   active: number;
   /** Sum of sqrt(rate / 2) over the replies that grow: an edit costs more where many of them want one. */
   rootRates: number;
-  /** Calls that edits leave for finals. */
   reserve: number;
   lastCall: number;
   /** The time from which one more reply may begin and be finished. */

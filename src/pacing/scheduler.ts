@@ -41,7 +41,6 @@ export interface Scheduler {
 
 export interface BudgetReport {
   key: string;
-  /** The number of replies being written under it. */
   replies: number;
   /** Until its pacer is asked for the next call; undefined while it waits for text, or for a call to end. */
   nextInMs: number | undefined;
@@ -70,7 +69,6 @@ interface Group {
   pacer: Pacer;
   members: Map<number, Member>;
   timer: NodeJS.Timeout | undefined;
-  /** The time at which the pacer was last asked. */
   askedAt: number;
   /** The time at which the timer asks the pacer; Infinity while nothing is due before the next event. */
   wakeAt: number;
@@ -81,7 +79,6 @@ interface Member {
   paced: Paced;
   /** Set by `end`; settles it. */
   ending: PromiseWithResolvers<void> | undefined;
-  /** Text has come since its last call began. */
   hasUnseen: boolean;
 }
 

@@ -39,7 +39,6 @@ export interface PersonalDataDeps {
 /** Gives people what is kept about them, wherever that is, and erases it. */
 export interface PersonalData {
   erasers: Erasers;
-  /** Everything, as JSON takes it. */
   collect(platform: string, author: Author): Promise<object>;
 }
 

@@ -28,7 +28,6 @@ export interface Access {
   may(by: Actor, deed: Deed): Promise<boolean>;
   /** Resolves to the sentence for somebody who may not; undefined: they may. */
   refuse(by: Actor, deed: Deed): Promise<string | undefined>;
-  /** Named by the policy file. */
   isAdmin(by: Actor): boolean;
   /** Groups and roles that the rules or the admins are named by: what a platform has to look up of people. */
   namedGroups(): Promise<readonly string[]>;

@@ -10,7 +10,6 @@ const KEY = "rules";
 const FRESH_MS = 1_000;
 export const MAX_CHAT_RULES = 100;
 
-/** A rule that an admin set in the chat. */
 export interface ChatRule {
   /** Short, and stays the same whatever other rules come and go. */
   id: string;

@@ -11,7 +11,6 @@ export interface ChosenModel {
   notice?: string;
 }
 
-/** The limit of which the least is left. */
 export interface BudgetLeft {
   /** From 0 to 1. */
   left: number;

@@ -80,6 +80,5 @@ export interface Adapter {
   forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
   /** Stops delivery; replies may still be written. Hands over what only this process hears within `handOverMs`. */
   pause(handOverMs?: number): Promise<void>;
-  /** Ends everything. */
   close(): Promise<void>;
 }

@@ -60,7 +60,6 @@ export interface Described {
 
 /** The bot's settings where a person talks to it alone, and how much it keeps of that person. */
 export interface About {
-  /** The model that answers there. */
   model: string;
   persona?: string;
   /** The answer options of the place, in words that end a sentence; absent: as configured. */
@@ -92,6 +91,5 @@ export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 /** A word that people give the bot, as its help shows it. */
 export interface CommandHelp {
   name: string;
-  /** One sentence. */
   description: string;
 }

@@ -2,7 +2,7 @@ import type { Finding } from "./finding.ts";
 
 /** One variable of the configuration, as a person fills it in. */
 export interface SetupField {
-  /** The variable. */
+  /** The variable's name. */
   name: string;
   label: string;
   /** Says where it is found. */
@@ -21,7 +21,6 @@ export interface SetupTask {
   link?: { label: string; url: string };
 }
 
-/** One of several ways to do a step. */
 export interface SetupWay {
   id: string;
   label: string;
@@ -34,7 +33,6 @@ export interface SetupStep {
   name: string;
   /** On the button that begins it. */
   title: string;
-  /** One sentence on the step's use. */
   summary: string;
   ways: readonly SetupWay[];
 }

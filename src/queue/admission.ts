@@ -30,7 +30,6 @@ export const FIRST_ROUND: Rounds = { now: 0, next: new Map() };
 export interface Choice {
   /** Index of the chosen work in `waiting`. */
   index: number;
-  /** For the next choice. */
   rounds: Rounds;
 }
 

@@ -9,7 +9,6 @@ const MAX_TAKEN_UP = 5;
 /** Work that was open at this many deaths in a row may have caused them. */
 export const SUSPECT_DEATHS = 2;
 
-/** Past failures of a lane's work. */
 export interface Failures {
   /** Failures in a row. */
   failures: number;

@@ -29,7 +29,6 @@ export interface QuotaLimit {
   measure: QuotaMeasure;
   /** Money in billionths. */
   most: number;
-  /** The row of the counters. */
   row: string;
   /** The person, channel or workspace that it is counted for. */
   subject: string;

@@ -7,7 +7,6 @@ import type { QuotaLimit } from "./limits.ts";
 /** The currency of costs that the gateway reports, when the policy has no prices. */
 const USUAL_CURRENCY = "USD";
 
-/** The most that a request may need. */
 export interface Need {
   /** The piece of work: whoever takes it up after a crash has the same one. */
   id: string;

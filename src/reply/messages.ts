@@ -10,9 +10,7 @@ export type ReplyRecord = z.infer<typeof replyRecord>;
 
 /** The oldest records lack the fields that have a default. */
 export const replyRecord = z.object({
-  /** The turn's id. */
   id: z.string(),
-  /** Messages of the reply, in order. */
   posted: z.array(z.string()),
   /** The number of messages that were posted and taken back: their nonces are used up. */
   removed: z.number().default(0),

@@ -148,5 +148,4 @@ export function createProgress(sink: ReplySink, stop?: Button): Progress {
   };
 }
 
-/** Takes the next piece of an answer. */
 export type OnText = (text: string) => void;

@@ -33,7 +33,6 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
 export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
   /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
   write(): Promise<Written>;
-  /** Resolves when no call is in flight. */
   settled(): Promise<void>;
 }
 

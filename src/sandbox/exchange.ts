@@ -16,7 +16,6 @@ export interface Served {
   left: number;
 }
 
-/** Shared by all requests. */
 export interface SandboxContext {
   log: Logger;
   rateLimit: RateLimit;

@@ -79,7 +79,6 @@ export interface Reference {
 }
 
 export interface SandboxImageRequest {
-  /** The texts of all parts. */
   prompt: string;
   /** In the order they were sent. */
   references: Reference[];

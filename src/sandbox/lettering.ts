@@ -28,7 +28,6 @@ const LINE_DOTS = 10;
 export interface Lettering {
   xPx: number;
   yPx: number;
-  /** Side of one dot. */
   dotPx: number;
   color: Rgb;
 }
@@ -38,7 +37,6 @@ export function fitLetters(widthPx: number, heightPx: number, dotPx: number): { 
   return { perLine: Math.floor(widthPx / (ADVANCE_DOTS * dotPx)), lines: Math.floor(heightPx / (LINE_DOTS * dotPx)) };
 }
 
-/** Height of so many lines. */
 export function heightOfLines(lines: number, dotPx: number): number {
   return lines * LINE_DOTS * dotPx;
 }

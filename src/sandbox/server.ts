@@ -27,7 +27,6 @@ export interface SandboxOptions {
 export interface Sandbox {
   /** The `{base_url}` of the interface. */
   url: string;
-  /** Counts of what was served so far. */
   readonly served: Readonly<Served>;
   /** Cuts every open answer and stops. Resolves when the port is free. */
   close(): Promise<void>;

@@ -36,7 +36,6 @@ export interface OwnPersona extends Pick<Channel, "workspaceId" | "channelId"> {
   prompts?: readonly string[];
 }
 
-/** A channel, and what is set for it. */
 export interface ChannelInForce extends Channel, Omit<ChannelSettings, "isKnown"> {
   listens: boolean;
 }
@@ -49,7 +48,6 @@ export interface Settings {
   setModel(channel: Channel, model: string | undefined): Promise<boolean>;
   /** Like `setModel`. A persona goes when the person who wrote it is forgotten. */
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
-  /** Like `setPersona`. */
   setPrompts(channel: Channel, prompts: readonly string[] | undefined, authorId: string): Promise<boolean>;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;

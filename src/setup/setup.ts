@@ -42,7 +42,6 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     return { ...Object.fromEntries(common), ...readGiven(values, steps) };
   }
 
-  /** Merges without writing. */
   function plan(values: SetupValues): EnvFile {
     const given = givenOf(values);
     if (Object.keys(given).length === 0) return { text: "", problems: ["Nothing is filled in yet."] };

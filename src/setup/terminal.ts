@@ -48,7 +48,6 @@ interface Talk {
   setup: Setup;
   streams: Pick<TerminalOptions, "input" | "output">;
   values: Record<string, string>;
-  /** Steps that work. */
   done: Set<string>;
 }
 

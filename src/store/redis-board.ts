@@ -47,7 +47,6 @@ else
 end
 return redis.call('PUBLISH', KEYS[1], ARGV[2])`;
 
-/** `T` is plain JSON. */
 export function createBoard<T>({ connection, place, by, now, log }: BoardOptions): Board<T> {
   const { client, run } = connection;
   const listening = createListeningClient(connection);

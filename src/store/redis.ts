@@ -12,7 +12,6 @@ const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
 
-/** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
   /** The time by which things grow old in it. */

@@ -13,7 +13,6 @@ export interface Candidate {
   header: string;
 }
 
-/** A text from where a part of it begins. */
 export interface Rest {
   text: string;
   /** The end of the text without the white space that ends it. */

@@ -1,4 +1,4 @@
-/** An option that stands in a text, such as `--size 2K`. */
+/** An option in a text, such as `--size 2K`. */
 export interface Flag {
   /** As it was written: telephones make one long dash of two short ones, which also stands in ordinary sentences. */
   dash: string;

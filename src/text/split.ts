@@ -103,7 +103,6 @@ function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStar
 interface Unread extends Rest {
   /** Undefined where people have not seen the part grow. */
   growth: Growth | undefined;
-  /** The text does not grow any more. */
   isOver: boolean;
 }
 
@@ -177,7 +176,6 @@ interface Keeper {
   dueFrom: DueFrom;
   /** Finds where a part ends although it is not full; undefined while there is no place for that. */
   findCut(scan: BlockScan): Cut | undefined;
-  /** Finds where a full part ends. */
   chooseCut(scan: BlockScan): Cut;
   /** The end of the text that is sure to stay in a part that goes on. */
   toSureEnd(scan: BlockScan): number;

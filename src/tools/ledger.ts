@@ -99,7 +99,6 @@ export interface LedgerOptions {
   ttlMs: number;
 }
 
-/** The keys under which the calls of a turn are kept. */
 export function toLedgerKeys(turnId: string): string[] {
   return Array.from({ length: MAX_ROUNDS }, (_, index) => toKey(turnId, index));
 }
@@ -216,7 +215,6 @@ export const NO_LEDGER: TurnLedger = {
 
 const CANCELLED = { state: "denied", result: "Not run: the answer was begun anew before anybody allowed it." } as const;
 
-/** The round as a message of the model. */
 export function toAnswer({ content, calls }: LedgerRound): AssistantMessage {
   return { role: "assistant", content, tool_calls: calls.map(toToolCall) };
 }

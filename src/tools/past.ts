@@ -2,7 +2,6 @@ import { setImmediate } from "node:timers/promises";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
 
-/** An entry of the history, as far as tools look at it. */
 export interface PastEntry {
   id: string;
   /** Unix milliseconds. */

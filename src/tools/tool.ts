@@ -101,7 +101,6 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
   };
 }
 
-/** The tool as the gateway is told of it. */
 export function toDefinition({ name, description, parameters }: Tool): ToolDefinition {
   return { type: "function", function: { name, description, parameters } };
 }
@@ -149,7 +148,6 @@ function parseArguments(json: string): unknown {
 export interface CallOutcome {
   /** `unknown`: it acts, and nobody can say whether it did. */
   state: "done" | "failed" | "unknown";
-  /** For the model. */
   text: string;
   pictures: ImagePart[];
 }
@@ -211,7 +209,6 @@ export function describeCall({ tool, args }: ReadyCall): string {
   }
 }
 
-/** One short line. */
 export function toTitle(text: string): string {
   const words = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return words.length <= MAX_TITLE_CHARS ? words : `${words.slice(0, MAX_TITLE_CHARS - 1).toWellFormed()}…`;

@@ -55,7 +55,7 @@ const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
-/** Longest that showing more text waits until it is noted: whoever takes over knows of nothing else. */
+/** Longest that more text waits for its note, from which another process would continue. */
 const SEEN_WAIT_MS = 500;
 
 /**
@@ -184,7 +184,7 @@ interface Run extends Beginning {
   hasText: boolean;
   /** Unix milliseconds. */
   acceptedAt: number;
-  /** In use for the whole of the attempt. */
+  /** The same for the whole attempt. */
   model: string;
   permits: Permits;
   options: AnswerOptions;
@@ -536,7 +536,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
     pausesMs,
   );
   if (isStored) unkept.drop(id);
-  // The work cannot be given back without that store either; whoever goes on with the conversation is to know of it.
+  // Without the store the work cannot be given back either; the next holder must know the answer.
   else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
   const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);

@@ -74,7 +74,7 @@ export async function goOn(
 function toLastWords(text: string): string {
   const end = text.slice(-LAST_CHARS);
   const word = /\s\S/.exec(end.slice(0, LAST_CHARS / 2));
-  // Half of a character that takes two units is no beginning.
+  // Half of a surrogate pair is no beginning.
   return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
 }
 

@@ -37,7 +37,6 @@ interface Turn {
 }
 
 interface Offering extends Turn {
-  /** Our own. */
   tools: readonly Tool[];
   ledger: TurnLedger;
   context: Context;

@@ -52,7 +52,7 @@ const turnRecord = replyRecord.extend({
   made: z.number().exactOptional(),
   /** People's judgements of the answer, by their id; the latest word of each counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
-  /** Why, where they said so. */
+  /** Reasons given with the judgements. */
   reasons: z.record(z.string(), z.string()).exactOptional(),
 });
 
@@ -63,7 +63,7 @@ export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
   /** The conversation of an answer that is being written, maybe by another process, by one of its messages. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The same answer's turn. */
+  /** The turn of that answer. */
   turnOf(messageId: string): Promise<string | undefined>;
   /** The turn that answers a person's message, or has answered it. */
   answerTo(messageId: string): Promise<TurnRecord | undefined>;

@@ -35,11 +35,10 @@ export interface RunningTurn {
   readonly record: TurnRecord;
   /** Lets a change or a stop of this turn interrupt the attempt. Somebody else's stop is refused. */
   notice(event: InboundEvent): "refused" | undefined;
-  /** The history has not taken all of the messages. */
   missStore(): void;
-  /** Says something under the answer. */
+  /** Adds a note under the answer. */
   tell(notice: string): void;
-  /** Nothing is asked any more: the next attempt ends at once, and says so. */
+  /** Gives the turn up: the next attempt ends at once, and says so. */
   giveUp(): void;
   /** Takes what came so far; the record then names only the messages that are still there. */
   begin(): Beginning;

@@ -12,7 +12,7 @@ interface FilesOptions {
   files: Pick<Files, "load">;
   maxTokens: number;
   owner: string;
-  /** False: they are only named. */
+  /** False: files are only named. */
   showsFiles: boolean;
 }
 

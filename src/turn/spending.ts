@@ -8,7 +8,6 @@ import type { Answered, TurnDeps } from "./turn.ts";
 
 /** The tokens of one attempt: reserved before each request, counted after it. */
 export interface Spending extends Pick<TurnDeps, "reserve"> {
-  /** Tokens so far. */
   used: Readonly<Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">>;
   /** The limit that leaves the latest request less room than usual, in words. */
   tight(): string | undefined;

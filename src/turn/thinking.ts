@@ -1,7 +1,7 @@
 import { FOLD_MARK } from "../text/folded-quote.ts";
 import { neutralize } from "../text/neutralize.ts";
 
-/** Between two words about it: each is a call to the platform. */
+/** Milliseconds between two reports: each is a call to the platform. */
 const TELL_MS = 5_000;
 /** Shown of what was thought, in UTF-16 units: it is read on the way to the answer, if at all. */
 const MAX_SHOWN_CHARS = 1_000;
@@ -20,7 +20,7 @@ export interface Thinking {
 }
 
 export interface ThinkingOptions {
-  /** Told every few seconds, in words, that the model is thinking. */
+  /** Told every few seconds, in words. */
   onTell(words: string): void;
   /** Milliseconds, of any origin. */
   now?(): number;

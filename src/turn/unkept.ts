@@ -95,7 +95,7 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
     timer = setTimeout(() => void replay(), pauseMs).unref();
   }
 
-  /** One at a time, for everybody; by no right of whoever asks for it, which may have fallen by then. */
+  /** One replay at a time serves all; it runs under no fence, since the asker's may fall meanwhile. */
   function replay(): Promise<void> {
     if (!database.isOpen || table.count() === 0) return Promise.resolve();
     replaying ??= withoutFence(replayAll).finally(() => (replaying = undefined));

@@ -43,7 +43,6 @@ export interface OwnUsage extends Amounts {
   day: string;
 }
 
-/** Whose, or where, something was used. */
 export type UsageSubject =
   | { platform: string; authorId: string }
   | { platform: string; channelId: string; workspaceId?: string }

@@ -42,7 +42,6 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
   return readPolicy(text);
 }
 
-/** Reads the text of a policy file. */
 function readPolicy(text: string): PolicySettings {
   if (text.length > MAX_CHARS) return refuse(`must not have more than ${MAX_CHARS} characters`);
   // Loaded where there is such a file: its seventy modules would slow down every start.

@@ -50,7 +50,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   const by = randomUUID();
   const listening = createListeningClient(connection);
   let connecting: Promise<unknown> | undefined;
-  /** The number of users here of each key; `known` resolves when its past calls were read. */
+  /** Users of each key in this process; `known` resolves when its past calls were read. */
   const opened = new Map<string, { count: number; known: Promise<void> }>();
   /** The texts heard of each key, and the time it was left. */
   const heard = new Map<string, { texts: Set<string>; leftAt: number }>();

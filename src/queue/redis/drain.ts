@@ -68,7 +68,7 @@ export function createDrain(options: DrainOptions): Drain {
     const heldMs = Math.max(head.leaseMs, returningMs);
     const budget = budgets.of(head.event);
     if (heldMs > 0) {
-      // Whoever works on it looks again when that has ended, sooner than anybody who waits.
+      // Its holder looks again when the work has ended, sooner than anybody who waits.
       const holder = budget === undefined ? undefined : await places.workerOf(laneId);
       if (holder === undefined || holder === options.workerId) return { afterMs: Math.ceil(heldMs) };
       await ring(laneId, holder);

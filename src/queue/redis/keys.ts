@@ -6,7 +6,7 @@ export const KEYS = {
   claim: (eventKey: string) => `${ROOT}claim:${eventKey}`,
   /** The events of a lane, oldest first, until they are done. */
   lane: (laneId: string) => `${ROOT}lane:${laneId}`,
-  /** The token of whoever works on a lane, or died while it did. */
+  /** The token of a lane's holder, living or dead. */
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
   /** The process that works on a lane, for as long as it is known to live. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
@@ -32,7 +32,7 @@ export const KEYS = {
   alive: (workerId: string) => `${ROOT}alive:${workerId}`,
   /** The calls that were made against a limit of a platform, and the channel on which each is told. */
   calls: (budgetKey: string) => `${ROOT}calls:${budgetKey}`,
-  /** Held by whoever sweeps. */
+  /** Held by the sweeping process. */
   sweep: `${ROOT}sweep`,
   /** Events that were given up, newest first. */
   kept: `${ROOT}kept`,

@@ -161,7 +161,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
   const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
     run(() => client.eval(script, { keys, arguments: given.map(String) }));
 
-  /** `owner` is empty where it is taken off whoever works on it. */
+  /** `owner` is empty when the lane is taken from its holder. */
   async function takeOff(laneId: string, owner: string, token: string, done: readonly Stored[]): Promise<boolean> {
     const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.attempts(laneId), KEYS.lanes];
     const messages = done.flatMap(({ event }) => (event.kind === "message" ? [KEYS.message(event.messageId)] : []));

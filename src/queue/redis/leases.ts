@@ -55,7 +55,6 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   let seenAt = performance.now();
   let runningSince = seenAt;
 
-  /** Looks at the clock. Returns the time. */
   function look(): number {
     const now = performance.now();
     if (now - seenAt > STANDSTILL_MS) runningSince = now;

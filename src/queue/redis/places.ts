@@ -146,7 +146,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     return isMade;
   }
 
-  /** Gives a place to whoever comes next of those that wait and `own`. `changed`: it has to be asked again. */
+  /** Gives a place to the next one waiting among `own`. `changed`: ask again. */
   async function giveOne(state: State, own: [string, Held] | undefined): Promise<Given | "none" | "changed"> {
     const waiting = [...state.held].filter(([id]) => id !== own?.[0]);
     if (own !== undefined) waiting.push(own);
