@@ -303,9 +303,8 @@ function toShownName(name: string): string {
 }
 
 /**
- * Gives the speakers of one request the names that gateways take: ASCII letters, digits, "_" and "-", at most 64. Two
- * people never share one, and a person has the same throughout. A name with no such character becomes `user-…` with
- * a short hash that is the same every time.
+ * Names the speakers of one request as gateways take names: at most 64 of [A-Za-z0-9_-], unique, and stable for a
+ * person. Others become `user-…` with a short hash.
  */
 export function createSpeakerNames(): (speaker: Speaker) => string {
   const takenBy = new Map<string, string>();

@@ -6,9 +6,8 @@ import { readReasoning } from "./reasoning.ts";
 type ReadChunk = (value: unknown) => ChatCompletionChunk | undefined;
 
 /**
- * Reads the chunks of one answer. What servers do differently is made the same: missing `choices`, other choices than
- * the one that was asked for, text in parts, what the model thinks, refusals, empty ids and names in later fragments, calls without an index,
- * arguments as an object. Chunks are changed in place, because there are thousands of them.
+ * Reads the chunks of one answer, and evens out what servers do differently, from missing `choices` to arguments as an
+ * object. Changes chunks in place, because there are thousands of them.
  */
 export function createReadChunk(): ReadChunk {
   const placeOf = createPlaceOf();
@@ -195,9 +194,8 @@ interface OpenCall {
 }
 
 /**
- * Finds the places of one answer's calls. Most servers say them in the index. Some give every call the same one, or
- * none: there a call begins with an id of its own, or, where there are no ids, with a name behind arguments that are
- * whole. An id that is repeated, or made anew for each fragment, begins nothing.
+ * Finds the places of an answer's calls. Without a usable index a call begins with an id of its own, or without ids
+ * with a name behind whole arguments. A repeated or ever-new id begins nothing.
  */
 export function createPlaceOf(): PlaceOf {
   /** The call that each index goes on with. */

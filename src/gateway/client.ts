@@ -26,10 +26,9 @@ export interface StreamOptions extends CallOptions {
  */
 export interface Gateway {
   /**
-   * Hands chunks over as they come. Resolves only when the answer is complete: a finish_reason was seen, or `[DONE]`.
-   * Otherwise rejects after the chunks that came; also with whatever `onChunk` throws. The signal closes the
-   * connection within a second, and no chunk comes after it. Until the first text or tool call, chunks of an attempt
-   * that failed may precede those of the next.
+   * Hands chunks over as they come. Resolves when the answer is complete: after a finish_reason or `[DONE]`. Rejects
+   * otherwise, and with what `onChunk` throws. Aborting closes the connection within a second. Before the first text or
+   * tool call, chunks of a failed attempt may precede those of the next.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
   /** Ids of the models that the key may use. */

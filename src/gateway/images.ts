@@ -91,9 +91,8 @@ export interface ImageUsage {
 }
 
 /**
- * The first picture anywhere in the answer, one of the model's thoughts only where there is no other, and the text
- * beside it. Throws a GatewayError: `rejected` when the
- * model declined in words or by a filter, `malformed` when there is no usable picture for no stated reason.
+ * The first picture in the answer, preferably none of the model's thoughts, and the text beside it. Throws a
+ * GatewayError: `rejected` if the model declined, `malformed` if a picture is missing without a reason.
  */
 export async function parseImage(json: string, maxImageBytes: number, safe: SafeText): Promise<GeneratedImage> {
   const answer = parseJson(json);

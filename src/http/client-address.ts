@@ -14,9 +14,8 @@ const FORWARDING = [
 ];
 
 /**
- * Names where a request comes from, to count by. What a proxy says is believed of programs in a private network only,
- * and never taken for the address itself: nobody can be counted as another who connects by himself. IPv6 is counted by
- * its /64, which one person has whole.
+ * Names a request's source for counting. Headers of proxies count only from private networks, and beside the address,
+ * so that nobody passes for another. An IPv6 source is its /64.
  */
 export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): string {
   const peer = toAddress(socket.remoteAddress ?? "");
@@ -35,9 +34,8 @@ export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" |
 }
 
 /**
- * A program on this machine asks for itself. A proxy on this machine makes everybody's requests come from here:
- * what any passed on, or is for another name than this machine's own, counts as from elsewhere. A proxy that says
- * nothing of all this cannot be told apart.
+ * True for a program on this machine. Requests that a local proxy passes on, or for a foreign host name, are from
+ * elsewhere; a proxy that says nothing cannot be told apart.
  */
 export function isFromHere({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): boolean {
   const peer = toAddress(socket.remoteAddress ?? "");

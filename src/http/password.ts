@@ -23,9 +23,8 @@ export interface PasswordOptions {
 }
 
 /**
- * HTTP Basic authentication with any user name. Wrong tries slow down where they come from. A browser that was let in
- * gets a cookie that proves it: it opens nothing by itself, but who shares an address with somebody who guesses does not
- * have to wait with him.
+ * HTTP Basic authentication with any user name. Wrong tries slow their source down. Browsers let in get a cookie that
+ * only spares them the wait behind a guesser at the same address.
  */
 export function requirePassword({ password, browserKey, hint, name, log }: PasswordOptions): MiddlewareHandler {
   const guard = createSecretGuard({ secret: password, name, log, now: () => performance.now() });

@@ -2,9 +2,8 @@ import type { EventLane, InboundEvent } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
 
 /**
- * The lane of an event about pictures. Undefined for every other event, and for those accepted before events carried a
- * lane. Requests for pictures wait for no conversation and hold none up: each job has its own lane, shared with its
- * Retry. Deletions wait only for deletions, and a Stop waits for nothing.
+ * The lane of an event about pictures; undefined for others, and for those accepted before lanes. A job and its Retry
+ * share a lane, deletions have one, and a Stop waits for nothing.
  */
 export function toPictureLane(event: InboundEvent): EventLane | undefined {
   const ownId = toTurnId(event.key);

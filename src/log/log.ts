@@ -13,9 +13,8 @@ export interface LogOptions {
 }
 
 /**
- * A logger whose lines carry no secret: errors are reduced to known fields wherever they stand, and every
- * finished line passes the redaction on its way out. What the message of an error quotes stands in lines at `debug`
- * and below only: where those are written, a line with an error is followed by one that has its message.
+ * A logger whose lines carry no secret: errors are reduced to known fields, and finished lines are redacted. Quotes in
+ * an error's message appear at `debug` and below only, in a line of their own.
  */
 export function createLogger({ level, secrets, destination = toStandardOutput() }: LogOptions): Logger {
   const redactor = createRedactor(secrets);

@@ -22,9 +22,8 @@ export interface ProgramOptions {
 }
 
 /**
- * A server that is a program, spoken to by lines on its standard input and output. The SDK's own transport reads whatever
- * comes as fast as it comes, and starts each program twice to find out what it speaks: a program that never stops
- * talking would hold up everything else. This one ends it.
+ * A server program, spoken to by lines on stdin and stdout. Unlike the SDK's transport it starts a program once, and
+ * ends one that never stops talking.
  */
 export function openProgram({ program: { command, args, env: own, cwd }, env, onWords }: ProgramOptions): Transport {
   let child: ChildProcessWithoutNullStreams | undefined;

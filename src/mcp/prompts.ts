@@ -40,9 +40,8 @@ export function describePrompt(server: string, { name, arguments: wanted }: Prom
 }
 
 /**
- * Gets the messages that a prompt stands for: they are the words of whoever named it. Resolves to a sentence for that
- * person where the server has no such prompt, where something is missing, and where it does not give it. Rejects only
- * with the signal's reason.
+ * Gets a prompt's messages, as words of the person who named it. Resolves to a sentence for them when it is not to be
+ * had. Rejects only with the signal's reason.
  */
 export async function readPrompt(
   connection: McpConnection,

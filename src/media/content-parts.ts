@@ -20,9 +20,8 @@ const SENTENCE_TOKENS = 60;
 const MIN_TEXT_TOKENS = 100;
 
 /**
- * Shows files of one message to a model within `maxTokens`. Pictures come first, one by one; the texts share what is
- * left: each may use an equal part, and what it does not need goes to those after it. Sentences on what is not shown
- * may exceed `maxTokens`.
+ * Shows a message's files within `maxTokens`: pictures first, then texts in equal shares, where a share's rest goes to
+ * the next. Sentences on files left out may exceed it.
  */
 export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens: number): Promise<ShownFiles> {
   const parts: ContentPart[] = [];

@@ -11,9 +11,8 @@ export interface ReadLimit {
 const FIRST_BYTES = 4 * 1024;
 
 /**
- * Reads a source to its end. Resolves to `too-large` as soon as there are more than `maxBytes`, whatever size was
- * announced, and to `no-room` when the share may not hold what has come. Rejects with the signal's reason when it
- * aborts, even if the source ignores that, and with the source's own failure. The source is closed in every case.
+ * Reads a source to its end, and closes it in every case. `too-large`: more than `maxBytes`; `no-room`: more than the
+ * share may hold. Rejects with the signal's reason at once, or with the source's failure.
  */
 export async function readBounded(
   source: AsyncIterable<Uint8Array>,

@@ -22,9 +22,8 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
 ]);
 
 /**
- * Finds out what a file is from its bytes alone; a name or a header may lie. Anything that decodes as UTF-8 without
- * NULs, or as UTF-16 behind a byte order mark, is text, also SVG and other markup. Resolves to undefined for
- * everything else, archives among it. Never rejects.
+ * Sniffs a file's type from its bytes. UTF-8 without NULs, and UTF-16 behind a byte order mark, are text, SVG included.
+ * Undefined for anything else, archives too. Never rejects.
  */
 export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefined> {
   const mime = await readMagic(bytes);

@@ -23,9 +23,8 @@ export interface FileToUse extends FileLimits {
 }
 
 /**
- * Reads a file and resolves to what `use` makes of its bytes, which count against what all files may hold together
- * until then. `problem` completes the sentence that begins with the file's name, "it …". Rejects only with the signal's
- * reason.
+ * Reads a file for `use`; its bytes count against the memory of all files until then. `problem` completes "FILE …".
+ * Rejects only with the signal's reason.
  */
 export type UseFile = <T>(
   file: FileToUse,

@@ -400,9 +400,8 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
 }
 
 /**
- * An edit is due when the integral of what is unseen reaches the price of a call. For steady text that gives exactly
- * the planned gap, for a burst it waits for the end of the burst, and replies that share a budget get calls in
- * proportion to the root of their rates: the optimum for a cost that is that integral.
+ * An edit is due when the integral of unseen text reaches the price of a call: the planned gap for steady text, the end
+ * of a burst, and shares by the root of their rates. That is the optimum for this cost.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
   const { now, budget, gap, active, rootRates, lastCall } = moment;

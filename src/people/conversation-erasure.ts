@@ -20,9 +20,8 @@ export interface ConversationErasureDeps {
 }
 
 /**
- * Erases everything that was said, drawn and set in all conversations whose ids begin like this, and the counts of
- * their workspaces. Resolves to the number of conversations. Rejects when something could not be erased; called again,
- * it goes on with what is left.
+ * Erases all data of the conversations whose ids begin so, and the counts of their workspaces. Resolves to their
+ * number. After a rejection the next call goes on with what is left.
  */
 export type EraseConversations = (prefix: string) => Promise<number>;
 

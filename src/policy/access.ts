@@ -21,8 +21,8 @@ export type Judge = (by: Actor, deed: Deed) => Decision;
 /** Says who may do what where. The only place where that is decided. */
 export interface Access {
   /**
-   * Rules of the chat come first, then those of the file; the first match decides. Without one everything is allowed,
-   * and settings to whom the platform lets manage the channel. Admins may always. Never rejects.
+   * Asks the chat's rules, then the file's; the first match decides. By default everything is allowed, and settings to
+   * managers of the channel. Admins may always change settings. Never rejects.
    */
   judge(): Promise<Judge>;
   may(by: Actor, deed: Deed): Promise<boolean>;

@@ -29,9 +29,8 @@ export interface Adapter {
   /** A link for the next fifteen minutes and longer. Absent where a token is needed. Rejects when the file is gone. */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * Reads what people and apps said in the same thread before this message, as far as a bot may; empty where the message
-   * began the place. What the bot said itself is there only where everything is asked for. Absent on platforms without
-   * such places. Best effort: a rejection means it is not known.
+   * Reads earlier messages of the thread, as far as a bot may; the bot's own only where all is asked for. Absent on
+   * platforms without threads. Best effort: a rejection means it is not known.
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
@@ -60,15 +59,13 @@ export interface Adapter {
   /** Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id counts. */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**
-   * True when what stands in the place of a message or a conversation may be shown where this person asks: that person
-   * may read it, and so may everybody else who reads the answer. False also where that cannot be told. Absent: nothing
-   * of another place may.
+   * True when this person, and everybody who reads the answer, may read that message or conversation. False when that
+   * is unknown. Absent: nothing of another place may be shown.
    */
   mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
   /**
-   * Reads the message that a link leads to with its thread, or where it is in none with what stands around it, oldest
-   * first. Undefined for a link that leads to no message here, and to one that `mayShow` refuses. Absent on platforms
-   * without links.
+   * Reads a linked message with its thread, or with its neighbours, oldest first. Undefined for a foreign link, and for
+   * one that `mayShow` refuses. Absent on platforms without links.
    */
   readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
   isConnected(): boolean;

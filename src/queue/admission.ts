@@ -41,9 +41,8 @@ const MAX_DRAWINGS_IN_CHANNEL = 4;
 const RESERVE_FOR_CHANNELS = 1 / 8;
 
 /**
- * Chooses, of what may begin beside what runs, the work of whoever has the earliest round, and of several the one that
- * has waited longest. `waiting` is in the order in which it came; `places` are those for all but pictures. Undefined
- * where nothing may begin.
+ * Chooses the work to begin: of the person in the earliest round, and of several the oldest. `waiting` is in order of
+ * arrival; `places` counts all but drawings. Undefined: nothing may begin.
  */
 export function chooseNext(
   rounds: Rounds,

@@ -42,10 +42,9 @@ export interface ReplyOptions extends ReplyViewOptions {
 }
 
 /**
- * Writes a turn to the channel while it happens. Two sides share one draft: the turn adds its text as fast as the
- * model sends it, the writer shows the newest text whenever the scheduler says. Drafts in between are
- * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
- * the platform refuses the reply for good. Rejects when the final could not be written in time.
+ * Writes a turn to the channel while it happens: the turn adds text to a draft, the writer shows the newest whenever
+ * the scheduler says. Drafts may be skipped, the final never. Resolves to the text once the final stands, or the
+ * platform refuses it for good. Rejects when it was not written in time.
  */
 export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promise<string> {
   let visible = false;

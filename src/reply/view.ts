@@ -8,9 +8,8 @@ import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * The record notes this much text ahead of what is shown as seen, in UTF-16 units, where this process alone goes on with
- * it: each note is then flushed to the disk while nothing else happens, and one for each call would cost more than the
- * call. Where other processes take over there is no such flush, and people wait for what was noted ahead.
+ * UTF-16 units noted as seen ahead of what is shown, if no other process could take over: each note is a flush to disk,
+ * and one per call would cost more than the call.
  */
 const SEEN_AHEAD_UNITS = 400;
 

@@ -24,9 +24,8 @@ const CHANGE =
 const FOREVER = /\b(?:forever|again and again|over and over)\b/i;
 
 /**
- * The calls the model makes in answer to the last message; none when it answers in words. Tools are called when
- * `tool_choice` demands it or the words name them, several at once when several are named; "use A, then B" takes
- * one round each.
+ * The calls made in answer to the last message; none when it answers in words. Tools are called on demand of
+ * `tool_choice` or when named, together; "use A, then B" takes a round each.
  */
 export function chooseCalls(request: SandboxChatRequest, { head }: Directions): ToolCall[] {
   const { tools, tool_choice: choice, messages } = request;

@@ -15,10 +15,8 @@ export interface TimeSources {
 const SYSTEM: TimeSources = { wall: Date.now, steady: () => performance.now() };
 
 /**
- * The time by which what is kept grows old, like Unix milliseconds. It goes on with the system's clock, but never back,
- * not even over a restart, and a jump ahead of more than a week is left out. So a clock that was wrong at the start, or
- * is set right later, makes nothing expire before its time, and no later number smaller than an earlier one. What lay
- * there while nobody ran for longer than that is kept for as much longer.
+ * Milliseconds by which stored data ages, like Unix time. Never goes back, not even over a restart, and leaves out
+ * jumps ahead of more than a week, so that a wrong system clock expires nothing early.
  */
 export type Clock = () => number;
 

@@ -119,9 +119,8 @@ function whenAborted(signal: AbortSignal): Promise<false> {
 const CLEAR_KEYS = 500;
 
 /**
- * One namespace of a store that others use too. A key is stored as `{namespace}:{key}`, so namespaces nest: key
- * `b:c` of namespace `a` and key `c` of namespace `a:b` are the same key. That is how keys that are found by walking
- * through a namespace can be written in one step with others.
+ * One namespace of a shared store. Keys are stored as `{namespace}:{key}`, so key `b:c` of `a` is key `c` of `a:b`:
+ * keys found by a walk can be written in one step with others.
  */
 export function createNamespaceView(base: BatchStore, namespace: string): BatchStore {
   const prefix = `${namespace}:`;

@@ -30,9 +30,8 @@ export function findExposed(databasePath: string): string[] {
 }
 
 /**
- * Creates a folder and those it stands in, for nobody else on the machine to read. Throws what the system says where
- * one of them cannot be made. Node's own way never ends where the system takes an existing folder for absent, as it
- * does below /proc.
+ * Creates a folder and its parents, readable by nobody else. Throws the system's error. Node's `recursive` never ends
+ * where the system calls an existing folder absent, as below /proc.
  */
 export function createFolder(path: string): void {
   if (isFolder(path)) return;

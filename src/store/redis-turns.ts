@@ -13,9 +13,8 @@ const LOOK_MS = 10;
 const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 /**
- * Turns that processes take among each other. What the store takes in a turn is fenced: a process that stood still
- * for longer than its turn writes nothing of it any more, and is told so as of an outage: it may be tried again. Rejects
- * when the turn does not come.
+ * Turns shared by processes, each fenced: a process that stood still past its turn writes nothing more, and is told of
+ * an outage, to try again. Rejects when no turn comes.
  */
 export function createSharedTurns(connection: RedisConnection, place: string): KeyedQueue["run"] {
   const { client, run } = connection;

@@ -3,9 +3,8 @@ const TAG_FLAG = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{3,6}\u{E007F
 /** Line breaks of other systems; each becomes one "\n". */
 const LINE_BREAK = /\r\n?|[\u2028\u2029]/u;
 /**
- * Characters that are not seen and change what is: controls except tab and line feed, bidirectional overrides and
- * isolates, interlinear marks, byte order marks, half surrogate pairs, tag characters outside a flag, and variation
- * selectors that select nothing. The last two can carry a whole hidden text.
+ * Invisible characters with an effect: controls but tab and line feed, bidi marks, byte order marks, lone surrogates,
+ * and tags and variation selectors that select nothing, which can carry hidden text.
  */
 const UNSEEN =
   /(?![\t\n])\p{Cc}|\p{Cs}|[\u202A-\u202E\u2066-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|(?<!\p{Script=Han})[\u{E0100}-\u{E01EF}]/u;

@@ -4,9 +4,8 @@ export interface SplitLimits {
   /** Length of a text as the platform counts it. Longer text should hardly ever count less: a part is then cut anew. */
   lengthOf(text: string): number;
   /**
-   * For a text that people read while it grows, so that nothing they have been shown of a part moves to the next one:
-   * beyond this length a part ends at the first place that will do, between paragraphs, and later between sentences or
-   * lines, rather than at the nicest.
+   * Beyond this length a part of a growing text ends at the first acceptable place, so that nothing people have read
+   * moves to the next part.
    */
   keptLength?: number | undefined;
 }

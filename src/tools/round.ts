@@ -44,9 +44,8 @@ export interface RoundResult {
 }
 
 /**
- * Runs the calls of one round side by side, each written down before it runs and after. `number` counts the rounds of
- * the turn from 1 on. A round that an earlier run began is taken up where it stood: what has a result keeps it, and of
- * what may have been done is said that nobody knows. Rejects only with the signal's reason.
+ * Runs a round's calls side by side, each written down before and after. `number` counts from 1. A round from an
+ * earlier run keeps its results; uncertain calls are reported so. Rejects only with the signal's reason.
  */
 export async function runRound(
   answer: AssistantMessage,

@@ -24,10 +24,9 @@ import type { WaitingMarks } from "./waiting-marks.ts";
 
 export interface Answers {
   /**
-   * Answers the messages of a batch together, once `isWanted` says so; else keeps them as overheard. Resolves to the
-   * events that are done: a turn that an earlier run began is ended as it was begun, without what came after it. A batch whose messages were all
-   * deleted takes back what an earlier run wrote for it. Rejects when the reply could not be written, to be called
-   * again.
+   * Answers a batch once `isWanted` says so, else keeps it as overheard; a batch of deleted messages takes its answer
+   * back. Resolves to the finished events: a turn of an earlier run ends without later ones. Rejects when the reply
+   * could not be written, to be called again.
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Keeps messages that are said to somebody else, see `Overhear`. */

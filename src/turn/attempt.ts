@@ -492,9 +492,8 @@ function canContinue({ outcome, retry }: Ending): boolean {
 }
 
 /**
- * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
- * of the one that Retry may bring. Resolves to whether its end is in the record: if not, whoever takes up the question
- * brings it to another one.
+ * Keeps the answer, also an empty one, whose place Retry fills, and ends the record. Resolves to whether the end is
+ * stored: if not, the question is taken up again.
  */
 async function keep(run: Run, ending: Ending): Promise<boolean> {
   const { deps, record, context, askedCount, pieces, queueSignal } = run;

@@ -5,10 +5,8 @@ import { readTurnId, toTurnId } from "../port/ids.ts";
 const MAX_BATCH_EVENTS = 20;
 
 /**
- * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
- * author on one branch that wait together are answered together, with the edits and deletions that already came for
- * them, except those that have an answer of their own to come. A stop that already came for the turn is taken along.
- * Everything else is worked on alone.
+ * Chooses the next events of a conversation, oldest first: messages of one author on one branch together, with their
+ * edits and deletions and a stop, unless they get an answer of their own. Anything else alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;

@@ -11,10 +11,9 @@ import type { TurnRecord } from "./record.ts";
 const TALK_TIMEOUT_MS = 5_000;
 
 /**
- * Reads the last messages of the channel in which a question stands, or in which the thread of its conversation began
- * with one. They are for one answer and are kept nowhere: what is edited, deleted or erased on the platform is so here.
- * Without what the branch of the conversation has already; none for a private question. Best effort, with a bound in
- * time; rejects only when `signal` aborts.
+ * Reads the last messages of the channel around a question, or around its thread's beginning, without those the branch
+ * has; none for a private question. They are stored nowhere. Best effort, bounded in time; rejects only when `signal`
+ * aborts.
  */
 export type ReadChannelTalk = (
   record: TurnRecord,

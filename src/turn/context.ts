@@ -37,9 +37,8 @@ export interface Context {
 }
 
 /**
- * Reads what a turn asks the model: the branch of the conversation that ends with its question, and the talk around it,
- * inside the window. A history that is out of reach gives only the messages at hand, and says so. Rejects with the
- * signal's reason, and when there are none at hand either.
+ * Builds the request: the branch that ends with the question, and the talk around it, inside the window. Without the
+ * history it has only the messages at hand, and says so; without those it rejects.
  */
 export type ReadContext = (
   record: TurnRecord,
@@ -161,9 +160,8 @@ function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
 }
 
 /**
- * Stores the messages that are answered together, up to the first for which the store is away: those behind it would
- * stand before it for good. The first continues the branch that ends at the message it replies to, and the others follow
- * it there. Resolves to whether the history has taken all of them; never rejects.
+ * Stores the questions in order, up to the first that the store refuses: later ones would stand before it. The first
+ * continues the branch it replies to. Resolves to whether all are stored; never rejects.
  */
 export async function storeQuestions(
   history: Pick<History, "append">,

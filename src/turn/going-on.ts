@@ -20,9 +20,8 @@ export function isContinuable(said: string): boolean {
 }
 
 /**
- * Runs a turn as `runTurn` does, from the beginning of its answer that another run has shown: that is handed over first,
- * with what follows it. Where the two meet is known because the model repeats the last words. Resolves to undefined,
- * with nothing handed over, when the model does not: then the turn has to begin anew.
+ * Continues an answer that another run has begun to show, handing over its text first. The model repeats the last
+ * words, which joins the two. Undefined, with nothing handed over, if it does not.
  */
 export async function goOn(
   messages: ChatMessage[],

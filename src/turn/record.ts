@@ -70,9 +70,8 @@ export interface TurnRecords {
   /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
-   * Saves a record, and with it what the model was given for the answer. Resolves to whether that is kept: a turn does
-   * not end because its record could not be, and that is logged. `pausesMs`: before each further attempt, where it is to be
-   * tried more often than usual.
+   * Saves a record, and the sight of its answer. Resolves to whether they are stored; failures are logged. `pausesMs`
+   * are the waits before further attempts, if not the usual ones.
    */
   save(record: TurnRecord, sight?: Sight, pausesMs?: readonly number[]): Promise<boolean>;
   /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
