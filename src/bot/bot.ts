@@ -282,7 +282,7 @@ async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Pro
     await history.setFollowed(conversationId, true, asked.at);
     return true;
   } catch (error) {
-    log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
+    log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");
     return messages.some(({ addressed }) => addressed === "bot");
   }
 }
@@ -317,7 +317,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
     try {
       await notify(event, refusal, NEVER);
     } catch (error) {
-      log.warn({ err: error, key: event.key }, "why a stop was refused could not be said");
+      log.warn({ err: error, key: event.key }, "a person could not be told why a stop was refused");
     }
   }
 
@@ -327,7 +327,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
     try {
       await reply(event, signal, async (sink, signal) => void (await sink.post(draft, `${event.key}:away`, signal)));
     } catch (error) {
-      log.warn({ err: error, key: event.key }, "that the store is away could not be said");
+      log.warn({ err: error, key: event.key }, "a person could not be told that the store is away");
     }
   }
 

@@ -102,7 +102,7 @@ async function hasBegun(event: InboundEvent, { records, jobs, log }: GateDeps): 
     const record = await records.load(event.kind === "action" ? readTurnId(event.turnId) : begun);
     return record !== undefined && record.phase !== "final";
   } catch (err) {
-    log.warn({ err, key: event.key }, "whether something has begun already is not known");
+    log.warn({ err, key: event.key }, "the record of earlier work could not be read");
     return false;
   }
 }

@@ -75,7 +75,7 @@ export function createAccept(deps: IntakeDeps): Accept {
     try {
       return await history.isFollowed(conversationId, at);
     } catch (error) {
-      log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
+      log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");
       return false;
     }
   }
@@ -96,7 +96,7 @@ export function createAccept(deps: IntakeDeps): Accept {
       if (!(await history.isNew(conversationId))) return event;
       return { ...event, conversationId: (await records.answeredAt(reply, author.id)) ?? conversationId };
     } catch (error) {
-      log.warn({ err: error, conversationId }, "what a person wants to stop could not be looked up");
+      log.warn({ err: error, conversationId }, "the answer that a person wants to stop could not be looked up");
       return event;
     }
   }

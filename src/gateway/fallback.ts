@@ -69,12 +69,12 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
       if (isLate()) throw error;
       const detour = { model: route.model, isSecondGateway: route.gateway !== first, because };
       options.onDetour?.(detour);
-      log.warn({ ...detour, model, instead: route.model }, "something else is asked instead");
+      log.warn({ ...detour, model, instead: route.model }, "a fallback is asked instead");
       const [failed, given] = await attempt(() => ask(route, { ...options, mustAsk: false, hasAlternative: true }));
       if (failed === undefined) return given;
       // A refusal is no answer either: the second gateway may have other models.
       if (isOver() || !(failed.error instanceof GatewayError)) throw failed.error;
-      log.warn({ err: failed.error, instead: route.model }, "what was asked instead does not answer");
+      log.warn({ err: failed.error, instead: route.model }, "the fallback does not answer");
     }
     options.onDetour?.(undefined);
     if (!PASSING.has(because) || isLate()) throw error;

@@ -67,7 +67,7 @@ export function createProcesses({ store, id, describe, isAlone, log }: Processes
       const said = await describe();
       await store.report(id, JSON.stringify({ ...said, running: said.running.slice(0, MAX_RUNNING) }), GONE_MS);
     } catch (err) {
-      log.debug({ err }, "this process could not tell of itself");
+      log.debug({ err }, "the report of this process could not be stored");
     } finally {
       isTelling = false;
     }

@@ -124,7 +124,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         batches.shift();
       }
     } catch (err) {
-      log.debug({ err }, "what was counted could not be brought to the store, and is brought later");
+      log.debug({ err }, "counts could not be brought to the store, and are brought later");
       clearTimeout(again);
       again = setTimeout(() => void flush(), AGAIN_MS).unref();
     }

@@ -124,7 +124,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
     for (const [list, max] of listsOf(story)) {
       await persist(
         () => store.push(list, text, max),
-        (err) => log.warn({ err, turnId: story.turnId }, "what happened to a turn could not be kept"),
+        (err) => log.warn({ err, turnId: story.turnId }, "the story of a turn could not be kept"),
       );
     }
   }

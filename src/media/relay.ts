@@ -129,7 +129,7 @@ export function createRelay(deps: RelayDeps): Relay {
         return await untilAborted(find(claim), signal);
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "whether a link is good cannot be told");
+        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a link could not be checked");
         return undefined;
       }
     },

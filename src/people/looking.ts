@@ -54,7 +54,7 @@ export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptL
           else await keyv.set(key, { v: 1, places }, KEPT_MS);
         });
       } catch (err) {
-        log.warn({ err, platform }, "what a person looks at could not be kept");
+        log.warn({ err, platform }, "the channel that a person looks at could not be kept");
       }
     },
     async read({ platform, authorId, threadId }) {
@@ -63,7 +63,7 @@ export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptL
         const at = (id: string | undefined) => places.find((known) => known.threadId === id);
         return (at(threadId) ?? at(undefined))?.channelId;
       } catch (err) {
-        log.warn({ err, platform }, "what a person looks at could not be read");
+        log.warn({ err, platform }, "the channels that a person looks at could not be read");
         return undefined;
       }
     },

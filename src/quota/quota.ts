@@ -124,7 +124,7 @@ export function createQuota(options: QuotaOptions): Quota {
     async reserve(need, signal) {
       const token = randomUUID();
       const limits = limitsOf(need.by);
-      const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "what was used could not be counted");
+      const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "usage could not be counted");
       try {
         const reserve = () => tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
         // A limit is not passed because the store is away for a moment, and nobody is refused for that.
@@ -152,7 +152,7 @@ export function createQuota(options: QuotaOptions): Quota {
       } catch (err) {
         signal.throwIfAborted();
         if (err instanceof QuotaError) throw err;
-        log.warn({ err, id: need.id }, "what a request may need could not be reserved");
+        log.warn({ err, id: need.id }, "the tokens of a request could not be reserved");
         if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
         return {
           maxTokens: need.maxTokens,
@@ -173,7 +173,7 @@ export function createQuota(options: QuotaOptions): Quota {
         const told = { currency: reckoning.currency(), now: now() };
         return toRefusal(what === "pictures", { limit: full, room }, LEAST[what][full.measure], told).message;
       } catch (err) {
-        log.warn({ err }, "whether a limit has room is not known");
+        log.warn({ err }, "the room under a limit could not be read");
         return undefined;
       }
     },

@@ -147,7 +147,7 @@ export function createSettings(options: SettingsOptions): Settings {
         if (isAging) await change(channel, () => keys.writeListening(channel));
         return listens;
       } catch (err) {
-        log.warn({ err, ...toFields(channel) }, "whether a channel is listened to could not be read");
+        log.warn({ err, ...toFields(channel) }, "the listen setting of a channel could not be read");
         return false;
       }
     },

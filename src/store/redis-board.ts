@@ -56,7 +56,9 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
       const word: Word<T> = { by, key, value, until: now() + forMs };
       const times = [Math.ceil(forMs), now(), MAX_TAKEN_OFF].map(String);
       const options = { keys: [place, `${place}:ends`], arguments: [key, JSON.stringify(word), ...times] };
-      run(() => client.eval(TELL, options)).catch((err: unknown) => log.debug({ err }, "others could not be told"));
+      run(() => client.eval(TELL, options)).catch((err: unknown) =>
+        log.debug({ err }, "an announcement to other processes failed"),
+      );
     },
     async listen(onTold) {
       const read = (text: string) => {
@@ -73,7 +75,7 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
         listening.on("ready", () => void readAll().catch(() => {}));
         await readAll();
       } catch (err) {
-        log.warn({ err, place }, "what other processes tell could not be read");
+        log.warn({ err, place }, "the announcements of other processes could not be read");
       }
     },
     async claim(what, forMs) {
@@ -81,7 +83,7 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
       try {
         return (await run(() => client.set(`${place}:claims:${what}`, by, options))) !== null;
       } catch (err) {
-        log.debug({ err }, "nothing could be claimed from the others");
+        log.debug({ err }, "a claim among processes failed");
         return true;
       }
     },

@@ -225,7 +225,7 @@ export async function withoutDeleted(
     const deleted = await history.deletedOf(messages.map(({ messageId }) => messageId));
     return messages.filter(({ messageId }) => !deleted.includes(messageId));
   } catch (error) {
-    log.warn({ err: error }, "whether a message was deleted before it came is not known");
+    log.warn({ err: error }, "the deletions that came before a message could not be read");
     return messages;
   }
 }

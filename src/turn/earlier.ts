@@ -60,7 +60,7 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       return isPartial && until === NOTHING_YET ? ONLY_A_PART : undefined;
     } catch (error) {
       signal.throwIfAborted();
-      log.warn({ err: error, conversationId }, "what was said before the bot was asked could not be read");
+      log.warn({ err: error, conversationId }, "earlier messages of a thread could not be read");
       // The next question tries again: without a word, an answer would make it look as if everything were here.
       if (until !== NOTHING_YET) return undefined;
       await history.bring(conversationId, [], NOTHING_YET).catch(() => {});

@@ -52,7 +52,7 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
         }
         if (isDone !== isWaiting) await keyv.delete(key);
       } catch (err) {
-        log.info({ err, messageId }, "that a message waits could not be shown, or taken away");
+        log.info({ err, messageId }, "the mark of a waiting message could not be set or removed");
       }
     }
     // Nothing of the turn depends on it, and it may outlast the right to write that.

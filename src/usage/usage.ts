@@ -158,7 +158,7 @@ export function createUsage(options: UsageOptions): Usage {
     async note(once, by, used) {
       const additions = toAdditions(by, used);
       if (additions.length === 0) return;
-      const onFailure = (err: unknown) => log.warn({ err }, "what was used could not be counted");
+      const onFailure = (err: unknown) => log.warn({ err }, "usage could not be counted");
       await persist(() => counters.add(once, additions), onFailure);
     },
     readMonth,

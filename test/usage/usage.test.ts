@@ -139,7 +139,7 @@ test("usage of nothing is not stored, and a failing store fails no turn", async 
   expect(await counters.list("")).toEqual([]);
   database.close();
   await note(ada, general, { answers: 1 });
-  expect(lines.at(-1)?.["msg"]).toBe("what was used could not be counted");
+  expect(lines.at(-1)?.["msg"]).toBe("usage could not be counted");
 });
 
 test("an answer counts with its tokens, estimated where the gateway did not say", async () => {

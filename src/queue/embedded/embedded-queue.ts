@@ -111,7 +111,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       try {
         table.countAnew(lane.taken);
       } catch (err) {
-        log.warn({ err, conversationId: lane.conversationId }, "how far work has come could not be noted");
+        log.warn({ err, conversationId: lane.conversationId }, "the progress of work could not be noted");
       }
     },
     processes: () => 1,

@@ -31,7 +31,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
     } else if (next === "give-up") {
       log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
     } else {
-      log.error({ err: error, conversationId }, "that work is not tried any more could not be said");
+      log.error({ err: error, conversationId }, "a person could not be told that their work is given up");
       lane.done = lane.taken;
     }
     pause(lane, pauseMs);
@@ -55,7 +55,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
       return deaths;
     } catch (err) {
       // Rather do what was asked than wait for a disk that takes nothing.
-      log.warn({ err, conversationId: lane.conversationId }, "that work begins could not be noted");
+      log.warn({ err, conversationId: lane.conversationId }, "the beginning of work could not be noted");
       return 0;
     }
   }
@@ -97,6 +97,6 @@ export function uncount(table: EventTable, lane: Lane, log: Logger): void {
   try {
     table.uncount(lane.taken.slice(0, 1));
   } catch (err) {
-    log.warn({ err, conversationId: lane.conversationId }, "that work has ended could not be noted");
+    log.warn({ err, conversationId: lane.conversationId }, "the end of work could not be noted");
   }
 }

@@ -41,7 +41,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
         throw new FencedError("Another process works on this lane.");
       } catch (error) {
         if (!isStoreOutage(error)) throw error;
-        log.warn({ err: error, laneId }, "what is done could not be taken off; this is tried again");
+        log.warn({ err: error, laneId }, "finished events could not be taken off their lane; this is tried again");
         await Promise.race([sleep(FINISH_AGAIN_MS), run.abandoned]);
       }
     }
@@ -53,7 +53,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
     const { next, pauseMs, ...attempts } = judgeFailure(turn.attempts, error, false, retryMs);
     const { failures } = attempts;
     if (next === "drop") {
-      log.error({ err: error, laneId }, "that work is not tried any more could not be said");
+      log.error({ err: error, laneId }, "a person could not be told that their work is given up");
       await finish(turn, run.taken);
     } else if (next === "give-up") {
       log.error({ err: error, laneId, failures }, "work failed again and again and is given up");

@@ -32,7 +32,7 @@ export function createLaneBudgets({ budgetOf, openBudget, log }: BudgetOptions):
       try {
         return await openBudget(budget);
       } catch (err) {
-        log.warn({ err, budget }, "what other processes have written could not be read");
+        log.warn({ err, budget }, "the calls of other processes could not be read");
         return noop;
       }
     },

@@ -128,7 +128,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       const run = running.values().find(({ taken }) => taken.some((event) => laneOf(event).workId === workId));
       if (run === undefined) return;
       run.progressed();
-      const notNoted = (err: unknown) => log.warn({ err }, "how far work has come could not be noted");
+      const notNoted = (err: unknown) => log.warn({ err }, "the progress of work could not be noted");
       lanes.countAnew(run.taken.map(({ key }) => key)).catch(notNoted);
     },
     processes: () => Math.max(1, heart.processes),

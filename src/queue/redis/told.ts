@@ -51,7 +51,7 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
         for (const stored of await lanes.read(laneId)) if (run.hear(stored)) worker.notice(stored.event);
       }
     } catch (err) {
-      log.warn({ err }, "what was told while the connection was lost could not be read");
+      log.warn({ err }, "events announced while the connection was lost could not be read");
     }
   }
 
@@ -65,7 +65,7 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
         return;
       } catch (err) {
         if (!subscriber.isOpen) throw err;
-        log.debug({ err }, "what others accept is not heard yet; this is tried again");
+        log.debug({ err }, "events accepted by other processes are not heard yet; this is tried again");
         await sleep(AGAIN_MS, undefined, { ref: false });
       }
     }
