@@ -23,10 +23,7 @@ export interface WindowLimits {
   filesOf?(entry: HistoryEntry): number;
 }
 
-/**
- * Leaves out what the gateway refused: each refused answer with the messages right before it, which it was to answer,
- * those included that were said before the bot was asked: any of them may be the reason.
- */
+/** Drops each refused answer with the messages right before it: any of them may be the reason. */
 export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const kept: HistoryEntry[] = [];
   for (const entry of entries) {
@@ -145,10 +142,7 @@ export function toMessages(
   return [{ role: "system", content }, ...messages];
 }
 
-/**
- * Removes calls without a result and results without a call, whatever their order: a result counts only in the run of
- * results right after its call, once. An answer that was nothing but such calls goes with them.
- */
+/** Removes calls without a result, results without a call, and answers left empty by that. */
 export function repairToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.flatMap((message, index): ChatMessage[] => {
     // Results are taken along with their calls.
@@ -203,10 +197,7 @@ function withSpeaker(said: readonly ContentPart[], name: string): ContentPart[] 
   return [{ type: "text", text: `${name}: ${first.text}` }, ...rest];
 }
 
-/**
- * Something that was said before the bot was asked, as a message of nobody's: so it is never joined with what the same
- * person asks. Every line of it is marked as quoted, which no text can undo. The first one says what they are.
- */
+/** Earlier talk as a message of nobody's, so that it joins no question; every line is marked as quoted. */
 function toEarlierMessage(
   { messages, attachments = [], by, isRoot, isApart }: WindowEntry,
   isFirst: boolean,

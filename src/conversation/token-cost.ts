@@ -23,10 +23,7 @@ export function countTokens({ author, messages }: HistoryEntry, estimate: Estima
   return messages.reduce((sum, message) => sum + countMessage(message, estimate), name);
 }
 
-/**
- * The same entry, or one whose person's message is cut in the middle so that it costs at most `maxTokens`. Where
- * everything but the text costs more than that already, a few words of it stay all the same.
- */
+/** Cuts the person's message in the middle so that the entry costs at most `maxTokens`; a few words always stay. */
 export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estimate): HistoryEntry {
   const excess = countTokens(entry, estimate) - maxTokens;
   if (excess <= 0) return entry;

@@ -27,10 +27,7 @@ export function listArchive(bytes: Uint8Array): string[] | undefined {
   return readEntries(toView(bytes))?.map(({ name }) => name);
 }
 
-/**
- * Unpacks the parts of an office document once, for nothing but their real size, because sizes that an archive states
- * may lie. Throws a `DocumentError` where they come to more than `maxBytes`, or are damaged or encrypted.
- */
+/** Unpacks an archive only to learn its real size. Throws a `DocumentError` beyond `maxBytes`, or if it is damaged. */
 export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   let left = maxBytes;
   const view = toView(bytes);

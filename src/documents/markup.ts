@@ -17,10 +17,7 @@ interface Table {
   isLayout: boolean;
 }
 
-/**
- * The text of a web page or an HTML mail, with its headings, lists, links and tables as Markdown. What is hidden is left
- * out: people do not see it either. Entities that a document declares itself are not expanded.
- */
+/** A page or HTML mail as Markdown, without hidden parts. Entities that a document declares are not expanded. */
 export function readMarkup(html: string, maxChars: number): DocumentText {
   const writer = createWriter();
   const tables: Table[] = [];

@@ -17,10 +17,7 @@ export interface DocumentJob {
   name: string;
 }
 
-/**
- * Resolves to the text of a document, or to why it cannot be read. `owner` is the person for whom it is done, or another
- * word for who has to wait; owners take turns. Rejects only with the signal's reason.
- */
+/** Resolves to the text, or to a problem. `owner` takes turns with others. Rejects only with the signal's reason. */
 export type ReadDocument = (
   bytes: Uint8Array,
   name: string,

@@ -164,10 +164,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
   ["zstd", () => createZstdDecompress(ZSTD)],
 ]);
 
-/**
- * The body of an answer as it was before anybody compressed it, which proxies do though they are asked not to. Throws
- * a `malformed` GatewayError, and leaves the answer, when it is compressed in a way that is not known.
- */
+/** Uncompresses a body that a proxy compressed unasked. Throws a `malformed` GatewayError for an unknown encoding. */
 export function toPlainBody({ headers, body }: GatewayResponse): ResponseBody {
   // A header that was sent twice is a list, whatever its type says.
   const encoding = [headers["content-encoding"] ?? ""].flat().join().trim().toLowerCase();

@@ -145,10 +145,7 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
   return { ...message, content, tool_calls: calls };
 }
 
-/**
- * The message once its last delta came: holes in the numbering of calls are closed, every call has an id of its
- * own (results must name the call they answer), and no calls means no `tool_calls`. Pure.
- */
+/** Completes a message after its last delta: no holes among calls, an own id for each, no empty `tool_calls`. Pure. */
 export function settleCalls(message: AssistantMessage): AssistantMessage {
   const { tool_calls: calls = [], ...rest } = message;
   const ids = new Set<string>();

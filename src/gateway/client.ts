@@ -92,10 +92,7 @@ function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   }
 }
 
-/**
- * The address that the interface's paths are appended to. Servers are documented with and without a slash
- * or a version at the end; both are taken off. Throws a `rejected` GatewayError when it is no such address.
- */
+/** The base without a trailing slash or version. Throws a `rejected` GatewayError unless it is a plain http(s) URL. */
 export function readBaseUrl(text: string): string {
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -111,10 +108,7 @@ export function readBaseUrl(text: string): string {
   return `${url.origin}${path.replace(/\/+$/, "")}`;
 }
 
-/**
- * Model ids from the answer of the model list, each once, in its order. The interface leaves the shape open:
- * `{data: […]}`, `{models: […]}` and a bare list are understood, of ids or of objects with `id`, `name` or `model`.
- */
+/** Model ids of `{data: […]}`, `{models: […]}` or a bare list, of ids or of objects with `id`, `name` or `model`. */
 export function parseModelIds(json: string, safe: SafeText): string[] {
   const value = parseJson(json);
   if (hasError(value)) throw toStreamError(value, safe);

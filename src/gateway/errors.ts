@@ -32,10 +32,7 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   isFormless?: true;
 }
 
-/**
- * The gateway gave no (whole) answer. `kind` is what callers branch on. The message may quote the gateway's own words,
- * shortened and without keys, never a body.
- */
+/** The gateway gave no whole answer. The message may quote it, shortened and without keys, never a body. */
 export class GatewayError extends LoggableError {
   override readonly name = "GatewayError";
   readonly kind: GatewayErrorKind;

@@ -1,9 +1,6 @@
 import { GatewayError } from "./errors.ts";
 
-/**
- * Ends one call: when the caller's signal aborts, when the call as a whole takes too long, or when nothing
- * comes while something is expected. `signal` then aborts with the reason that shall be thrown.
- */
+/** Ends a call on the caller's signal, its deadline or a silence. `signal` aborts with the reason to throw. */
 export interface Watch {
   readonly signal: AbortSignal;
   /** Something must come within `ms`, again and again: each sign raises `countSigns()`. Noticed up to a tenth late. */

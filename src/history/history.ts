@@ -300,10 +300,7 @@ function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasur
   return { entryKey, ids: [entry.id, ...aliases], authorKeys: toAuthorKeys(entry, entryKey), after };
 }
 
-/**
- * Erases what a person said in a conversation and the answers to it; all of the conversation where no person is given,
- * which then has a history all the same, one without entries. Gives the ids of what was erased.
- */
+/** Erases a person's messages and their answers, or all; the history then exists without entries. Returns the ids. */
 async function eraseConversation(
   keys: HistoryKeys,
   now: () => number,

@@ -155,10 +155,7 @@ export function toDeletedKey(messageId: string): string {
   return `d:${toKeyPart(messageId)}`;
 }
 
-/**
- * The namespace, below that of the history, in which every key is the place of an entry that concerns the person.
- * A key in it is the entry's own without `e:`.
- */
+/** A namespace below the history's, whose keys are the person's entries without `e:`. */
 export function toAuthorNamespace({ platform, id }: { platform: string; id: string }): string {
   return `a:${toKeyPart(platform)}:${toKeyPart(id)}`;
 }

@@ -120,10 +120,7 @@ function withPreloads(html: string, paths: readonly string[]): string {
   return html.replace("<!-- modulepreload -->", links.join("\n    "));
 }
 
-/**
- * The page may run its own scripts and nothing else. Trusted Types keep even those from turning a string into
- * markup, except through the libraries named; the import map is the one inline script, known by its hash.
- */
+/** Only the page's own scripts run. Trusted Types bar markup from strings except through the libraries named. */
 function toPolicy(html: string, trustedTypes: readonly string[]): string {
   const importMap = IMPORT_MAP.exec(html)?.[1] ?? "";
   const hash = createHash("sha256").update(importMap).digest("base64");

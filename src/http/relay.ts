@@ -13,10 +13,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "accept-ranges": "none",
 };
 
-/**
- * `GET` and `HEAD` of relayed pictures. Whatever is wrong with a request, it is answered as every address is at which
- * there is nothing. No path goes into a log: it is a key.
- */
+/** `GET` and `HEAD` of relayed pictures; 404 for anything wrong. Paths are keys, and stay out of the log. */
 export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   return new Hono().all("/relay/*", async (context) => {
     const { method, url, raw } = context.req;

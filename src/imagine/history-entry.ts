@@ -6,10 +6,7 @@ import { isDone, toHistoryText } from "./wording.ts";
 /** Lets the history of a job's conversation know which of its pictures there are. Never rejects. */
 export type WriteHistory = (job: PictureJob) => Promise<void>;
 
-/**
- * The pictures of a job are one entry, found by each of their messages. It stands in the place of a person's words,
- * because models are shown pictures nowhere else, and would write such a line themselves if it stood in their own.
- */
+/** A job's pictures are one entry, as a person's words: models see pictures only there, and imitate their own. */
 export function createWriteHistory(history: Pick<History, "append" | "remove">, log: Logger): WriteHistory {
   return async (job) => {
     if (!job.isRemembered) return;

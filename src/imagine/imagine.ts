@@ -21,10 +21,7 @@ const NOT_SET_UP =
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
 const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
 
-/**
- * Pictures: from what is asked to what is shown. What is asked for by an event is done once, however often the event
- * is worked on: a run that was cut is gone on with. A method rejects when its event has to be worked on again.
- */
+/** Draws for events, each once: a cut run is continued. Methods reject when the event must be worked on again. */
 export interface Imagine {
   /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
   request(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;

@@ -14,10 +14,7 @@ export type JobWork<T> = (stop: AbortSignal) => Promise<T>;
 export interface RunningJobs {
   /** The job that runs, so that what is changed meanwhile is changed in it; else the one that is stored. */
   find(id: string): Promise<PictureJob | undefined>;
-  /**
-   * Like `find`, once the picture of this number has its end: people press a button as soon as they see it, which may be
-   * before its job knows, also when the process died in between. After a while resolves to the job as it is.
-   */
+  /** Like `find`, but waits a while for this picture's end: people may press before the job knows of it. */
   findSettled(id: string, number: number, signal: AbortSignal): Promise<PictureJob | undefined>;
   /** Makes a job known as one that runs, for as long as the work on it takes. */
   whileRunning<T>(job: PictureJob, work: JobWork<T>): Promise<T>;

@@ -4,10 +4,7 @@ import { createHash } from "node:crypto";
 const MAX_CHARS = 64;
 const HASH_CHARS = 6;
 
-/**
- * Names for the tools of a server, `{server}__{tool}`, in the letters and the length that gateways take. Two that would
- * come to the same get different ones, which do not depend on their order. Pure.
- */
+/** Names `{server}__{tool}` as gateways take them, unique and independent of the tools' order. Pure. */
 export function toToolNames(server: string, tools: readonly string[]): Map<string, string> {
   const plain = tools.map((tool) => `${server}__${tool.replace(/[^a-zA-Z0-9_-]/g, "_")}`);
   const counts = new Map<string, number>();

@@ -23,10 +23,7 @@ interface Budget {
   root: JsonSchema;
 }
 
-/**
- * The schema as gateways take it and as it can be checked: of bounded depth and size, with references written out, and
- * of the keywords that all of them know. What is left out is no longer required, and is for the server to check. Pure.
- */
+/** Bounds a schema, resolves its references and keeps common keywords. The server checks the rest. Pure. */
 export function cleanSchema(given: unknown): JsonSchema {
   const root = isObject(given) ? given : {};
   const clean = cleanNode(root, 0, { nodes: MAX_NODES, chars: MAX_CHARS, root });

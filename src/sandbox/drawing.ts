@@ -30,10 +30,7 @@ export function toPixelSize(aspectRatio: DrawingOptions["aspectRatio"], imageSiz
   return { widthPx: width * unit, heightPx: height * unit };
 }
 
-/**
- * A PNG with a scene in the prompt's colours, the prompt itself at the foot, and the references in frames above it.
- * `take` counts from 1: the same take is the same picture, and looks other than the one before it.
- */
+/** A PNG of the prompt's scene, with its words below and references in frames. `take`, from 1, varies it. */
 export async function drawPicture(options: DrawingOptions, take: number, signal: AbortSignal): Promise<Buffer> {
   const { prompt, references, aspectRatio, imageSize } = options;
   const size = toPixelSize(aspectRatio, imageSize);

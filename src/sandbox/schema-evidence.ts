@@ -35,10 +35,7 @@ const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", 
 const NUMBER = /(?<![\d:.])-?\d+(?:\.\d+)?(?![\d.]*:\d)/;
 const QUERY_FIELD = /query|search|question|topic|text|prompt|description|keyword|message|term/i;
 
-/**
- * The value that the words plainly hold for a field of this name, or undefined. `name: value` and `name = value`
- * come first, then what the name suggests: a zone, a place, a date, a number, a quoted text.
- */
+/** The field's value in the words: `name: value`, then hints of its name, such as a zone, place, date or number. */
 export function readEvidence(name: string, type: string, words: string, format: unknown): string | undefined {
   const told = readTold(name, words);
   if (type === "number" || type === "integer")

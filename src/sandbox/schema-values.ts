@@ -16,10 +16,7 @@ const MAX_VALUES = 1000;
 /** So many characters count as one value more. */
 const CHARS_PER_VALUE = 1000;
 
-/**
- * A value that a JSON schema allows. Objects get what they require, and of the rest what the words plainly say.
- * Knows types, enum, const, default, anyOf, oneOf, allOf, local $ref, bounds and the usual formats; not patterns.
- */
+/** A value that a JSON schema allows: required fields, and others that the words name. Ignores patterns. */
 export function fillSchema(schema: Schema, source: ValueSource): unknown {
   return fill(schema, "", source, { root: schema, depth: 0, room: { values: MAX_VALUES } });
 }

@@ -71,10 +71,7 @@ function event(chunk: object, tokens: number): ScriptStep {
   return { type: "send", bytes: `data: ${JSON.stringify(chunk)}\n\n`, tokens };
 }
 
-/**
- * Performs a script at the model's speed. Resolves when the response has ended or its connection was cut;
- * rejects when `signal` aborts, which also stops every wait at once. `onSent` is told the tokens of each send.
- */
+/** Performs a script. Resolves when the response ended or was cut; rejects when `signal` aborts. */
 export async function playScript(
   { contentType, steps }: Script,
   response: ServerResponse,

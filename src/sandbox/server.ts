@@ -172,10 +172,7 @@ const REFUSALS: Readonly<Record<string, { status: number; code: string; message:
 };
 const MALFORMED = { status: 400, code: "malformed_request", message: "The request is not HTTP that can be read." };
 
-/**
- * Gives what is refused before a request reaches its handler the same error object as everything else. `isAnswering`
- * tells whether an answer has begun on a connection: nothing can be said there any more, and it is closed.
- */
+/** Refuses broken requests with the usual error object; a connection with an answer under way is closed. */
 function refuseOnTheWire(server: Server, isAnswering: (socket: Duplex) => boolean): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || isAnswering(socket)) {

@@ -5,10 +5,7 @@ import { textOf } from "./tokens.ts";
 const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
 const NAME = /^([^\n:]{1,60}):(?: |$)/;
 
-/**
- * The messages as a model understands them that was told of the names: without those, which are no words of the people's
- * own. Messages of one person may have been put into one, each after an empty line.
- */
+/** The messages without the names before people's words; one message may hold several, after empty lines. */
 export function withoutNames(messages: readonly SandboxMessage[]): readonly SandboxMessage[] {
   if (!messages.some((message) => message.role === "system" && NAMED.test(textOf(message)))) return messages;
   return messages.map((message) => (message.role === "user" ? withoutName(message) : message));

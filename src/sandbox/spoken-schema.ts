@@ -7,10 +7,7 @@ type Schema = Readonly<Record<string, unknown>>;
 const MAX_SEARCHED_CHARS = 50_000;
 const MAX_ATTEMPTS = 200;
 
-/**
- * The JSON schema that somebody wrote into a message, the latest one first. Clients do so where they do not trust
- * the server with `json_schema`: they ask for `json_object` and say in words what it shall look like.
- */
+/** The newest JSON schema written in a message, as clients do that ask for `json_object` and trust no `json_schema`. */
 export function findSpokenSchema(messages: readonly SandboxMessage[]): Schema | undefined {
   for (const message of messages.toReversed()) {
     const found = message.role === "system" || message.role === "user" ? findSchema(textOf(message)) : undefined;

@@ -71,10 +71,7 @@ export interface SettingKeysOptions {
   open(namespace: string): Keyv;
   ttlMs: number;
   log: Logger;
-  /**
-   * Platforms that serve several workspaces. Nobody knows there whose channel a setting is of that was stored before
-   * keys named the workspace, so it counts as absent; everywhere else it is taken over.
-   */
+  /** There, settings stored before keys named the workspace count as absent: their channel is unknown. */
   severalWorkspaces?: ReadonlySet<string>;
 }
 

@@ -34,10 +34,7 @@ export interface Hold {
   forMs: number;
 }
 
-/**
- * Sums that every process of the store adds to, in single steps: nothing is read, changed and written back. Every
- * operation rejects when the store does not answer; all of them but `list` may then be made again, and count once.
- */
+/** Sums changed in single steps by all processes. A rejected operation but `list` may be repeated: it counts once. */
 export interface Counters {
   /** Holds all bounds or none. Resolves to the room each had; held if none was below its `by`. */
   hold(hold: Hold): Promise<number[]>;

@@ -3,10 +3,7 @@ import { createHash } from "node:crypto";
 /** Longer ids are hashed, so that a key has a bound whatever a platform calls its things. */
 const MAX_KEY_PART_CHARS = 200;
 
-/**
- * Part of a key: never contains ":", and different ids never have the same one. Short ids stay readable; what is
- * long, or not valid Unicode, is hashed, and "#" occurs in no readable one.
- */
+/** A collision-free part of a key without ":". Short ids stay readable; long or ill-formed ones are hashed. */
 export function toKeyPart(id: string): string {
   if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
     const part = encodeURIComponent(id);

@@ -5,10 +5,7 @@ export class StoreError extends LoggableError {
   override readonly name = "StoreError";
 }
 
-/**
- * SQLite's primary result codes for a file that is there and cannot be used at the moment: busy, locked, read-only,
- * I/O error, full, cannot be opened; https://www.sqlite.org/rescode.html.
- */
+/** Busy, locked, read-only, I/O error, full, cannot open: https://www.sqlite.org/rescode.html. */
 const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
 /** Causes that are looked at behind an error. */
 const MAX_DEPTH = 5;

@@ -194,10 +194,7 @@ function createRedisClient(url: string) {
   });
 }
 
-/**
- * One more connection to the same server, for whoever waits on it for something to come: nothing of that is given up,
- * and silence is no sign of death. What is wrong with it is said by the connection that it was made from.
- */
+/** A further connection that waits for messages: never given up for silence. The first one reports problems. */
 export function createListeningClient({ client }: Pick<RedisConnection, "client">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });

@@ -45,10 +45,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
   };
 }
 
-/**
- * Processes that share a server share its clock, by which it expires things itself. It is asked before the first
- * operation, and then again now and then; in between, time runs evenly here.
- */
+/** Uses the server's clock, which expires its keys: asked at the start and now and then, run evenly in between. */
 function withServerClock(connection: RedisConnection): { connection: RedisConnection; now: Clock } {
   const { client, run } = connection;
   let known: { serverMs: number; steadyMs: number } | undefined;

@@ -144,10 +144,7 @@ function prepareStatements(database: DatabaseSync, table: string): Statements {
   };
 }
 
-/**
- * Reads page by page, so that rows may be written and deleted while it runs, and lets everybody else go on after each:
- * what is done with the rows may never leave this thread.
- */
+/** Reads page by page: rows may change meanwhile, and others get the thread in between. */
 async function* iterate(
   page: StatementSync,
   now: Clock,

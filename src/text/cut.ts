@@ -43,10 +43,7 @@ const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
-/**
- * Chooses where the part that begins at `start` ends: at the best kind of place that fills a third of it, else at the
- * best there is, and only when there is none inside something that should have stayed whole.
- */
+/** Chooses a part's end: the best kind of place that fills a third of it, inside a block only if there is none. */
 export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
   const view = toView(text, start, need, scan);
@@ -76,10 +73,7 @@ export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   return { quote: "", ...(cut ?? { at: need, frame, header: "" }) };
 }
 
-/**
- * The first place where a part that is full enough may end: the one that is due, or before it the end of a sentence
- * from `sentenceFrom` on. Undefined while there is none before `end`.
- */
+/** The first acceptable end of a part that is full enough, sentences from `sentenceFrom` on; undefined for none. */
 export function findDueCut(
   text: string,
   start: number,
@@ -159,10 +153,7 @@ function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
   return { at, frame, header, quote };
 }
 
-/**
- * Cuts inside what is too long for a part: between the words or things in it, between characters, or code points.
- * Fills at least a third of the part, so that marks that never end cannot make parts of a few characters.
- */
+/** Cuts between words, else characters, else code points, filling at least a third of the part. */
 function takeApart(view: InlineView): number {
   const { window, need, code } = view;
   const from = skip(OPENERS, window, view.from);

@@ -24,10 +24,7 @@ export interface PartStart {
 /** The least room a frame leaves to the code: any character fits into it, in any unit. */
 const CODE_ROOM_UNITS = 4;
 
-/**
- * Makes a frame for a fence. It is opened again without its info string where that would take more than half of a
- * part, and not at all where the markers would leave no room: its code goes on as plain text.
- */
+/** Reopens a fence in the next part, without its info string, or not at all, where room is short. */
 export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
   const close = fence.indent + fence.marker;
   const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);

@@ -1,7 +1,4 @@
-/**
- * Keeps the beginning and the end of a text, with a mark between them that says how much is left out: what is asked
- * stands before or after what was pasted. The mark comes on top of `keptChars`. No pair of surrogates is parted.
- */
+/** Keeps beginning and end, where questions stand, with a mark between them that comes on top of `keptChars`. */
 export function leaveOut(text: string, keptChars: number): string {
   if (keptChars >= text.length) return text;
   let from = Math.ceil(keptChars / 2);

@@ -3,17 +3,11 @@ export interface SplitLimits {
   maxLength: number;
   /** Length of a text as the platform counts it. Longer text should hardly ever count less: a part is then cut anew. */
   lengthOf(text: string): number;
-  /**
-   * Beyond this length a part of a growing text ends at the first acceptable place, so that nothing people have read
-   * moves to the next part.
-   */
+  /** Beyond this a growing part ends at the first acceptable place, so that text already read never moves. */
   keptLength?: number | undefined;
 }
 
-/**
- * Says how far a part that begins at `start` can reach when `suffix` must follow: the largest code point boundary
- * up to which `prefix`, text and suffix fit together. Never less than one code point, so that there is progress.
- */
+/** The largest boundary up to which `prefix`, text and `suffix` fit together; at least one code point. */
 export type Ruler = (suffix: string) => number;
 
 /** Measures by halving, since a unit may be anything: about fifteen calls of `lengthOf` on texts of about one part. */

@@ -18,10 +18,7 @@ export interface Part {
 
 /** Splits a text that grows, without doing again what is settled. */
 export interface Splitter {
-  /**
-   * Splits the text so far. A text that does not continue the one before is split from its beginning. With `isOver` it
-   * does not grow any more, so that nothing of its end is held back, and it is not cut where all of it fits.
-   */
+  /** Splits the text so far; a text that is no continuation starts over. `isOver`: holds nothing back any more. */
   update(text: string, isOver?: boolean): Part[];
 }
 

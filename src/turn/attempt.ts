@@ -353,10 +353,7 @@ function isTakenOver({ reason }: AbortSignal): boolean {
   return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
 }
 
-/**
- * True when somebody goes on with these messages: the process that has taken the turn over, or at a shutdown whichever
- * shares the queue. Where none does, what people see of the answer ends with a sentence.
- */
+/** True if another process continues these messages; otherwise the visible answer ends with a sentence. */
 function isHandedOver({ record, signal: { reason } }: Run): boolean {
   if (reason === "shutdown") return record.posted.length === 0 || fencesHeld().length > 0;
   return reason === "lost";

@@ -76,10 +76,7 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
   return [...messages.values()];
 }
 
-/**
- * Parts a batch by what its turn began with in an earlier run: `own` are those messages, all of them where nothing is
- * known, and `done` are the events that end with the turn. Never leaves the first event out.
- */
+/** Splits a batch: `own` are the earlier run's messages, all if unknown; `done` are events that end with the turn. */
 export function splitBatch(
   events: readonly InboundEvent[],
   messages: readonly MessageEvent[],

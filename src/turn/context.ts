@@ -181,10 +181,7 @@ export async function storeQuestions(
   return areStored;
 }
 
-/**
- * Stores once more, where the answer to them is to follow, messages that the history has not taken. A store that other
- * processes share is waited for until `signal` aborts: they are to know what was asked. Never rejects.
- */
+/** Stores questions late, before their answer; a shared store is waited for until `signal` aborts. Never rejects. */
 export async function storeQuestionsLate(
   history: Pick<History, "append">,
   messages: readonly MessageEvent[],

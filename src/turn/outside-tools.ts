@@ -15,10 +15,7 @@ const MESSAGES_TO_CHOOSE_BY = 2;
 export interface OutsideTools {
   /** The tools that are offered in a place, without those of servers that are `off` there. */
   toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];
-  /**
-   * The messages that a prompt of a server stands for, where a message names one; a sentence for the person where it is
-   * not to be had, and undefined for any other message. Rejects only with the signal's reason.
-   */
+  /** The prompt named by a message; a sentence if it is not to be had; undefined for any other message. */
   readPrompt(
     place: ReplyAddress,
     message: string,

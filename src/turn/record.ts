@@ -11,10 +11,7 @@ import { walk } from "../store/values.ts";
 import { toLedgerKeys } from "../tools/ledger.ts";
 import { type Sight, sight } from "./sight.ts";
 
-/**
- * Survives a crash in the middle of a turn, and serves its buttons afterwards: tells where the reply stands and whose
- * it is. Holds text only while the answer is written.
- */
+/** Survives a crash, and serves the buttons afterwards. Holds text only while the answer is written. */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
 export type Feedback = z.infer<typeof feedback>;

@@ -26,10 +26,7 @@ const STILL_WRITTEN = "This answer is still being written.";
 
 /** Handles what people do about an answer after its end. Promises reject when their event has to be worked on again. */
 export interface SecondThoughts {
-  /**
-   * The press that has a message answered once more, because it says something else now; undefined where it was not
-   * answered, or says the same. To be accepted before the message is changed.
-   */
+  /** The press that re-asks an edited message, to be accepted before the edit; undefined if nothing is to be asked. */
   onEdited(event: EditedEvent): Promise<ActionEvent | undefined>;
   /** Offers to take the answer to a deleted message back, or takes it back, as is configured. */
   onDeleted(event: DeletedEvent, signal: AbortSignal): Promise<void>;

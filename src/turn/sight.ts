@@ -86,10 +86,7 @@ export function createCallTimes(now: () => number): CallTimes {
   };
 }
 
-/**
- * The calls of a turn, of which `messages` are what it added: each of its rounds with calls is one message. What became of
- * calls in an attempt that was cut is in the ledger.
- */
+/** A turn's calls: one message of `messages` is a round. The ledger knows the ends of calls that were cut. */
 export function toCalls(
   messages: readonly ChatMessage[],
   attempt: number,

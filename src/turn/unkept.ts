@@ -22,10 +22,7 @@ export interface UnkeptAnswer {
   record: TurnRecord;
 }
 
-/**
- * Answers that the history did not take, because its store was away when they ended. They lie in this process's own
- * database until the history has taken them, each once, also when the process dies meanwhile.
- */
+/** Answers that ended during an outage, kept in this process's own database until the history takes each once. */
 export interface UnkeptAnswers {
   /** Keeps the answer; the oldest ones give way where there are too many. Never throws. */
   add(answer: UnkeptAnswer): void;
