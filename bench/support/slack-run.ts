@@ -131,7 +131,7 @@ async function writeOne(
   const [answer] = answers;
   const showings = (answer?.states ?? [])
     .map(({ atMs, shown }) => ({ at: atMs - startMs, tokens: Math.ceil(shown.length / TOKEN_UNITS) }))
-    // What stands there before is the wait.
+    // Text that stands there before tells of the wait.
     .filter(({ at }) => at >= (arrivals[0] ?? 0));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
   return { outcome: { arrivals, showings, ...counts }, isRight };

@@ -117,7 +117,7 @@ async function openPersona(place: Place, { state, change }: Store, notice: Actio
       change(() => void state.writing.delete(placeKey(place)));
       return undefined;
     } catch (error) {
-      // What was stored and not accepted would come back with the next start.
+      // A message that was stored and not accepted would be offered again at the next start.
       postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
       return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
     }

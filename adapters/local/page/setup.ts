@@ -145,7 +145,7 @@ function createSetupActions(panel: Panel): SetupActions {
   };
 }
 
-/** What came of a press stands under the button, which may be the end of what a phone shows. */
+/** Scrolls to the result of a press: it stands under the button, which may be at the end of a phone's screen. */
 function reveal(): void {
   document.querySelector("dialog.setup :is(.findings, .problem, .done)")?.scrollIntoView({ block: "nearest" });
 }
