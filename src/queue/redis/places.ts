@@ -99,6 +99,8 @@ for index = 1, #found, 2 do
 end
 return gone`;
 const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
+/** The answer of `READ`. */
+type ReadAnswer = [version: string, rounds: string, active: string[], held: string[], workers: string[]];
 
 export interface PlacesOptions {
   connection: RedisConnection;
@@ -118,13 +120,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
 
   async function read(): Promise<State> {
     const keys = [...STATE_KEYS, KEYS.workers];
-    const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as [
-      string,
-      string,
-      string[],
-      string[],
-      string[],
-    ];
+    const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as ReadAnswer;
     const [version, rounds, active, held, workers] = answer;
     const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
     return {
