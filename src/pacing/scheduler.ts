@@ -157,9 +157,9 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
         text(units) {
           const at = now();
           group.pacer.text(number, units, at);
-          const isMore = member.hasUnseen;
+          const isFirst = !member.hasUnseen;
           member.hasUnseen = true;
-          if (!isMore || at >= group.askedAt + LOOK_MS) pump(group);
+          if (isFirst || at >= group.askedAt + LOOK_MS) pump(group);
           else if (group.wakeAt > at + LOOK_MS) wake(group, at + LOOK_MS);
         },
         async end(signal) {
