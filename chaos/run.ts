@@ -32,7 +32,8 @@ const LOOK_MS = 5_000;
 const REST_MS = 75_000;
 /** Nothing changes for so long: it is over. */
 const QUIET_MS = 2_500;
-const STEP_MS = 250;
+/** Between two looks at what is open: each costs every process 3 ms. */
+const STEP_MS = 1_000;
 const DAY_MS = 86_400_000;
 /** Quotas that nobody comes near, so that each request is reserved and none refused. */
 const POLICY = { quotas: { person: { day: { tokens: 1e9, requests: 1e6 } }, all: { month: { requests: 1e6 } } } };

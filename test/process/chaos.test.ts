@@ -61,12 +61,11 @@ describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs re
     ["no takeover", ["stuck"], { platform: "slack", faults: kills }],
     ["no turns", ["out of order", "history"], { platform: "slack" }],
     [
-      "lost pieces,no waits,loose tongue",
-      ["wrong text", "retry-after", "secrets"],
+      "lost pieces,no waits,loose tongue,sudden end,no reservation,lost counts",
+      ["wrong text", "retry-after", "secrets", "other", "overspent", "dashboard"],
       { platform: "slack", ways: ["rate-limited", "answer"] },
     ],
     ["no fence", ["fenced"], { platform: "slack", areApart: true, faults: stops }],
-    ["sudden end,no reservation,lost counts", ["other", "overspent", "dashboard"], { platform: "slack" }],
   ];
 
   test("has a break for each of its columns", () =>
