@@ -85,7 +85,7 @@ export function createRepeatReader(): RepeatReader {
       if (!content || reasoning !== undefined || calls !== undefined || chunk.usage) return;
       const [head = "", tail = "", another] = data.split(KEY, 3);
       const opening = /^\s*:\s*"/.exec(tail)?.[0];
-      // Of two fields of that name either may be the one that counts.
+      // With two fields of that name, either may be the one that counts.
       if (opening === undefined || another !== undefined) return;
       const place = head.length + KEY.length + opening.length;
       if (!PLAIN.test(content) || !data.startsWith(`${content}"`, place)) return;

@@ -246,7 +246,7 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
 
 function characterStart(view: InlineView, at: number): number {
   const { window } = view;
-  // Of what stands before the combining marks, only a carriage return and a line feed are one character.
+  // Below the combining marks, only a carriage return and a line feed make one character.
   const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
   if (isPlain || at >= window.length) return at;
   view.graphemes ??= SEGMENTER.segment(window);

@@ -99,8 +99,6 @@ for index = 1, #found, 2 do
 end
 return gone`;
 const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
-/** The answer of `READ`. */
-type ReadAnswer = [version: string, rounds: string, active: string[], held: string[], workers: string[]];
 
 export interface PlacesOptions {
   connection: RedisConnection;
@@ -120,18 +118,8 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
 
   async function read(): Promise<State> {
     const keys = [...STATE_KEYS, KEYS.workers];
-    const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as ReadAnswer;
-    const [version, rounds, active, held, workers] = answer;
-    const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
-    return {
-      version,
-      rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
-      active: toMap<ActiveLane>(active),
-      held: toMap<Held>(held),
-      // One that stops may still be known as it was before.
-      workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
-      places: known.reduce((sum, [, own]) => sum + own, 0) || places,
-    };
+    const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as StateAnswer;
+    return toState(answer, places);
   }
 
   async function change({ version }: State, { laneId, rounds, active, held }: Change): Promise<boolean> {
@@ -218,6 +206,22 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       const options = { keys: [KEYS.workers], arguments: [String(now()), String(silentSince)] };
       return (await run(() => client.eval(STRIKE_OFF, options))) as string[];
     },
+  };
+}
+
+type StateAnswer = [version: string, rounds: string, active: string[], held: string[], workers: string[]];
+
+/** `ownPlaces` counts when no process is known yet. */
+function toState([version, rounds, active, held, workers]: StateAnswer, ownPlaces: number): State {
+  const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
+  return {
+    version,
+    rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
+    active: toMap<ActiveLane>(active),
+    held: toMap<Held>(held),
+    // One that stops may still be known as it was before.
+    workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
+    places: known.reduce((sum, [, own]) => sum + own, 0) || ownPlaces,
   };
 }
 

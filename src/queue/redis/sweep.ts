@@ -27,7 +27,7 @@ export interface Sweep {
    * and left nothing to do. One process at a time does it.
    */
   all(): Promise<void>;
-  /** What processes had that have gone, each of them once. */
+  /** Takes up, once, the lanes of each process that has gone. */
   theGone(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
   }
 
   async function theGone(): Promise<void> {
-    // When Redis was away for all, each says first that it lives.
+    // After Redis was away for all, processes first report that they live.
     if (backForMs() < RETURN_MS) return;
     const gone = await places.strikeOff();
     if (gone.length === 0) return;
