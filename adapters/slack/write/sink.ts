@@ -44,10 +44,10 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   const { api, postAndUpdate, uploader, lookup, markWaiting, state } = deps;
   const { teamId, channelId, threadTs } = place;
   const fallback = createFallback(!mayStream());
+  const streams = createStreamWriter({ ...deps, fallback });
+  const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const session = createSession({ api, state, place });
-  const streams = createStreamWriter({ ...deps, fallback, hasStop: () => session.hasStop });
-  const recovery = createRecovery({ ...deps, place, streams });
   /** This reply has a message: whatever writes its end also ends the session. */
   let isWritten = false;
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };

@@ -12,8 +12,6 @@ import type { SinkState, Stream } from "./sink-state.ts";
 
 /** Slack ends a stream five minutes after its start, whatever it does, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
-/** A stream takes buttons with its end alone: where Slack shows no Stop beside it, an update brings ours. */
-const MAX_AGE_WITHOUT_STOP_MS = 1_000;
 const NO_CARDS: Cards = new Map();
 
 /** Slack's error codes for a stream that is over, and whose message can be updated. */
@@ -66,14 +64,12 @@ export interface StreamDeps {
   state: StreamState;
   fallback: Fallback;
   toMark: ToMark;
-  /** False where Slack shows no Stop of its own beside the stream. */
-  hasStop(): boolean;
   /** Unix milliseconds. */
   now(): number;
 }
 
 export function createStreamWriter(deps: StreamDeps): StreamWriter {
-  const { api, state, fallback, toMark, hasStop, now } = deps;
+  const { api, state, fallback, toMark, now } = deps;
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
@@ -117,7 +113,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       if (stream.isStopped) return {};
       const text = toSettled(draft);
       const rest = toRest(stream, text);
-      const isOld = now() - stream.startedAtMs > (hasStop() ? MAX_AGE_MS : MAX_AGE_WITHOUT_STOP_MS);
+      const isOld = now() - stream.startedAtMs > MAX_AGE_MS;
       const isTakenBack = rest === undefined && !stream.sent.startsWith(text);
       if (stream.isDoubtful || isOld || isTakenBack) return stop(deps, stream, { draft, rest: undefined }, signal);
       const cards = toWanted(stream.place.teamId, draft, stream.cards, state);

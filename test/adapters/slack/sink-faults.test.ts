@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, ReplySink } from "../../../src/port/sink.ts";
-import { eventually } from "../../support/eventually.ts";
 import { type Desk, finalDraft, growing, RETRY, startDesk } from "./writing.ts";
 
 const signal = new AbortController().signal;
@@ -138,22 +137,6 @@ describe("a stream on Slack that goes wrong", () => {
     await settle(sink, id, END);
     expect(shown(desk)).toEqual(["One, two, three."]);
     expect(desk.slack.answers(desk.general, desk.question)[0]?.stream?.endedBy).toBe("app");
-  });
-
-  test("becomes a message with our Stop after its first second where Slack shows no Stop of its own", async () => {
-    const desk = await startDesk();
-    const sink = desk.outbound.sink(desk.address);
-    desk.slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
-    const { id } = await sink.post(growing("One"), "n", signal);
-    await eventually(() => sink.hasOwnStop).toBe(false);
-    await settle(sink, id, growing("One, two"));
-    expect(desk.calls("chat.appendStream")).toBe(1);
-    desk.slack.advance(1_001);
-    await settle(sink, id, growing("One, two, th"));
-    const [message] = desk.slack.answers(desk.general, desk.question);
-    expect(message?.content.blocks.at(-1)).toMatchObject({ type: "actions", elements: [{ text: { text: "Stop" } }] });
-    await settle(sink, id, END);
-    expect(shown(desk)).toEqual(["One, two, three."]);
   });
 
   test("gets no more text once somebody has pressed Slack's own Stop, and then its ending", async () => {
