@@ -212,7 +212,7 @@ describe("erasure", () => {
     const { publish, restart, lines } = setUp();
     const path = await publish(ref, picture, owner);
     expect(await restart({ open: toOpenAway }).open(path, never)).toBeUndefined();
-    expect(lines.join("")).toContain("cannot be told");
+    expect(lines.join("")).toContain("a link could not be checked");
     expect(lines.join("")).not.toContain("The store is away.");
   });
 });
