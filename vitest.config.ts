@@ -45,5 +45,8 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 180_000,
     sequence: { sequencer: Mixed },
+    // Node loads the sources, as it does for the service. Vite would transform them first, and call across modules
+    // through getters: a fifth more for all that runs in a worker.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
   },
 });
