@@ -35,8 +35,6 @@ export interface Places {
   /** It does no more. */
   leave(): Promise<void>;
   look(): Promise<Look>;
-  /** Strikes those off that have gone. Resolves to their ids: in one process alone, which is to see to what they had. */
-  strikeOff(): Promise<string[]>;
 }
 
 export interface Look {
@@ -201,11 +199,6 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       return (workers.get(worker) ?? 0) > 0 ? worker : undefined;
     },
     look: read,
-    async strikeOff() {
-      const silentSince = now() + WORKER_MS - UNCONNECTED_MS;
-      const options = { keys: [KEYS.workers], arguments: [String(now()), String(silentSince)] };
-      return (await run(() => client.eval(STRIKE_OFF, options))) as string[];
-    },
   };
 }
 
@@ -223,6 +216,16 @@ function toState([version, rounds, active, held, workers]: StateAnswer, ownPlace
     workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
     places: known.reduce((sum, [, own]) => sum + own, 0) || ownPlaces,
   };
+}
+
+/**
+ * Strikes processes off that have gone, by a clock that all share. Resolves to their ids: in one process alone, which is
+ * to see to what they had.
+ */
+export async function strikeOff({ client, run }: RedisConnection, now: number): Promise<string[]> {
+  const silentSince = now + WORKER_MS - UNCONNECTED_MS;
+  const options = { keys: [KEYS.workers], arguments: [String(now), String(silentSince)] };
+  return (await run(() => client.eval(STRIKE_OFF, options))) as string[];
 }
 
 /**

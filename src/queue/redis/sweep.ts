@@ -2,7 +2,7 @@ import type { RedisConnection } from "../../store/redis-connection.ts";
 import type { Bells } from "./bells.ts";
 import { KEYS } from "./keys.ts";
 import type { RedisLanes } from "./lanes.ts";
-import type { Look, Places } from "./places.ts";
+import { type Look, type Places, strikeOff } from "./places.ts";
 
 /** A bell is heard, and its lane taken, sooner than that. */
 const UNHEARD_MS = 2_500;
@@ -14,7 +14,7 @@ const RETURN_MS = 2_500;
 export interface SweepOptions {
   connection: RedisConnection;
   lanes: Pick<RedisLanes, "release">;
-  places: Pick<Places, "look" | "dispatch" | "strikeOff">;
+  places: Pick<Places, "look" | "dispatch">;
   bells: Pick<Bells, "leftBy">;
   now(): number;
   ring(laneId: string, workerId?: string): Promise<void>;
@@ -45,7 +45,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
   async function theGone(): Promise<void> {
     // After Redis was away for all, processes first report that they live.
     if (backForMs() < RETURN_MS) return;
-    const gone = await places.strikeOff();
+    const gone = await strikeOff(connection, now());
     if (gone.length === 0) return;
     const look = await places.look();
     for (const id of gone) await takeFrom(id, look);

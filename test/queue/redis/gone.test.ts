@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes, LEASE_MS, SURE_MS } from "../../../src/queue/redis/lanes.ts";
-import { createPlaces } from "../../../src/queue/redis/places.ts";
+import { createPlaces, strikeOff } from "../../../src/queue/redis/places.ts";
 import { createListeningClient } from "../../../src/store/redis-connection.ts";
 import { message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -60,13 +60,14 @@ describe.skipIf(isRedisMissing)("processes that are gone, and what they worked o
   });
 
   test("a process without a connection is struck off before one that only says nothing, each once", async () => {
-    const placesAt = (workerId: string, now: number) =>
-      createPlaces({ connection: shared.connection, workerId, places: 1, now: () => now, ring: async () => {} });
+    const beat = (workerId: string) =>
+      createPlaces({ connection: shared.connection, workerId, places: 1, now: () => 0, ring: async () => {} }).beat();
+    const strikeOffAt = (now: number) => strikeOff(shared.connection, now);
     await live("silent");
-    for (const workerId of ["silent", "gone"]) await placesAt(workerId, 0).beat();
-    expect(await placesAt("looks", 1_000).strikeOff()).toEqual([]);
-    expect(await placesAt("looks", 2_000).strikeOff()).toEqual(["gone"]);
-    expect(await placesAt("looks", 3_000).strikeOff()).toEqual(["silent"]);
-    expect(await placesAt("looks", 3_000).strikeOff()).toEqual([]);
+    for (const workerId of ["silent", "gone"]) await beat(workerId);
+    expect(await strikeOffAt(1_000)).toEqual([]);
+    expect(await strikeOffAt(2_000)).toEqual(["gone"]);
+    expect(await strikeOffAt(3_000)).toEqual(["silent"]);
+    expect(await strikeOffAt(3_000)).toEqual([]);
   });
 });
