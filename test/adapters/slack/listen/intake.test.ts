@@ -182,7 +182,7 @@ describe("Bolt", () => {
     });
     expect(await tell(EVENT)).toEqual([undefined]);
     await Promise.resolve();
-    expect(JSON.stringify(lines)).toContain("could not be finished");
+    expect(JSON.stringify(lines)).toContain("The work after an acknowledged delivery of Slack's failed.");
   });
 });
 
