@@ -113,7 +113,7 @@ describe("bringing in what was said earlier", () => {
     const { bringEarlier, history, kept, lines, place, ranges } = setUp(new Error("missing_scope"));
     const first = message("canary");
     expect(await bringEarlier([first], never)).toContain("could not read");
-    expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("before the bot was asked") }]);
+    expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("earlier messages of a thread") }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
     await history.append("test:a", toEntry(first));
     place.found = { messages: [said("a")] };
