@@ -11,7 +11,7 @@ import { listen } from "../support/listen.ts";
 import { silent } from "../support/log.ts";
 import { isRedisMissing, startRedis } from "../support/redis.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
-import { type OnEnd, shareScene } from "./crew.ts";
+import { type OnEnd, readMetric, shareScene } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 interface Watch {
@@ -83,11 +83,12 @@ async function startWorld(onEnd: OnEnd) {
     return watched;
   }
 
-  /** So many of them at least: what tests before have ended is started anew. */
+  /** So many of them at least, which have nothing left to do: what tests before have ended is started anew. */
   async function untilRunning(count: number): Promise<Watched[]> {
     await Promise.all(Array.from({ length: count - running.size }, open));
-    const isReady = async ({ url }: Watched) => (await fetch(`${url}/readyz`)).ok;
-    for (const service of running) await eventually(() => isReady(service)).toBe(true);
+    const isAtRest = async (service: Watched) =>
+      (await fetch(`${service.url}/readyz`)).ok && (await readMetric(service, "queue_active")) === 0;
+    for (const service of running) await eventually(() => isAtRest(service)).toBe(true);
     return [...running];
   }
 
