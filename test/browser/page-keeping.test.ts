@@ -53,6 +53,26 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
+  test("what is sent before the page is connected goes once it is, with its files", async () => {
+    const connection = Promise.withResolvers<void>();
+    await desk.tab.route("**/local/events*", async (route) => {
+      await connection.promise;
+      await route.continue();
+    });
+    await desk.tab.reload();
+    await desk.tab.setInputFiles("main .attach input", {
+      name: "notes.txt",
+      mimeType: "text/plain",
+      buffer: Buffer.from("notes"),
+    });
+    await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
+    await desk.write("too early");
+    await desk.tab.waitForSelector("text=Sending when the page is connected…");
+    connection.resolve();
+    expect(await desk.lastEvent(1)).toMatchObject({ text: "too early", attachments: [{ name: "notes.txt" }] });
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("");
+  });
+
   test("two tabs keep what each has not sent yet, and send it once", async () => {
     await desk.write("first of all");
     await desk.takeUp();

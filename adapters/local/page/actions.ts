@@ -1,7 +1,7 @@
 import { askForTexts, askWhatToForget, type FormProblem } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
 import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
-import { createPlaceActions, go, type PlaceActions } from "./places.ts";
+import { createPlaceActions, go, type PlaceActions, readPlace } from "./places.ts";
 import { createNonce, describeProblem, getJson, postJson, postLast, RefusedError } from "./requests.ts";
 import type { Sending } from "./sending.ts";
 import {
@@ -30,6 +30,8 @@ export interface Actions extends PlaceActions, PictureActions {
   change: Store["change"];
   write: (place: Place, writing: Partial<Writing>) => void;
   send: (place: Place) => void;
+  /** Sends what was written before the page was ready. */
+  sendWaiting: () => void;
   sendText: (place: Place, text: string) => void;
   again: Sending["again"];
   discard: Sending["discard"];
@@ -63,6 +65,25 @@ export function createActions(store: Store, sending: Sending): Actions {
     });
   }
 
+  function send(place: Place): void {
+    const writing = writingAt(state, place);
+    const { text, uploads, picture } = writing;
+    const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
+    const isWaiting = !state.isReady || uploads.some(isUploading);
+    change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting }));
+    if (isWaiting) return;
+    if (state.hello?.canDraw === true && picture === undefined && readPrompt(text)?.trim() === "") {
+      return pictures.openPicture(place);
+    }
+    if (FORGET.test(text.trim())) return askForForgetting(place);
+    if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(place, store, notice);
+    if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
+    // A blank in front keeps a slash from being read as a command.
+    sending.send(place, text.trimEnd(), files, picture);
+    if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
+    change(() => begin(place, writing.aside, store));
+  }
+
   return {
     change,
     notice,
@@ -71,23 +92,12 @@ export function createActions(store: Store, sending: Sending): Actions {
     ...createPlaceActions(store),
     write: (place, writing) =>
       change(() => void state.writing.set(placeKey(place), { ...writingAt(state, place), ...writing })),
-    send(place) {
-      const writing = writingAt(state, place);
-      const { text, uploads, picture } = writing;
-      const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
-      if (state.hello?.canDraw === true && picture === undefined && readPrompt(text)?.trim() === "") {
-        return pictures.openPicture(place);
+    send,
+    sendWaiting() {
+      for (const [key, { isWaiting }] of state.writing) {
+        const place = isWaiting ? readPlace(`#${key}`) : undefined;
+        if (place !== undefined) send(place);
       }
-      if (uploads.some(isUploading)) {
-        return change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting: true }));
-      }
-      if (FORGET.test(text.trim())) return askForForgetting(place);
-      if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(place, store, notice);
-      if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
-      // A blank in front keeps a slash from being read as a command.
-      sending.send(place, text.trimEnd(), files, picture);
-      if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
-      change(() => begin(place, writing.aside, store));
     },
     sendText: (place, text) => sending.send(place, text, []),
     again: sending.again,

@@ -122,7 +122,7 @@ function placeholderAt(place: Place, state: State): string {
 /** There is something to send; files that are still on their way are waited for. */
 function canSend(place: Place, state: State): boolean {
   const { text, uploads, picture } = writingAt(state, place);
-  if (!state.isReady || isTooLong(text, state)) return false;
+  if (isTooLong(text, state)) return false;
   return text.trim() !== "" || (picture === undefined && uploads.some(({ problem }) => problem === ""));
 }
 
@@ -135,7 +135,7 @@ function sendView(place: Place, state: State, actions: Actions): TemplateResult 
     @click=${() => actions.stopAt(place)}>${ICONS.stop}</button>`;
   const { isWaiting, text, picture } = writingAt(state, place);
   const verb = picture === undefined ? "Send" : "Draw";
-  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="file-wait" role="status">Sending when the files are there…</span>` : nothing}
+  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="file-wait" role="status">Sending when ${state.isReady ? "the files are there" : "the page is connected"}…</span>` : nothing}
     ${stoppableAt(state, place) === undefined ? nothing : stop}
     <button type="button" class="send" aria-label=${verb} title="${verb} (Enter)" ?disabled=${!canSend(place, state)}
       @click=${() => actions.send(place)}>${ICONS.send}</button>`;

@@ -71,7 +71,7 @@ addEventListener("hashchange", () => {
   requestAnimationFrame(() => (place.threadId === null ? parts.main : parts.thread).composer.focus());
 });
 listenToKeys(store.state, actions);
-followServer(store, sending.resume);
+followServer(store, sending.resume, () => actions.sendWaiting());
 void parts.setup.load();
 store.change(() => undefined);
 // A phone would open its keyboard over the page.

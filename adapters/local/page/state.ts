@@ -48,7 +48,7 @@ export interface Upload {
 export interface Writing {
   text: string;
   uploads: Upload[];
-  /** Was sent while files were on their way, and goes as soon as they are there. */
+  /** Was sent before the page was ready or its files were there, and goes as soon as they are. */
   isWaiting: boolean;
   /** The form for a picture is open, and the text says what to draw. */
   picture: PictureForm | undefined;

@@ -8,7 +8,7 @@ import { isUploading, type Place, type State, type Upload, writingAt } from "./s
 
 /** Begins to upload files into a composer; each is checked before a byte is sent. */
 export function addFiles(files: readonly File[], place: Place, state: State, actions: Actions): void {
-  const { maxFiles = 10, maxFileBytes = 0 } = state.hello ?? {};
+  const { maxFiles = 10, maxFileBytes = Infinity } = state.hello ?? {};
   for (const file of files) {
     const { uploads } = writingAt(state, place);
     if (uploads.length >= maxFiles) return actions.notice(`At most ${maxFiles} files fit in one message.`);
