@@ -12,6 +12,7 @@ import sharp from "sharp";
 import { startSlowProxy } from "../../bench/support/slow-proxy.ts";
 import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
+import { CHROMIUM } from "../../test/support/chromium.ts";
 import { startParrotGateway } from "../../test/support/parrot-gateway.ts";
 import { startService } from "../../test/support/service.ts";
 import { type Panel, toPage } from "./panels.ts";
@@ -47,7 +48,7 @@ interface Look {
 const stack = new AsyncDisposableStack();
 try {
   const looks = await record(stack);
-  const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "chromium", args: ["--no-sandbox"] });
   stack.defer(() => browser.close());
   await drawGrowing(browser, looks);
   const last = looks.at(-1);
