@@ -8,7 +8,7 @@ const LONGEST =
 const WAITING =
   /[\\/]test[\\/]((process|browser)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound)|imagine-surfaces[\\/]slack|fault-loop|bot[\\/]on-redis)/;
 /** The part of the run in which they begin: none of them is left for its end. */
-const BEGUN = 0.85;
+const BEGUN = 0.75;
 
 /**
  * What waits is spread over what computes, the longest first: so that there is always something to compute while
