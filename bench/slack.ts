@@ -28,8 +28,6 @@ const PEERS = { one: 0.51, five: 0.5, native: 1.44, fallback: 29 };
 /** By then people have a Stop, which streams have not. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
-  { count: 1, ...SILENT, silentMs: 0, ...USUAL, peers: PEERS.one },
-  { count: 5, ...SILENT, silentMs: 0, ...USUAL, peers: PEERS.five },
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
   { count: 5, ...SILENT, ...USUAL, peers: PEERS.five },
   { count: 1, ...SILENT, ...LONG, peers: PEERS.native },
