@@ -85,6 +85,8 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   }
 
   function lose({ laneId, controller }: Entry): void {
+    // Until its work has ended, a lane is asked about again.
+    if (controller.signal.aborted) return;
     log.warn({ laneId }, "another process has taken a lane over");
     onLost?.();
     controller.abort("lost");
