@@ -390,14 +390,15 @@ async function change(history: History, event: InboundEvent): Promise<void> {
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
-/** Reads what an earlier run left of a turn. A store out of reach must not keep an answer back. */
+/** Reads what an earlier run left of a turn. A store out of reach must not keep an answer back; a slow one is asked twice. */
 async function loadEarlierRun(
   { records, log }: AnswersDeps,
   id: string,
   isAsked: boolean,
 ): Promise<Partial<TurnRecord> | undefined> {
   try {
-    return await records.load(id);
+    // Without it an answer would begin with less than people have read.
+    return await records.load(id).catch(() => records.load(id));
   } catch (error) {
     if (!isAsked) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");

@@ -275,3 +275,34 @@ test("the end of a turn is noted once the store takes it, also where it is being
   await idle();
   expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
+
+test("an answer that is taken up while the store is slow for a moment shows no less than people have read", async () => {
+  const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+  const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });
+  const question = message("Count");
+  await first.accept(question);
+  await platform.until(() => platform.texts()[0] === "One two three");
+  // The process "dies" here.
+  let isSlow = true;
+  const wrapStores = (stores: Stores): Stores => ({
+    ...stores,
+    open(namespace) {
+      const keyv = stores.open(namespace);
+      const get = keyv.get.bind(keyv) as (key: string) => Promise<unknown>;
+      const slowGet = async (key: string) => {
+        if (key !== toTurnId(question.key) || !isSlow) return get(key);
+        isSlow = false;
+        throw new Error("The store did not answer within 2 s.");
+      };
+      return Object.assign(keyv, { get: slowGet });
+    },
+  });
+  const more = Promise.withResolvers<void>();
+  const second = startEngine({ database, platform, wrapStores, scripts: [["One", more.promise, " two three four."]] });
+  while (second.openStreams() === 0) await new Promise(setImmediate);
+  for (let pause = 0; pause < 50; pause++) await new Promise(setImmediate);
+  const shown = platform.texts()[0];
+  more.resolve();
+  await second.idle();
+  expect([isSlow, shown, platform.texts()]).toEqual([false, "One two three", ["One two three four."]]);
+});
