@@ -35,6 +35,7 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
     const hold = Promise.withResolvers<void>();
     const tab = await openBotPage({ scripts: [[hold.promise, "first"], ["second"]] });
     await tab.click(".sidebar a >> text=general");
+    await tab.waitForSelector("h1 >> text=general");
     await say(tab, "@Palaver one");
     await tab.waitForSelector(".thread .message");
     await tab.fill(".thread .composer textarea", "two");
