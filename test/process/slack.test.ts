@@ -72,6 +72,8 @@ describe("the service on Slack", () => {
       const asked = person.dm("Say: hello");
       expect(await answersIn(slack, person.direct(), asked)).toHaveLength(1);
     }
+    // What goes beside an answer, such as its status, may still be on its way.
+    slack.allow("revoked-token");
     slack.revoke("account_inactive", { isTold: true, workspace: other });
     await slack.acknowledged();
     const [ada, eve] = people;
@@ -79,9 +81,10 @@ describe("the service on Slack", () => {
     const unheard = eve?.dm("Say: anybody?");
     await slack.acknowledged();
     expect(unheard && slack.answers(unheard.channel, unheard)).toEqual([]);
-    expect(slack.requests.slice(before)).toEqual([]);
     const asked = ada?.dm("Say: still here");
     expect(asked && (await answersIn(slack, asked.channel, asked))).toHaveLength(1);
+    const written = slack.requests.slice(before).filter(({ method }) => method.startsWith("chat."));
+    expect(written.filter(({ workspaceId }) => workspaceId !== slack.workspace.id)).toEqual([]);
   });
 });
 

@@ -101,12 +101,12 @@ describe("the end in a workspace", () => {
     return { ...stage, told };
   }
 
-  test("is told with the time at which Slack says it happened", async () => {
+  test("is told with the end of the second in which Slack says it happened, so that what was installed in it is gone", async () => {
     const { slack, workspace, told } = await startTold();
     slack.revoke("account_inactive", { isTold: true });
     await slack.acknowledged();
     const eventTime = slack.deliveries.find(({ name }) => name === "app_uninstalled")?.payload["event_time"];
-    const atMs = Number(eventTime) * 1_000;
+    const atMs = Number(eventTime) * 1_000 + 999;
     expect(told).toEqual([
       [workspace.teamId, atMs, "revoked"],
       [workspace.teamId, atMs, "uninstalled"],
@@ -118,8 +118,8 @@ describe("the end in a workspace", () => {
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
     expect(told).toEqual([
-      ["T9", 5_000, "uninstalled"],
-      ["T8", 6_000, "uninstalled"],
+      ["T9", 5_999, "uninstalled"],
+      ["T8", 6_999, "uninstalled"],
     ]);
   });
 
