@@ -71,8 +71,8 @@ describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs re
   test("has a break for each of its columns", () =>
     expect(new Set(runs.flatMap(([, columns]) => columns))).toEqual(new Set(COLUMNS)));
 
-  // A plan decides what happens, not which process gets which message: to notice a break may take another run.
-  test.concurrent.each(runs)("notices a service with %s: %s", { retry: 2 }, async (names, expected, quiet) => {
+  // A plan decides what happens, not which process gets which message: two turns at once spoil a history in about half of the runs.
+  test.concurrent.each(runs)("notices a service with %s: %s", { retry: 8 }, async (names, expected, quiet) => {
     const preload = [`${BREAKS}?${encodeURIComponent(names)}`];
     const { record, findings, columns } = await find(planQuietly(quiet), { preload });
     expect([...columns]).toEqual(expect.arrayContaining(expected));
