@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { FencedError } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist, retry } from "../concurrency/retry.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { QuotaMeasure } from "../config/policy/quotas.ts";
@@ -26,11 +26,6 @@ const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
 /** Others may take what was found to be left. */
 const MAX_TRIES = 4;
-/**
- * A process that was slow may hold late for what another one has taken over. The one that was taken over from has ended
- * its attempt by then; the other one holds anew.
- */
-const TAKEN_OVER_MS = 3_000;
 const STORE_IS_AWAY = "Not answered: I cannot look up the limits, because my memory is out of reach.";
 
 /** Room that is kept for one request. */
@@ -132,24 +127,24 @@ export function createQuota(options: QuotaOptions): Quota {
       const limits = limitsOf(need.by);
       const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "usage could not be counted");
       try {
+        const reserve = () => tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
         // A limit is not passed because the store is away for a moment, and nobody is refused for that.
         const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
-        const patiently = <T>(attempt: () => Promise<T>, signal: AbortSignal) =>
-          retry(attempt, { pausesMs, mayPass: isStoreOutage }, signal);
-        const reserve = (signal: AbortSignal) =>
-          patiently(() => tryReserve({ ...options, reckoning, isLifted }, need, token, limits), signal);
-        const isConfirmed = (signal: AbortSignal) =>
-          patiently(() => counters.confirm(need.id, token), signal).catch((err: unknown) => {
+        const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
+        let asked: Promise<void> | undefined;
+        async function confirm(signal: AbortSignal): Promise<void> {
+          const write = () => counters.confirm(need.id, token);
+          const isHeld = await retry(write, { pausesMs, mayPass: isStoreOutage }, signal).catch((err: unknown) => {
             signal.throwIfAborted();
             onFailure(err);
             if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
             return true;
           });
-        const reservation = await reserve(signal);
-        let asked: Promise<void> | undefined;
+          if (!isHeld) throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
+        }
         return {
           ...reservation,
-          ask: (signal) => (asked ??= confirm(reservation, { reserve, isConfirmed }, signal)),
+          ask: (signal) => (asked ??= confirm(signal)),
           async settle(spent) {
             const additions = spent === undefined ? [] : toAdditions(toAnswered(need, spent), limits, spent);
             await persist(() => counters.settle(need.id, token, additions), onFailure);
@@ -157,7 +152,7 @@ export function createQuota(options: QuotaOptions): Quota {
         };
       } catch (err) {
         signal.throwIfAborted();
-        if (err instanceof QuotaError) throw err;
+        if (err instanceof QuotaError || err instanceof FencedError) throw err;
         log.warn({ err, id: need.id }, "the tokens of a request could not be reserved");
         if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
         return {
@@ -210,24 +205,6 @@ function toLiftedRow(subject: string): string {
 function toLimitAdditions(limits: readonly QuotaLimit[], counts: Counts, now: number): Addition[] {
   const ends = new Map(limits.map(({ row, endsAt }) => [row, endsAt]));
   return [...ends].map(([row, endsAt]) => ({ row, counts, ttlMs: endsAt - now + ROW_MS }));
-}
-
-interface ConfirmDeps {
-  reserve(signal: AbortSignal): Promise<Pick<Reservation, "maxTokens">>;
-  isConfirmed(signal: AbortSignal): Promise<boolean>;
-}
-
-/** Lets the loss of a reservation count, of one that is made anew where another one has replaced it. */
-async function confirm(
-  { maxTokens = Infinity }: Pick<Reservation, "maxTokens">,
-  { reserve, isConfirmed }: ConfirmDeps,
-  signal: AbortSignal,
-): Promise<void> {
-  if (await isConfirmed(signal)) return;
-  await sleep(TAKEN_OVER_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-  const again = await reserve(signal);
-  if ((again.maxTokens ?? Infinity) >= maxTokens && (await isConfirmed(signal))) return;
-  throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
 }
 
 interface ReserveDeps extends Pick<QuotaOptions, "policy" | "counters" | "usage" | "now"> {

@@ -36,7 +36,10 @@ export interface Hold {
 
 /** Sums changed in single steps by all processes. A rejected operation but `list` may be repeated: it counts once. */
 export interface Counters {
-  /** Holds all bounds or none. Resolves to the room each had; held if none was below its `by`. */
+  /**
+   * Holds all bounds or none. Resolves to the room each had; held if none was below its `by`. Rejects with a `FencedError`
+   * where the work is somebody else's by now: a late hold would end theirs.
+   */
   hold(hold: Hold): Promise<number[]>;
   /** From now on the loss of a hold counts. Resolves to false where it had ended before. */
   confirm(id: string, token: string): Promise<boolean>;

@@ -1,4 +1,5 @@
 import { type Counters, type Counts, ONCE_MS } from "./counters.ts";
+import { evalFenced } from "./fenced-script.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
 /** Braces keep all keys on one node of a cluster: a script changes several of them. */
@@ -128,8 +129,8 @@ export function createRedisCounters({ client, run }: RedisConnection, now: () =>
 
   return {
     async hold(hold) {
-      const left = await evaluate<string[]>(HOLD, JSON.stringify(hold), String(now()));
-      return left.map(Number);
+      const left = await run(() => evalFenced(client, HOLD, [PLACE], [JSON.stringify(hold), String(now())]));
+      return (left as string[]).map(Number);
     },
     confirm: async (id, token) => (await evaluate(CONFIRM, id, token)) === 1,
     settle: async (id, token, additions) => (await evaluate(SETTLE, id, token, JSON.stringify(additions))) === 1,

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import { FencedError, fencesHeld } from "../concurrency/fence.ts";
+import { fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
+import { evalFenced } from "./fenced-script.ts";
 import { StoreError } from "./outage.ts";
 import { connectToRedis, loadRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
@@ -150,16 +151,10 @@ interface Entry {
 
 const toRemoval = (key: string): Entry => ({ key });
 
-const FENCED = "FENCED";
-const WRITE_FENCED = `
-local fences = tonumber(ARGV[1])
-for index = 1, fences do
-  if redis.call('GET', KEYS[index]) ~= ARGV[1 + index] then return redis.error_reply('${FENCED}') end
-end
-local changed, at = 0, 1 + fences
-for index = fences + 1, #KEYS do
-  local operation, value, ttl = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  at = at + 3
+const WRITE = `
+local changed = 0
+for index = 1, #KEYS do
+  local operation, value, ttl = ARGV[3 * index - 2], ARGV[3 * index - 1], ARGV[3 * index]
   if operation == 'delete' then
     changed = changed + redis.call('UNLINK', KEYS[index])
   else
@@ -171,20 +166,11 @@ end
 return changed`;
 
 async function writeFenced(client: RedisConnection["client"], entries: readonly Entry[]): Promise<number> {
-  const fences = fencesHeld();
   const operations = entries.flatMap(({ value, ttl }) =>
     value === undefined ? ["delete", "", ""] : ["set", value, ttl === undefined ? "" : String(Math.ceil(ttl))],
   );
-  try {
-    const changed = await client.eval(WRITE_FENCED, {
-      keys: [...fences, ...entries].map(({ key }) => key),
-      arguments: [String(fences.length), ...fences.map(({ value }) => value), ...operations],
-    });
-    return Number(changed);
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
-    throw new FencedError("Another process does this by now.", { cause: error });
-  }
+  const keys = entries.map(({ key }) => key);
+  return Number(await evalFenced(client, WRITE, keys, operations));
 }
 
 function escapeGlob(text: string): string {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { FencedError, withFence } from "../../src/concurrency/fence.ts";
 import { type Counters, createSqliteCounters, type Hold } from "../../src/store/counters.ts";
 import { createRedisCounters } from "../../src/store/redis-counters.ts";
 import { isRedisMissing } from "../support/redis.ts";
@@ -200,5 +201,18 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
     await counters.add("1", [usedUp("long", 1)]);
     const ttlMs = await connection.run(() => connection.client.pTTL("palaver:{counters}:row:long"));
     expect(ttlMs).toBeGreaterThan(DAY_MS - 60_000);
+  });
+
+  test("a hold that comes late from whoever was taken over from ends nobody else's", async () => {
+    const { client, run } = shared.connection;
+    const counters = createRedisCounters(shared.connection, () => 0);
+    await run(() => client.set("owner", "2"));
+    const hold = (value: string, one: Hold) =>
+      withFence({ key: "owner", value, check: async () => {} }, () => counters.hold(one));
+    const own = toHold("turn", 5, 10);
+    await hold("2", own);
+    await expect(hold("1", toHold("turn", 5, 10))).rejects.toThrow(FencedError);
+    expect(await counters.confirm("turn", own.token)).toBe(true);
+    expect(await counters.readHeld("all")).toEqual({ tokens: 5 });
   });
 });
