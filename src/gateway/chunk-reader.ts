@@ -64,8 +64,8 @@ const KEY = '"content"';
 const PLAIN = /^[^"\\\p{Cc}]+$/u;
 
 /**
- * Almost all events of an answer repeat the one before but for their text. A parser that begins anew for each of them
- * costs the service a sixth of its processor time.
+ * Almost all events of an answer repeat the one before but for their text. To parse each of them anew costs the service
+ * a tenth of its processor time.
  */
 export function createRepeatReader(): RepeatReader {
   let before = "";
@@ -74,7 +74,7 @@ export function createRepeatReader(): RepeatReader {
 
   return {
     read(data) {
-      // Ten times as fast as `startsWith`.
+      // `startsWith` costs half as much as `JSON.parse` does.
       const isLike = data.slice(0, before.length) === before && data.endsWith(after);
       if (noted === undefined || !isLike) return undefined;
       const content = data.slice(before.length, data.length - after.length);

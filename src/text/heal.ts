@@ -22,7 +22,7 @@ interface Tail {
 /** A line that is nothing but the beginning of a quote, a heading, an item, a rule or a fence. */
 const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/;
 
-/** Closes what is open in growing Markdown; complete text stays as it is. At most `HEAL_ROOM` longer. */
+/** Closes what is open in growing Markdown; complete text stays as it is. At most `HEAL_ROOM_UNITS` longer. */
 export function healMarkdown(text: string): string {
   const trimmed = text.trimEnd();
   const { proseStart, open } = readTail(trimmed);

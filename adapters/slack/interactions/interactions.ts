@@ -120,8 +120,9 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
 
   async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {
     const { team_id, event_time } = body;
-    // Slack tells whole seconds: an installation of the same second counts as the one that has ended.
-    const atMs = Number(event_time) * 1_000 + 999 || deps.now();
+    const seconds = Number(event_time);
+    // Whole ones: an installation of the same second counts as the one that has ended.
+    const atMs = seconds > 0 ? seconds * 1_000 + 999 : deps.now();
     if (typeof team_id === "string") await deps.onUninstalled?.(team_id, atMs, how);
     return NOTHING;
   }

@@ -9,7 +9,7 @@ import type { Bell } from "./bells.ts";
 import { createEndings, type Turn } from "./endings.ts";
 import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
-import type { RedisLanes } from "./lanes.ts";
+import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
 import type { Lease, Leases } from "./leases.ts";
 import type { Places } from "./places.ts";
 import { createRun, type Run } from "./run.ts";
@@ -36,8 +36,6 @@ export interface DrainOptions {
 const GIVE_BACK_MS = 1_000;
 /** A lane that another process has just taken is looked at again after so long. */
 const HELD_MS = 500;
-/** After Redis was away for all, holders of lanes have this long to renew their leases before others take over. */
-const HOLDERS_FIRST_MS = 2_500;
 
 /** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
 export type Drain = (bell: Bell, worker: Worker) => Promise<void>;

@@ -12,6 +12,8 @@ const CLAIM_TTL_MS = 48 * 3_600_000;
 export const LEASE_MS = 3_000;
 /** So long it stays with a process that has no connection to Redis any more, as when it was killed. */
 export const SURE_MS = 1_500;
+/** After Redis was away for all, holders of lanes have this long to say that they live, before others take over. */
+export const HOLDERS_FIRST_MS = 2_500;
 /** Most events read of one lane; the later ones have their turn later. */
 const MAX_EVENTS = 200;
 

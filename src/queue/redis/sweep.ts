@@ -1,7 +1,7 @@
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import type { Bells } from "./bells.ts";
 import { KEYS } from "./keys.ts";
-import type { RedisLanes } from "./lanes.ts";
+import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
 import { type Look, type Places, strikeOff } from "./places.ts";
 
 /** A bell is heard, and its lane taken, sooner than that. */
@@ -9,7 +9,6 @@ const UNHEARD_MS = 2_500;
 /** One process sweeps at a time. */
 const SWEEP_MS = 900;
 const MAX_RUNG_LANES = 500;
-const RETURN_MS = 2_500;
 
 export interface SweepOptions {
   connection: RedisConnection;
@@ -43,8 +42,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
   }
 
   async function theGone(): Promise<void> {
-    // After Redis was away for all, processes first report that they live.
-    if (backForMs() < RETURN_MS) return;
+    if (backForMs() < HOLDERS_FIRST_MS) return;
     const gone = await strikeOff(connection, now());
     if (gone.length === 0) return;
     const look = await places.look();
