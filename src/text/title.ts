@@ -1,9 +1,9 @@
 /** The beginning of a text as one plain line of at most so many letters, cut between words; "" where it has no words. */
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
-    .replace(/[`*~|#>[\]]+/g, "")
-    // Within a word they are part of a name: `tracker__read_file`.
-    .replace(/(?<![\p{L}\p{N}_])_+|_+(?![\p{L}\p{N}_])/gu, "")
+    .replace(/[`~|>[\]]+|(?<![\p{L}\p{N}])#+/gu, "")
+    // Within a word they are part of it: `tracker__read_file`, 2*3.
+    .replace(/(?<![\p{L}\p{N}_*])[_*]+|[_*]+(?![\p{L}\p{N}_*])/gu, "")
     .replace(/https?:\/\/\S+/g, "")
     .replace(/[\p{C}\s]+/gu, " ")
     .trim();

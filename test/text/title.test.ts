@@ -9,6 +9,7 @@ test.each([
     90,
     "what does read_file do? Say init of my_tool__name",
   ],
+  ["# Is 2*3 **really** 6 in C#? *See* #general", 90, "Is 2*3 really 6 in C#? See general"],
   ["one two three four", 12, "one two…"],
   ["🙂🙂🙂🙂🙂🙂", 4, "🙂🙂🙂…"],
   ["https://example.com", 90, ""],
