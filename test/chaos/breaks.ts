@@ -92,7 +92,7 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     },
     // What it stores is fenced apart from what it says.
     {
-      file: "src/store/redis.ts",
+      file: "src/store/fenced-script.ts",
       from: "const fences = fencesHeld();",
       to: "const fences: { key: string; value: string }[] = [];",
     },
