@@ -215,6 +215,11 @@ export const NO_LEDGER: TurnLedger = {
 
 const CANCELLED = { state: "denied", result: "Not run: the answer was begun anew before anybody allowed it." } as const;
 
+/** The text of a round, which people have seen and which does not go again: also who allowed what. */
+export function toShown({ content, decision }: LedgerRound): string {
+  return [content, decision].filter(Boolean).join("\n\n");
+}
+
 export function toAnswer({ content, calls }: LedgerRound): AssistantMessage {
   return { role: "assistant", content, tool_calls: calls.map(toToolCall) };
 }

@@ -23,14 +23,13 @@ import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
+import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger, toShown } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { describeDetour } from "./detour.ts";
-import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
+import { editionOf, formerOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
-import { goOn, isContinuable } from "./going-on.ts";
 import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
@@ -111,8 +110,6 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       openLedger(deps, record.id),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
-    // A text before a call of a tool is no beginning to go on from: the rounds have it, and more.
-    if (ledger.rounds.length > 0) delete record.said;
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
@@ -281,7 +278,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
 /** Reads the context and runs the turn on it. Resolves as `runTurn` does. */
 async function ask(run: Run, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = run;
-  let isFirst = true;
+  const { said } = record;
+  let handedOver = "";
   const code = createJsonCode(onText);
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
@@ -293,7 +291,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     const told = { systemPrompt: run.systemPrompt, channelMessages, showsFiles: run.permits.may("files") };
     const context = await deps.readContext(record, messages, told, signal);
     context.notices.unshift(...run.notices);
-    run.context = { ...context, ...(record.said !== undefined && { written: toWritten(record) }) };
+    run.context = context;
     run.askedCount = run.context.messages.length;
     const prompted = await readPrompt({ ...deps, ...run });
     if (typeof prompted === "string") {
@@ -304,53 +302,43 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     run.context.messages.push(...prompted);
     run.askedCount = run.context.messages.length;
     const handOver = (text: string) => {
-      if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
-      if (isFirst) run.story.firstToken();
-      isFirst = false;
+      if (handedOver === "") deps.metrics.firstToken(secondsSince(run.acceptedAt));
+      if (handedOver === "") run.story.firstToken();
+      handedOver += text;
       // Beside a text that stands already it would stay.
       if (run.thinking.pause() && record.posted.length > 0) run.show("");
       run.hasText = true;
       if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
       write(text);
     };
-    const finish =
-      (await goOnWithSaid(run, handOver)) ?? (await runTurn(run.context.messages, toTurnDeps(run), handOver, signal));
+    const finish = await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
     code.end();
     // Part of what is shown, so that all of it can be read however long it is, and not of what is kept.
     if (finish === WAITS)
       onText(`\n\n${describeWaiting(run.ledger.waiting()?.calls ?? [], toOffered({ ...run.deps, ...run }))}`);
     return finish;
   } catch (error) {
-    // Asked once more in vain: people keep what they have read.
-    if (isFirst && !isTakenOver(signal)) repeatWritten(run, onText);
+    // Asked once more in vain, people keep what they have read; the next attempt or an erasure decides for itself.
+    const isOthers = signal.reason === "superseded" || signal.reason === "forgotten";
+    if (!isOthers && said !== undefined) repeatSaid(run, said, handedOver, onText);
+    else if (!isOthers && handedOver === "") repeatWritten(run, onText);
     throw error;
   } finally {
     deps.metrics.streamClosed();
   }
 }
 
-/** Notes what people read, for another run to go on with or to keep: the text of the model alone, which knows of no tool. */
-function noteSaid({ record, options, steps, ledger }: Run, said: string): void {
-  const hasCalled = steps.all.length > 0 || ledger.rounds.length > 0;
-  const isPlain = options.format !== "json" && options.thinking !== "shown" && !hasCalled;
+/** Notes what people read, for another run to go on with or to keep: the text of the model alone. */
+function noteSaid({ record, options }: Run, said: string): void {
+  const isPlain = options.format !== "json" && options.thinking !== "shown";
   if (isPlain) record.said = said;
   else delete record.said;
 }
 
-/** Undefined where there is nothing to go on with, or the model does not: then the answer begins anew. */
-async function goOnWithSaid(run: Run, onText: OnText): Promise<string | undefined> {
-  const { said } = run.record;
-  if (said === undefined || !isContinuable(said)) return undefined;
-  return goOn(run.context.messages, said, toTurnDeps(run), onText, run.signal);
-}
-
-function toWritten({ said }: TurnRecord): ChatMessage[] {
-  return said === undefined ? [] : [{ role: "assistant", content: said }];
-}
-
-/** True when the next attempt, the next process or an erasure decides about the messages. */
-function isTakenOver({ reason }: AbortSignal): boolean {
-  return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
+/** What another run has shown behind the rounds of the ledger, which have the text before them. */
+function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
+  const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
+  return said.startsWith(before) && said.length > before.length ? said.slice(before.length) : undefined;
 }
 
 /** True if another process continues these messages; otherwise the visible answer ends with a sentence. */
@@ -359,23 +347,28 @@ function isHandedOver({ record, signal: { reason } }: Run): boolean {
   return reason === "lost";
 }
 
+/** Ends with all that another run has shown, where this one has not come as far. */
+function repeatSaid({ context }: Run, said: string, handedOver: string, onText: OnText): void {
+  const rest = said.startsWith(handedOver) ? said.slice(handedOver.length) : "";
+  if (rest.trim() === "") return;
+  context.messages.push({ role: "assistant", content: rest.trimStart() });
+  onText(rest);
+}
+
 function repeatWritten(run: Run, onText: OnText): void {
   const { context, before, record } = run;
-  const { messages, written = record.said === undefined ? (before?.messages ?? []) : toWritten(record) } = context;
-  const texts = written.flatMap(({ role, content }) =>
-    role === "assistant" && typeof content === "string" ? content : [],
-  );
-  const text = texts.filter(Boolean).join("\n\n");
+  const { messages, written = before?.messages ?? [] } = context;
+  const text = toAnswerText(written);
   if (text === "") return;
   messages.push(...written);
-  const isOld = record.said === undefined && before !== undefined;
-  run.isInVain = isOld && editionOf(before) !== record.edition;
+  run.isInVain = before !== undefined && editionOf(before) !== record.edition;
   onText(text);
 }
 
 function toTurnDeps(run: Run): TurnDeps {
   const { deps, record, model, mustAsk, context } = run;
   const { gateway, metrics, log } = deps;
+  const said = readBegun(run);
   return {
     gateway,
     tools: toOffered({ ...run.deps, ...run }),
@@ -383,6 +376,7 @@ function toTurnDeps(run: Run): TurnDeps {
     isAllowed: (toolName) => deps.ledger.isAllowed(record.conversationId, toolName),
     model,
     fields: toFields(run.options),
+    ...(said !== undefined && { said }),
     maxRounds: MAX_ROUNDS,
     mustAsk,
     context: {

@@ -1,7 +1,5 @@
-import type { ChatMessage } from "../gateway/chunks.ts";
+import type { AssistantMessage, ChatMessage } from "../gateway/chunks.ts";
 import type { OnText } from "../reply/reply.ts";
-import type { TurnLedger } from "../tools/ledger.ts";
-import { runTurn, type TurnDeps } from "./turn.ts";
 
 /** Begins the request to go on with an answer; its last words follow. */
 const GO_ON =
@@ -14,39 +12,52 @@ const MIN_CHARS = 2 * LAST_CHARS;
 const MAX_PREFACE_CHARS = 40;
 
 /** True for a text that can be continued: its first words must differ from its last, which tell the two apart. */
-export function isContinuable(said: string): boolean {
+function isContinuable(said: string): boolean {
   const beginning = said.trim();
   return beginning.length >= MIN_CHARS && readRest(beginning, toLastWords(beginning)) === undefined;
 }
 
+/** A request to the model, and its answer as far as it has come. */
+export interface Asked {
+  messages: ChatMessage[];
+  answer: AssistantMessage;
+}
+
+/** Asks the model; the answer comes into what is asked, also where it breaks off. */
+type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
+
 /**
- * Continues an answer that another run has begun to show, handing over its text first. The model repeats the last
- * words, which joins the two. Undefined, with nothing handed over, if it does not.
+ * Asks for an answer of which another run has shown `said`. Nothing is handed over before there is as much again: the
+ * model repeats the last words, which joins the two, or else begins anew. Resolves to what the next answer has to go on
+ * with, where this one only calls tools. What was not handed over is not in the answer.
  */
-export async function goOn(
-  messages: ChatMessage[],
+export async function goOn<A extends Asked>(
+  asked: A,
   said: string,
-  deps: TurnDeps,
+  ask: Ask<A>,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const beginning = said.trimEnd();
+  const way = isContinuable(said) ? await askForRest(asked, said.trimEnd(), ask, onText, signal) : "elsewhere";
+  if (way === "elsewhere") await askAnew(asked, said, ask, onText, signal);
+  return way === "calls" ? said : undefined;
+}
+
+async function askForRest<A extends Asked>(
+  asked: A,
+  beginning: string,
+  ask: Ask<A>,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<"joined" | "calls" | "elsewhere"> {
+  const { messages } = asked;
   const lastWords = toLastWords(beginning);
-  const asked: ChatMessage[] = [
-    ...messages,
+  const request: ChatMessage[] = [
     { role: "assistant", content: beginning },
     { role: "user", content: `${GO_ON}\n\n${lastWords}` },
   ];
-  const askedCount = asked.length;
+  const further: A = { ...asked, messages: [...messages, ...request] };
   const elsewhere = new AbortController();
-  const ledger: TurnLedger = {
-    ...deps.ledger,
-    // Whoever takes its calls up has the text before them whole.
-    plan(round) {
-      const rest = deps.ledger.rounds.length === 0 ? readRest(round.content, lastWords) : undefined;
-      return deps.ledger.plan(rest === undefined ? round : Object.assign(round, { content: beginning + rest }));
-    },
-  };
   let heard = "";
   let isJoined = false;
   const onMore = (text: string) => {
@@ -59,14 +70,43 @@ export async function goOn(
     } else if (heard.trimStart().length > MAX_PREFACE_CHARS + lastWords.length) elsewhere.abort();
   };
   try {
-    const finish = await runTurn(asked, { ...deps, ledger }, onMore, AbortSignal.any([signal, elsewhere.signal]));
-    return isJoined ? finish : undefined;
+    await ask(further, onMore, AbortSignal.any([signal, elsewhere.signal]));
   } catch (error) {
     if (!elsewhere.signal.aborted || signal.aborted) throw error;
-    return undefined;
+    return "elsewhere";
   } finally {
-    if (isJoined) messages.push(...join(asked.slice(askedCount), beginning, lastWords));
+    const { answer } = further;
+    // As if one run had written all of it.
+    if (isJoined) answer.content = beginning + readRest(answer.content, lastWords);
+    if (isJoined || heard === "") Object.assign(asked, further, { messages });
   }
+  if (isJoined) return "joined";
+  return heard === "" && asked.answer.tool_calls !== undefined ? "calls" : "elsewhere";
+}
+
+async function askAnew<A extends Asked>(
+  asked: A,
+  said: string,
+  ask: Ask<A>,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<void> {
+  const { answer } = asked;
+  let held: string | undefined = "";
+  const onMore = (text: string) => {
+    if (held === undefined) return onText(text);
+    held += text;
+    if (held.length <= said.length) return;
+    onText(held);
+    held = undefined;
+  };
+  try {
+    await ask(asked, onMore, signal);
+  } catch (error) {
+    if (held !== undefined) asked.answer = answer;
+    throw error;
+  }
+  if (held) onText(held);
 }
 
 /** The end of a text from the beginning of a word, where it has words. */
@@ -82,15 +122,4 @@ function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);
   return at < 0 || at > MAX_PREFACE_CHARS ? undefined : begun.slice(at + lastWords.length);
-}
-
-/** The messages added by the turn, as if one run had written all of them. */
-function join(added: readonly ChatMessage[], beginning: string, lastWords: string): ChatMessage[] {
-  let isJoined = false;
-  return added.map((message) => {
-    const rest = message.role === "assistant" && !isJoined ? readRest(message.content, lastWords) : undefined;
-    if (message.role !== "assistant" || rest === undefined) return message;
-    isJoined = true;
-    return { ...message, content: beginning + rest };
-  });
 }

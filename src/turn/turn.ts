@@ -16,10 +16,11 @@ import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
 import type { Step } from "../port/sink.ts";
 import type { OnText } from "../reply/reply.ts";
-import { toAnswer } from "../tools/ledger.ts";
+import { toAnswer, toShown } from "../tools/ledger.ts";
 import { type RoundDeps, runRound } from "../tools/round.ts";
 import { toDefinition } from "../tools/tool.ts";
 import { WAITS } from "./endings.ts";
+import { type Asked, goOn } from "./going-on.ts";
 import { estimateTokens } from "./token-counts.ts";
 
 /** Reasons that say that something of the answer is missing. */
@@ -46,6 +47,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   mayAsk(model: string): boolean;
   /** A person who knows that the model wants a pause asks all the same. */
   mustAsk: boolean;
+  /** What another run has shown of the answer behind the rounds that the ledger has. */
+  said?: string;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
   reserve(need: RoundNeed, signal: AbortSignal): Promise<RoundReservation>;
 }
@@ -77,7 +80,7 @@ export interface Answered {
  * why the answer ended: the gateway's own `finish_reason`, `tool_limit` when the model still called tools in the last
  * round, or `WAITS` when a person has to allow a call first. Rounds that the ledger has are not asked for again. Appends
  * each finished round to `messages`, so whatever stops the turn - an error, the signal - the gateway will accept them next
- * time: a round that was cut keeps only its text.
+ * time: a round that was cut keeps only its text, as far as it was handed over.
  */
 export async function runTurn(
   messages: ChatMessage[],
@@ -86,18 +89,20 @@ export async function runTurn(
   signal: AbortSignal,
 ): Promise<string> {
   const pictures: ImagePart[] = [];
+  let { said } = deps;
   for (let number = 1; number <= deps.maxRounds; number++) {
     const tools = number < deps.maxRounds ? deps.tools : [];
     const begun = deps.ledger.rounds[number - 1];
-    /** Text that people have seen does not go again: also who allowed what. */
-    const shown = [begun?.content, begun?.decision].filter(Boolean).join("\n\n");
+    const shown = begun === undefined ? "" : toShown(begun);
     const answer: AssistantMessage = begun === undefined ? { role: "assistant", content: "" } : toAnswer(begun);
     const round: Round = { messages, pictures, tools, answer, reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
-      if (begun === undefined) await askModel(round, number, deps, onText, signal);
-      else if (shown !== "") onText(shown);
+      const ask = (asked: Round, onMore: OnText, until: AbortSignal) => askModel(asked, number, deps, onMore, until);
+      if (shown !== "") onText(shown);
+      if (begun === undefined && said === undefined) await ask(round, onText, signal);
+      else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
       const calls = round.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
@@ -121,12 +126,9 @@ export async function runTurn(
   return "tool_limit";
 }
 
-/** One request, and its answer as far as it has come. */
-interface Round {
-  messages: ChatMessage[];
+interface Round extends Asked {
   pictures: readonly ImagePart[];
   tools: RoundDeps["tools"];
-  answer: AssistantMessage;
   reasoning: string;
   finish: string;
 }

@@ -51,12 +51,14 @@ const LOOK = {
 describe("an answer that the process died in", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
   const LAST_WORDS = "It was first drunk in China";
+  /** So much more than was shown before it that the record has it too. */
+  const LONG = `${"Tea is good. ".repeat(40)}${BEGINNING}`;
   const never = new Promise(() => {});
 
   /** The process "dies" while this stands there: nothing of it is closed, and its model never says another word. */
-  async function dieIn({ before = [], beginning = BEGINNING }: { before?: Delta[]; beginning?: string } = {}) {
+  async function dieIn({ before, beginning = BEGINNING }: { before?: Array<Delta | string>; beginning?: string } = {}) {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
-    const scripts = [...before.map((step) => [step]), [beginning, never]];
+    const scripts = [...(before === undefined ? [] : [before]), [beginning, never]];
     const first = startEngine({ database, platform, tools: [look], scripts });
     await first.accept(question);
     await first.until(() => platform.texts().some((text) => text.includes(beginning)));
@@ -88,12 +90,26 @@ describe("an answer that the process died in", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Failed: `))]);
   });
 
-  test("stays as far as it was shown where it was stopped, however short it is", async () => {
-    const { database, platform, question } = await dieIn({ beginning: "Tea is" });
+  test.each([
+    ["however short it is", { beginning: "Tea is" }, /^Tea is\n\n_Stopped: /],
+    ["also behind a tool", { before: ["I look.", LOOK], beginning: LONG }, /^I look\.\n\n.*in China\n\n_Stopped: /],
+  ])("stays as far as it was shown where it was stopped, %s", async (_, how, shown) => {
+    const { database, platform, question } = await dieIn(how);
     openEventTable(database).claim(action("stop", toTurnId(question.key)));
-    const second = startEngine({ database, platform, scripts: [["Tea is a drink."]] });
+    const second = startEngine({ database, platform, tools: [look], scripts: [["Tea is a drink."]] });
     await second.idle();
-    expect(platform.texts()).toEqual([expect.stringMatching(/^Tea is\n\n_Stopped: /)]);
+    expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
+  });
+
+  test("stays as far as it was shown where it was stopped before it had come as far again", async () => {
+    const { database, platform, question } = await dieIn({ before: ["I look.", LOOK], beginning: LONG });
+    const second = startEngine({ database, platform, tools: [look], scripts: [["Well."], ["Tea is a", never]] });
+    while (second.requests.length < 2) await new Promise(setImmediate);
+    await second.accept(action("stop", toTurnId(question.key)));
+    await second.idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_Stopped: /)]);
+    const { entries } = await second.history.read("test:a", { maxEntries: 10 });
+    expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
   });
 
   test("begins anew where its question was edited meanwhile", async () => {
@@ -105,13 +121,13 @@ describe("an answer that the process died in", () => {
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["coffee?"]);
   });
 
-  test("begins anew behind the tool that it had used, whose result it keeps", async () => {
+  test("goes on behind the tool that it had used, whose result it keeps", async () => {
     const { database, platform } = await dieIn({ before: [LOOK] });
-    const second = startEngine({ database, platform, tools: [look], scripts: [[`${BEGINNING}.`]] });
+    const second = startEngine({ database, platform, tools: [look], scripts: [[LAST_WORDS, ", where it grows."]] });
     await second.idle();
-    expect(platform.texts()).toEqual([`${BEGINNING}.`]);
-    expect(second.requests.map(({ messages }) => messages.slice(1).map(({ content }) => content))).toEqual([
-      ["tea?", "", "rain"],
+    expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
+    expect(second.requests.map(({ messages }) => messages.slice(1, 5).map(({ content }) => content))).toEqual([
+      ["tea?", "", "rain", BEGINNING],
     ]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { ChatMessage } from "../../src/gateway/chunks.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { goOn, isContinuable } from "../../src/turn/going-on.ts";
+import { runTurn } from "../../src/turn/turn.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
 import { newLedger } from "../support/tool-calls.ts";
 
@@ -45,11 +45,13 @@ async function setUp(said: string, ...scripts: Step[][]) {
     reserve: async () => ({ maxTokens: undefined, ask: async () => {}, settle: () => {} }),
     onDetour: () => {},
     mayAsk: () => true,
+    said,
   };
-  const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
+  const finish = await runTurn(messages, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,
   );
-  return { finish, text, added: messages.slice(1), asked: requests[0]?.messages ?? [], rounds: ledger.rounds };
+  const [asked = [], askedNext] = requests.map((request) => request.messages);
+  return { finish, text, added: messages.slice(1), asked, askedNext, rounds: ledger.rounds };
 }
 
 describe("an answer that another run began", () => {
@@ -74,7 +76,7 @@ describe("an answer that another run began", () => {
   });
 
   test("goes on without words, where writing has no spaces between them", async () => {
-    const said = "お茶は葉とお湯で作る飲み物です。".repeat(6);
+    const said = `${"お茶は葉とお湯で作る飲み物です。".repeat(4)}世界のどこでも飲まれていますが、その歴史はとても古く、最初に飲まれたのは`;
     const { text, asked } = await setUp(said, [said.slice(-32), "中国で生まれました。"]);
     expect(asked[2]?.content).toContain(said.slice(-32));
     expect(text).toBe(`${said}中国で生まれました。`);
@@ -84,8 +86,20 @@ describe("an answer that another run began", () => {
     ["begins it anew", ["Tea is a drink that is made of leaves and hot water. ", "It was first drunk in China, where"]],
     ["says something else", ["I am sorry."]],
     ["says nothing", []],
-  ])("hands nothing over where the model %s", async (_, script) => {
-    expect(await setUp(SAID, script)).toMatchObject({ finish: undefined, text: "", added: [] });
+  ])("begins anew where the model %s", async (_, script) => {
+    const { text, added, askedNext } = await setUp(SAID, script, ["Tea is nice."]);
+    expect([text, added, askedNext]).toEqual([
+      "Tea is nice.",
+      [{ role: "assistant", content: "Tea is nice." }],
+      [QUESTION],
+    ]);
+  });
+
+  test("hands over nothing of one begun anew that breaks off before there is as much again", async () => {
+    const cut = new Error("cut");
+    expect(await setUp(SAID, [], ["Tea is nice.", cut])).toMatchObject({ finish: cut, text: "", added: [] });
+    const longer = `${SAID} it grows.`;
+    expect(await setUp(SAID, [], ["Tea ", longer, cut])).toMatchObject({ finish: cut, text: `Tea ${longer}` });
   });
 
   test("keeps what came of the rest when that breaks off", async () => {
@@ -102,8 +116,9 @@ describe("an answer that another run began", () => {
   });
 
   test("may need a tool before it goes on", async () => {
-    const { text, added } = await setUp(SAID, [LOOK], [LAST_WORDS, " it grows."]);
+    const { text, added, askedNext } = await setUp(SAID, [LOOK], [LAST_WORDS, " it grows."]);
     expect(text).toBe(`${SAID} it grows.`);
+    expect(askedNext?.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
     expect(added.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
     expect(added[2]?.content).toBe(`${SAID} it grows.`);
   });
@@ -113,9 +128,8 @@ describe("an answer that another run began", () => {
     expect(rounds.map(({ content }) => content)).toEqual([`${SAID} it grows.`]);
   });
 
-  test("is begun anew where it has hardly begun", () => {
-    expect(isContinuable("Tea is a drink.")).toBe(false);
-    expect(isContinuable(SAID)).toBe(true);
-    expect(isContinuable("no ".repeat(200))).toBe(false);
+  test.each(["Tea is a drink.", "no ".repeat(200)])("is begun anew where its last words tell nothing", async (said) => {
+    const { text, asked } = await setUp(said, ["Tea."]);
+    expect([text, asked]).toEqual(["Tea.", [QUESTION]]);
   });
 });
