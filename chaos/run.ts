@@ -307,7 +307,7 @@ async function readWhole(keys: HistoryKeys, conversationId: string): Promise<His
 async function readStores(redisUrl: string) {
   const stores: Stores = createStores({ redisUrl, database: new DatabaseSync(":memory:"), log: silent });
   try {
-    const history: History = createHistory({ open: stores.open, ttlMs: DAY_MS, log: silent, now: Date.now });
+    const history: History = createHistory({ ...stores, ttlMs: DAY_MS, log: silent, now: Date.now });
     const keys = createHistoryKeys(stores.open, DAY_MS, silent);
     const histories = new Map<string, HistoryEntry[]>();
     for await (const id of history.conversations("")) histories.set(id, await readWhole(keys, id));

@@ -1,4 +1,5 @@
 import type { Keyv } from "keyv";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { log, type MeasuredStore } from "./history-stores.ts";
@@ -20,7 +21,8 @@ const ID_DIGITS = 6;
 
 /** As Palaver does it: a key for each message. */
 async function createHistoryConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
-  const history = createHistory({ open: store.open, ttlMs: TTL_MS, log, now: Date.now });
+  const { run: inTurn } = createKeyedQueue();
+  const history = createHistory({ open: store.open, inTurn, ttlMs: TTL_MS, log, now: Date.now });
   const conversationId = toId(messages);
   await store.fill(async () => {
     for (let index = 0; index < messages; index++) await history.append(conversationId, toEntry(messages, index));

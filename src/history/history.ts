@@ -1,10 +1,10 @@
 import { setImmediate } from "node:timers/promises";
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { textOf } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { readKeyPart } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
 import { createHistoryKeys, type Erasure, type HistoryKeys, type Place } from "./keys.ts";
 import {
@@ -93,21 +93,17 @@ export interface ReadOptions {
   upToId?: string;
 }
 
-export interface HistoryOptions {
-  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
-  open: (namespace: string) => Keyv;
+export interface HistoryOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
   log: Logger;
   /** Unix milliseconds. */
   now: () => number;
   /** Never goes back, see `Stores.now`: entries are numbered from it on. Absent: `now`. */
   clock?: () => number;
-  /** One change of a conversation at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
 }
 
 export function createHistory(options: HistoryOptions): History {
-  const { open, ttlMs, log, now, clock = now, inTurn = createKeyedQueue().run } = options;
+  const { open, ttlMs, log, now, clock = now, inTurn } = options;
   const keys = createHistoryKeys(open, ttlMs, log);
 
   return {

@@ -1,5 +1,5 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import type { Stores } from "../store/keyv.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 import {
   createReaders,
@@ -55,7 +55,7 @@ export interface HistoryKeys {
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
 }
 
-export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: number, log: Logger): HistoryKeys {
+export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logger): HistoryKeys {
   const keyv = open(NAMESPACE);
   const readers = createReaders(createDamageLog(log));
   const getMany = (keys: string[]): Promise<unknown[]> => keyv.getMany<unknown>(keys);

@@ -1,12 +1,11 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import type { Actor } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { keysOf, walk } from "../store/values.ts";
 import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
 
@@ -50,23 +49,19 @@ export interface JobStore {
   eraseConversations(prefix: string): Promise<void>;
 }
 
-export interface JobStoreOptions {
-  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
-  open(namespace: string): Keyv;
+export interface JobStoreOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
   /** Copies that were made for a job go with it. */
   copies: Pick<PictureCopies, "erase" | "forget">;
   /** So do the links to what it starts from; those to its pictures, whoever they were made for. */
   links: Pick<References, "erase" | "forget">;
   log: Logger;
-  /** One change of a job at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
 }
 
 export function createJobStore(options: JobStoreOptions): JobStore {
-  const { open, ttlMs, copies, links, log, inTurn: takeTurn = createKeyedQueue().run } = options;
+  const { open, ttlMs, copies, links, log } = options;
   const keyv = open(NAMESPACE);
-  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${id}`, task);
+  const inTurn = <T>(id: string, task: () => Promise<T>) => options.inTurn(`${NAMESPACE}:${id}`, task);
 
   async function store(job: PictureJob): Promise<void> {
     await keyv.setMany([

@@ -3,9 +3,10 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { keysOf, walk } from "../store/values.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
@@ -40,17 +41,13 @@ export interface PictureCopies {
   forget(platform: string, authorId: string): Promise<void>;
 }
 
-export interface PictureCopiesOptions {
-  /** Namespaces nest, see `Stores`. */
-  open(namespace: string): Keyv;
+export interface PictureCopiesOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
   /** From the platform. */
   read: ReadPicture;
   log: Logger;
   maxTotalBytes?: number;
   maxJobBytes?: number;
-  /** One change of a copy at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
 }
 
 const head = z.object({
@@ -67,7 +64,7 @@ type Head = z.infer<typeof head>;
 export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 /** Opens what was copied, here or in another process. */
-export function createOpenCopy(open: PictureCopiesOptions["open"]): OpenCopy {
+export function createOpenCopy(open: Stores["open"]): OpenCopy {
   const keyv = open(NAMESPACE);
   return async (ref) => {
     const key = toFileKey(ref);
@@ -83,8 +80,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const keyv = options.open(NAMESPACE);
   // A file is read once for all who want it here at the same time; that takes too long for a turn among processes.
   const { run: inOwnTurn } = createKeyedQueue();
-  const takeTurn = options.inTurn ?? createKeyedQueue().run;
-  const inTurn = <T>(key: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${key}`, task);
+  const inTurn = <T>(key: string, task: () => Promise<T>) => options.inTurn(`${NAMESPACE}:${key}`, task);
   let counted = { bytes: 0, until: 0 };
 
   async function count(): Promise<void> {

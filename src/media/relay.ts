@@ -1,8 +1,8 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { keysOf } from "../store/values.ts";
 import { createByteCache } from "./byte-cache.ts";
 import { type CopyOwner, toFileKey } from "./picture-copies.ts";
@@ -15,11 +15,10 @@ export interface RelayedPicture {
   mimeType: ImageMimeType;
 }
 
-export interface RelayDeps {
+/** The store knows which file a link leads to: the link itself does not say. */
+export interface RelayDeps extends Pick<Stores, "open"> {
   /** The first signs, all verify. At least 32 characters each. */
   keys: readonly [string, ...string[]];
-  /** Opens the store that knows which file a link leads to: the link itself does not say. Namespaces nest, see `Stores`. */
-  open(namespace: string): Keyv;
   /** Reads a file again whose bytes are no longer kept, or are kept by another process. */
   read: ReadPicture;
   /** Asks the platform if a file is not there any more; false where that cannot be told just now. */

@@ -1,9 +1,8 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Looking } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 
 /** Whoever asks tomorrow looks at something else by then. */
 const KEPT_MS = 86_400_000;
@@ -24,9 +23,7 @@ export interface KeptLooking extends Looking {
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
-export interface LookingOptions {
-  open(namespace: string): Keyv;
-  inTurn: KeyedQueue["run"];
+export interface LookingOptions extends Pick<Stores, "open" | "inTurn"> {
   /** Unix milliseconds. */
   now(): number;
   log: Logger;

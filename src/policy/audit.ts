@@ -1,9 +1,8 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { InboundEvent } from "../port/events.ts";
+import type { Stores } from "../store/keyv.ts";
 
 /** A log of who changed which settings. */
 
@@ -61,21 +60,16 @@ export interface Audit {
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
-export interface AuditOptions {
-  /** `setMany` does all or nothing, see `Stores`. */
-  open(namespace: string): Keyv;
-  /** One entry at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
+export interface AuditOptions extends Pick<Stores, "open" | "inTurn"> {
   pseudonym(platform: string, authorId: string): string;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
 }
 
-export function createAudit({ open, pseudonym, log, now, ...options }: AuditOptions): Audit {
+export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptions): Audit {
   const keyv = open(NAMESPACE);
-  const takeTurn = options.inTurn ?? createKeyedQueue().run;
-  const inTurn = <T>(task: () => Promise<T>) => takeTurn(NAMESPACE, task);
+  const inTurn = <T>(task: () => Promise<T>) => stores.inTurn(NAMESPACE, task);
 
   async function readHead(): Promise<z.infer<typeof head>> {
     return head.safeParse(await keyv.get<unknown>(HEAD)).data ?? { v: 1, next: 0, keys: [] };

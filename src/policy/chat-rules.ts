@@ -1,8 +1,7 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { type AccessRule, accessRule } from "../config/policy/access.ts";
+import type { Stores } from "../store/keyv.ts";
 
 const NAMESPACE = "access";
 const KEY = "rules";
@@ -28,18 +27,14 @@ export interface ChatRules {
   remove(id: string): Promise<ChatRule | undefined>;
 }
 
-export interface ChatRulesOptions {
-  open(namespace: string): Keyv;
-  /** One change at a time, in all processes that share the store. */
-  inTurn?: KeyedQueue["run"];
+export interface ChatRulesOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
   /** Milliseconds. */
   now(): number;
 }
 
-export function createChatRules({ open, log, now, ...options }: ChatRulesOptions): ChatRules {
+export function createChatRules({ open, inTurn, log, now }: ChatRulesOptions): ChatRules {
   const keyv = open(NAMESPACE);
-  const inTurn = options.inTurn ?? createKeyedQueue().run;
   let known: readonly ChatRule[] = [];
   let readAt = -Infinity;
   let isDamageLogged = false;

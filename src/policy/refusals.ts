@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Keyv } from "keyv";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { InboundEvent } from "../port/events.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import type { Deed } from "./rules.ts";
 
 /** One person is told once in this time of one deed in one place. */
@@ -14,15 +13,8 @@ export interface Refusals {
   claim(event: Pick<InboundEvent, "key" | "author" | "reply">, deed: Deed): Promise<boolean>;
 }
 
-export interface RefusalsOptions {
-  open(namespace: string): Keyv;
-  /** One at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
-}
-
-export function createRefusals({ open, ...options }: RefusalsOptions): Refusals {
+export function createRefusals({ open, inTurn }: Pick<Stores, "open" | "inTurn">): Refusals {
   const keyv = open("refused");
-  const inTurn = options.inTurn ?? createKeyedQueue().run;
 
   return {
     claim({ key: eventKey, author, reply }, deed) {

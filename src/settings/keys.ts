@@ -1,8 +1,8 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 import { type AnswerOptions, answerOptions } from "./answer-options.ts";
 
@@ -66,9 +66,7 @@ export interface SettingKeys {
   channels(): Promise<Channel[]>;
 }
 
-export interface SettingKeysOptions {
-  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
-  open(namespace: string): Keyv;
+export interface SettingKeysOptions extends Pick<Stores, "open"> {
   ttlMs: number;
   log: Logger;
   /** There, settings stored before keys named the workspace count as absent: their channel is unknown. */

@@ -1,6 +1,6 @@
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { IsListening } from "../port/catalogue.ts";
+import type { Stores } from "../store/keyv.ts";
 import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
 import {
   type Channel,
@@ -65,18 +65,13 @@ export interface Settings {
 /** Two attempts at most: a person waits, and a store that is away takes two seconds to say so. */
 const PAUSES_MS = [200];
 
-export interface SettingsOptions extends SettingKeysOptions {
-  /** One change of a channel's settings at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
-}
-
-export function createSettings(options: SettingsOptions): Settings {
-  const { log, inTurn: takeTurn = createKeyedQueue().run } = options;
+export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTurn">): Settings {
+  const { log } = options;
   const keys = createSettingKeys(options);
   // Keeping a setting alive must not replace one that is set meanwhile.
   // Without the workspace: what was stored before keys named it is taken over by whoever uses it first.
   const inTurn = <T>({ platform, channelId }: Channel, task: () => Promise<T>) =>
-    takeTurn(`settings:${JSON.stringify([platform, channelId])}`, task);
+    options.inTurn(`settings:${JSON.stringify([platform, channelId])}`, task);
 
   function change(channel: Channel, act: () => Promise<void>): Promise<boolean> {
     const onFailure = (err: unknown) => log.error({ err, ...toFields(channel) }, "a setting could not be stored");

@@ -1,12 +1,11 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import { replyRecord } from "../reply/messages.ts";
 import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { walk } from "../store/values.ts";
 import { toLedgerKeys } from "../tools/ledger.ts";
 import { type Sight, sight } from "./sight.ts";
@@ -116,20 +115,16 @@ export const MAX_WAIT_MS = 86_400_000;
 /** Longer than an answer is written; after that the history knows its messages. */
 const POSTED_TTL_MS = 3_600_000;
 
-export interface TurnRecordsOptions {
-  open(namespace: string): Keyv;
+export interface TurnRecordsOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
   log: Logger;
-  /** One judgement of an answer at a time, in all processes that share the store; absent: in this one. */
-  inTurn?: KeyedQueue["run"];
 }
 
 /** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
-export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
-  const { open, ttlMs, log, inTurn: takeTurn = createKeyedQueue().run } = options;
+export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOptions): TurnRecords {
   const keyv = open(TURNS);
   // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${TURNS}:${id}`, task);
+  const inTurn = <T>(id: string, task: () => Promise<T>) => stores.inTurn(`${TURNS}:${id}`, task);
 
   async function load(id: string): Promise<TurnRecord | undefined> {
     return readTurnRecord(await keyv.get(id));

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { withoutFence } from "../concurrency/fence.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
@@ -7,6 +6,7 @@ import type { Adapter } from "../port/adapter.ts";
 import type { MessageEvent } from "../port/events.ts";
 import { callPlatform } from "../reply/platform-call.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 
 /** Nothing waits for longer. */
 const TTL_MS = 86_400_000;
@@ -21,8 +21,7 @@ export interface WaitingMarks {
   clear(messages: readonly MessageEvent[]): void;
 }
 
-export interface WaitingMarksDeps {
-  open(namespace: string): Keyv;
+export interface WaitingMarksDeps extends Pick<Stores, "open"> {
   adapterOf(platform: string): Pick<Adapter, "sink">;
   log: Logger;
 }

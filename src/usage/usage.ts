@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
-import type { Addition, Counters, Counts } from "../store/counters.ts";
+import type { Addition, Counts } from "../store/counters.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import type { Stores } from "../store/keyv.ts";
 import { walk } from "../store/values.ts";
 
 const NAMESPACE = "usage";
@@ -88,10 +88,8 @@ export interface Usage {
   eraseWorkspace(platform: string, workspaceId: string): Promise<void>;
 }
 
-export interface UsageOptions {
-  /** Opens the namespaces of the older daily counts. Namespaces nest, see `Stores`. */
-  open(namespace: string): Keyv;
-  counters: Counters;
+/** `open` is for the namespaces of the older daily counts. */
+export interface UsageOptions extends Pick<Stores, "open" | "counters"> {
   log: Logger;
   /** Unix milliseconds. */
   now(): number;

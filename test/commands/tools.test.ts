@@ -17,8 +17,8 @@ function start(servers: ToolServer[], policy: Policy = {}) {
   const changes: SettingsChange[] = [];
   const audit = { note: async (change: SettingsChange) => changes.push(change) > 0 };
   const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  const settings = createSettings({ open, ttlMs: 60_000, log: silent });
+  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const settings = createSettings({ open, inTurn, ttlMs: 60_000, log: silent });
   const { sink, texts } = fakePlatform();
   const tools = createToolsCommand({ own: ["recall"], serversOf: () => servers, settings, access, audit });
   const say = async (text = "", author = ada) => {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Keyv } from "keyv";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 import { createHistory, type History } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
@@ -17,6 +18,8 @@ afterAll(() => database.close());
 const ada = { platform: "test", id: "ada", name: "Ada" };
 const ben = { platform: "test", id: "ben", name: "Ben" };
 
+const { run: inTurn } = createKeyedQueue();
+
 /** `dump` gives every key and value of the store as text. */
 function authorsContract(start: () => { open: (namespace: string) => Keyv; dump: () => Promise<string> }) {
   let history: History;
@@ -27,7 +30,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
   beforeEach(async () => {
     ({ open, dump } = start());
     await open("history").clear();
-    history = createHistory({ open, ttlMs: 600_000, log: silent, now: () => 5_000 });
+    history = createHistory({ open, inTurn, ttlMs: 600_000, log: silent, now: () => 5_000 });
     [shared, direct] = [uniqueId("shared"), uniqueId("direct")];
     await history.append(shared, said("a1", "ada asks", ada));
     await history.append(shared, said("b1", "ben asks", ben));
@@ -54,7 +57,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
   });
 
   test("a person's conversations are those that they spoke in, the one they spoke in last first", async () => {
-    const later = createHistory({ open, ttlMs: 600_000, log: silent, now: () => 6_000 });
+    const later = createHistory({ open, inTurn, ttlMs: 600_000, log: silent, now: () => 6_000 });
     const latest = uniqueId("latest");
     await later.append(latest, { ...said("a3", "ada again", ada), at: 6_000 });
     expect((await history.conversationsOf("test", "ada"))[0]).toBe(latest);
@@ -129,7 +132,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
       }
       return keyv;
     };
-    const observed = createHistory({ open: counted, ttlMs: 600_000, log: silent, now: () => 5_000 });
+    const observed = createHistory({ open: counted, inTurn, ttlMs: 600_000, log: silent, now: () => 5_000 });
     const kept = await observed.exportAuthor("test", "ada");
     expect(kept.conversations.flatMap(({ entries }) => entries)).toHaveLength(253);
     expect(await observed.forgetAuthor("test", "ada")).toBe(253);

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
@@ -42,7 +43,7 @@ describe("createHistory on SQLite", () => {
   }, 60_000);
 
   test("keeps everything for its time and no longer", async () => {
-    const history = createHistory({ open: stores.open, ttlMs: 40, log: silent, now: Date.now });
+    const history = createHistory({ ...stores, ttlMs: 40, log: silent, now: Date.now });
     await history.append("sqlite:ttl", said("ttl1", "x"), ["ttl2"]);
     await history.setFollowed("sqlite:ttl", true);
     const ttls = database
@@ -100,7 +101,7 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
   }, 60_000);
 
   test("rejects during an outage, and never reads an empty conversation", async () => {
-    const history = createHistory({ open: stores.open, ttlMs: 600_000, log: silent, now: Date.now });
+    const history = createHistory({ ...stores, ttlMs: 600_000, log: silent, now: Date.now });
     await history.append("redis:outage", said("o1", "x"));
     await redis.kill();
     const results = await Promise.allSettled([
@@ -123,7 +124,8 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
 
 /** What an append and a read of five cost once the conversation has 10, 1,000 and 10,000 entries, as `count` counts. */
 async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promise<void>) => Promise<T>): Promise<T[]> {
-  const history = createHistory({ open, ttlMs: 600_000, log: silent, now: Date.now });
+  const { run: inTurn } = createKeyedQueue();
+  const history = createHistory({ open, inTurn, ttlMs: 600_000, log: silent, now: Date.now });
   const costs: T[] = [];
   let length = 0;
   const id = (kind: string) => `${kind}${String(length).padStart(5, "0")}`;

@@ -14,8 +14,8 @@ const deleted: PicturePart = { state: "deleted" };
 function start() {
   const database = new DatabaseSync(":memory:");
   const { log, lines } = recordingLog();
-  const { open } = createStores({ redisUrl: undefined, database, log: silent });
-  const history = createHistory({ open, ttlMs: 60_000, log: silent, now: Date.now });
+  const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+  const history = createHistory({ open, inTurn, ttlMs: 60_000, log: silent, now: Date.now });
   const read = async () => (await history.read("test:a", { maxEntries: 5 })).entries;
   return { writeHistory: createWriteHistory(history, log), history, read, database, lines };
 }

@@ -401,8 +401,8 @@ test.skipIf(isOnRedis())(
     await accept(imagine("a fox --count 2"));
     await until(() => pictures(channel).length === 1);
     await queue.close(0);
-    const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, links: noLinks, log: silent });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+    const jobs = createJobStore({ open, inTurn, ttlMs: 60_000, copies: noCopies, links: noLinks, log: silent });
     const [jobId = ""] = idOf(pictures(channel)[0]).split(".");
     await jobs.askStop(jobId, command("imagine"));
     await again().idle();

@@ -20,8 +20,12 @@ const IMAGE = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptToke
 
 function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   const platform = fakePlatform();
-  const { open, counters } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  const common = { open, ttlMs: 60_000, log: silent };
+  const { open, inTurn, counters } = createStores({
+    redisUrl: undefined,
+    database: new DatabaseSync(":memory:"),
+    log: silent,
+  });
+  const common = { open, inTurn, ttlMs: 60_000, log: silent };
   const [jobs, history] = [
     createJobStore({ ...common, copies: noCopies, links: noLinks }),
     createHistory({ ...common, now: Date.now }),

@@ -8,8 +8,8 @@ import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 function start(ttlMs = 60_000) {
   const { log, lines } = recordingLog();
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return { jobs: createJobStore({ open, ttlMs, copies: noCopies, links: noLinks, log }), open, lines };
+  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  return { jobs: createJobStore({ open, inTurn, ttlMs, copies: noCopies, links: noLinks, log }), open, lines };
 }
 
 describe("the store of picture jobs", () => {
@@ -49,9 +49,10 @@ describe("the store of picture jobs", () => {
 
   test("ends the links to what it started from and to its pictures when a job is erased, or its person", async () => {
     const links: string[] = [];
-    const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
     const jobs = createJobStore({
       open,
+      inTurn,
       ttlMs: 60_000,
       copies: noCopies,
       links: {
@@ -96,8 +97,8 @@ describe("the store of picture jobs", () => {
   test("goes on when a job cannot be kept", async () => {
     const { log, lines } = recordingLog();
     const database = new DatabaseSync(":memory:");
-    const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, links: noLinks, log });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+    const jobs = createJobStore({ open, inTurn, ttlMs: 60_000, copies: noCopies, links: noLinks, log });
     database.close();
     await jobs.save(pictureJob());
     expect(lines.at(-1)?.["msg"]).toBe("a picture's record could not be stored");

@@ -17,12 +17,13 @@ function fleeting(id: string): AttachmentRef {
 
 function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {}) {
   const { sizeBytes = 3, ...options } = given;
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const { log, lines } = recordingLog();
   const reads: string[] = [];
   const bytes = Buffer.alloc(sizeBytes, "picture");
   const copies = createPictureCopies({
     open,
+    inTurn,
     ttlMs: 60_000,
     async read({ id }) {
       reads.push(id);
@@ -86,8 +87,8 @@ describe("copies of pictures", () => {
 
   test("hold nothing up when the store is away, and end with the work", async () => {
     const database = new DatabaseSync(":memory:");
-    const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const { copies, lines } = start({ open });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+    const { copies, lines } = start({ open, inTurn });
     database.close();
     await copies.keep([fleeting("a")], ada, signal);
     expect(lines.map(({ msg }) => msg)).toEqual(["a reference could not be copied"]);

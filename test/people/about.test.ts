@@ -14,8 +14,8 @@ const WHO = { platform: "test", author: { id: "ada" }, channelId: "direct" };
 
 function start() {
   const database = new DatabaseSync(":memory:");
-  const { open, counters } = createStores({ redisUrl: undefined, database, log: silent });
-  const common = { open, ttlMs: 60_000, log: silent };
+  const { open, inTurn, counters } = createStores({ redisUrl: undefined, database, log: silent });
+  const common = { open, inTurn, ttlMs: 60_000, log: silent };
   const history = createHistory({ ...common, now: Date.now });
   const settings = createSettings(common);
   const usage = createUsage({ open, counters, log: silent, now: Date.now });

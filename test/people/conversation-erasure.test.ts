@@ -32,8 +32,8 @@ const RECORD = {
 /** Everything that may be kept of a conversation, said in the words of the workspace it is in. */
 async function start() {
   const database = new DatabaseSync(":memory:");
-  const { open, counters } = createStores({ redisUrl: undefined, database, log: silent });
-  const common = { open, ttlMs: 60_000, log: silent };
+  const { open, inTurn, counters } = createStores({ redisUrl: undefined, database, log: silent });
+  const common = { open, inTurn, ttlMs: 60_000, log: silent };
   const history = createHistory({ ...common, now: Date.now });
   const [records, jobs, settings] = [
     createTurnRecords(common),

@@ -6,8 +6,8 @@ import { ada, ben, command } from "../support/events.ts";
 import { silent } from "../support/log.ts";
 
 function start() {
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return createAudit({ open, pseudonym: () => "somebody", now: () => 1_000, log: silent });
+  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  return createAudit({ open, inTurn, pseudonym: () => "somebody", now: () => 1_000, log: silent });
 }
 
 describe("the log of changed settings", () => {
@@ -33,8 +33,8 @@ describe("the log of changed settings", () => {
 
   test("says when the store does not keep a change, so that nothing is done that cannot be noted", async () => {
     const database = new DatabaseSync(":memory:");
-    const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const audit = createAudit({ open, pseudonym: () => "somebody", now: () => 1_000, log: silent });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+    const audit = createAudit({ open, inTurn, pseudonym: () => "somebody", now: () => 1_000, log: silent });
     expect(await audit.note({ event: command("access"), what: "access", after: "a rule" })).toBe(true);
     database.exec("PRAGMA query_only = ON");
     expect(await audit.note({ event: command("access"), what: "access", after: "another" })).toBe(false);

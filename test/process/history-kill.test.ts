@@ -54,7 +54,7 @@ async function checkEverything(path: string, acknowledged: Map<string, string[]>
   using database = openDatabase(path);
   expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
   const stores = createStores({ redisUrl: undefined, database, log: silent });
-  const history = createHistory({ open: stores.open, ttlMs: 3_600_000, log: silent, now: Date.now });
+  const history = createHistory({ ...stores, ttlMs: 3_600_000, log: silent, now: Date.now });
   for (const [conversation, ids] of acknowledged) {
     const { entries } = await history.read(conversation, { maxEntries: 1_000_000 });
     const stored = entries.map(({ id }) => id);

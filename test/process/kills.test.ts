@@ -94,7 +94,7 @@ function checkAnswers(messages: MessageRow[], asked: Question[]): void {
 async function checkHistory(dataDir: string, asked: Question[]): Promise<void> {
   using database = openDatabase(join(dataDir, "palaver.sqlite"));
   const stores = createStores({ redisUrl: undefined, database, log: silent });
-  const history = createHistory({ open: stores.open, ttlMs: 3_600_000, log: silent, now: Date.now });
+  const history = createHistory({ ...stores, ttlMs: 3_600_000, log: silent, now: Date.now });
   for (const chat of CHATS) {
     const { entries } = await history.read(`local:${chat}`, { maxEntries: 1_000 });
     expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);

@@ -116,7 +116,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
     const stores = createStores({ redisUrl: shared().redis.url, database: new DatabaseSync(":memory:"), log: silent });
     try {
-      const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
+      const history = createHistory({ ...stores, ttlMs: 86_400_000, log: silent, now: Date.now });
       const prefix = `slack:${slack.workspace.id}:${channel.id}:`;
       const [conversationId] = await Array.fromAsync(history.conversations(prefix));
       return (await history.read(conversationId ?? "", { maxEntries: 100 })).entries;

@@ -13,7 +13,7 @@ function open(severalWorkspaces?: ReadonlySet<string>) {
   const { log, lines } = recordingLog();
   const stores = createStores({ redisUrl: undefined, database, log });
   const settings = createSettings({
-    open: stores.open,
+    ...stores,
     ttlMs: HOUR_MS,
     log,
     ...(severalWorkspaces && { severalWorkspaces }),

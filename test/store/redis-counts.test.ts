@@ -30,13 +30,13 @@ describe.skipIf(isRedisMissing)("two processes that count at once (needs redis-s
   }
 
   test("lose nothing of what was used, and no judgement of an answer", async () => {
-    const { open, counters, close } = createStores({
+    const { open, inTurn, counters, close } = createStores({
       redisUrl: redis.url,
       database: new DatabaseSync(":memory:"),
       log: silent,
     });
     onTestFinished(close);
-    const common = { open, ttlMs: 60_000, log: silent };
+    const common = { open, inTurn, ttlMs: 60_000, log: silent };
     const [records, usage] = [createTurnRecords(common), createUsage({ open, counters, log: silent, now: Date.now })];
     const question = message("tea?");
     await records.save({ ...newRecord([question], [question]), id: "one" });

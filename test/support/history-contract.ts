@@ -1,5 +1,6 @@
 import type { Keyv } from "keyv";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 import { createHistory, type History } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { recordingLog } from "./log.ts";
@@ -52,6 +53,8 @@ function recordCalls(keyv: Keyv, calls: string[]): Keyv {
   return keyv;
 }
 
+const { run: inTurn } = createKeyedQueue();
+
 /** What a history does on every store. `open` gives namespaces of a store that is running. */
 export function historyContract(open: (namespace: string) => Keyv): void {
   let history: History;
@@ -59,7 +62,7 @@ export function historyContract(open: (namespace: string) => Keyv): void {
   beforeEach(() => {
     const recording = recordingLog();
     lines = recording.lines;
-    history = createHistory({ open, ttlMs: TTL_MS, log: recording.log, now: Date.now });
+    history = createHistory({ open, inTurn, ttlMs: TTL_MS, log: recording.log, now: Date.now });
   });
   const ids = async (conversationId: string, maxEntries = 100, beforeId?: string) => {
     const options = beforeId === undefined ? { maxEntries } : { maxEntries, beforeId };
@@ -163,6 +166,7 @@ export function historyContract(open: (namespace: string) => Keyv): void {
       const calls: string[] = [];
       const recording = createHistory({
         open: (name) => recordCalls(open(name), calls),
+        inTurn,
         ttlMs: TTL_MS,
         log: recordingLog().log,
         now: Date.now,
@@ -251,7 +255,7 @@ export function historyContract(open: (namespace: string) => Keyv): void {
       const [conversation, question] = [uniqueId(), uniqueId()];
       await history.append(conversation, said(question, "a"));
       const before = await expiries();
-      const longer = createHistory({ open, ttlMs: TTL_MS * 10, log: recordingLog().log, now: Date.now });
+      const longer = createHistory({ open, inTurn, ttlMs: TTL_MS * 10, log: recordingLog().log, now: Date.now });
       await longer.edit(question, "b", []);
       expect(await ids(conversation)).toEqual([question]);
       const after = await expiries();
@@ -351,7 +355,13 @@ export function historyContract(open: (namespace: string) => Keyv): void {
       await history.append(conversation, said(old, "old"));
       await open("history").set(`h:${encodeURIComponent(conversation)}`, { v: 1, first: "one" });
       expect(await ids(conversation)).toEqual([]);
-      const later = createHistory({ open, ttlMs: TTL_MS, log: recordingLog().log, now: () => Date.now() + 1_000 });
+      const later = createHistory({
+        open,
+        inTurn,
+        ttlMs: TTL_MS,
+        log: recordingLog().log,
+        now: () => Date.now() + 1_000,
+      });
       await later.append(conversation, said(fresh, "fresh"));
       await later.append(conversation, said(old, "said again"));
       expect(await ids(conversation)).toEqual([fresh, old]);

@@ -13,6 +13,7 @@ export function openHistory() {
     database.close();
   });
   /** The same history over another way to its store. */
-  const toHistory = (open: typeof stores.open) => createHistory({ open, ttlMs: 600_000, log: silent, now: Date.now });
+  const toHistory = (open: typeof stores.open) =>
+    createHistory({ ...stores, open, ttlMs: 600_000, log: silent, now: Date.now });
   return { database, open: stores.open, history: toHistory(stores.open), toHistory };
 }

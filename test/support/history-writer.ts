@@ -10,8 +10,8 @@ import { silent } from "./log.ts";
  */
 const [, , path = "", round = ""] = process.argv;
 const database = openDatabase(path);
-const { open } = createStores({ redisUrl: undefined, database, log: silent });
-const history = createHistory({ open, ttlMs: 3_600_000, log: silent, now: Date.now });
+const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+const history = createHistory({ open, inTurn, ttlMs: 3_600_000, log: silent, now: Date.now });
 process.stdout.write("ready\n");
 
 async function converse(conversation: string): Promise<never> {

@@ -27,7 +27,7 @@ const told = { systemPrompt: "", channelMessages: 0 };
 function open(talk: HistoryEntry[] = []) {
   const database = new DatabaseSync(":memory:");
   const stores = createStores({ redisUrl: undefined, database, log: silent });
-  const history = createHistory({ open: stores.open, ttlMs: 60_000, log: silent, now: Date.now });
+  const history = createHistory({ ...stores, ttlMs: 60_000, log: silent, now: Date.now });
   const limits = { maxEntries: 10, maxTokens: 10_000 };
   const files = createFiles(async ({ id }) => once(id));
   const readChannelTalk = async () => talk;

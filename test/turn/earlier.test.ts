@@ -14,7 +14,7 @@ function setUp(found: Earlier | Error) {
   const ranges: EarlierRange[] = [];
   const { log, lines } = recordingLog();
   const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log });
-  const history = createHistory({ open: stores.open, ttlMs: 60_000, log, now: () => 1_800_000_000_000 });
+  const history = createHistory({ ...stores, ttlMs: 60_000, log, now: () => 1_800_000_000_000 });
   const place = { found };
   const adapter = {
     async readEarlier(_: unknown, range: EarlierRange) {

@@ -11,7 +11,7 @@ function open(log = silent, database = new DatabaseSync(":memory:")) {
   return {
     database,
     stored: stores.open("turns"),
-    records: createTurnRecords({ open: stores.open, ttlMs: 60_000, log }),
+    records: createTurnRecords({ ...stores, ttlMs: 60_000, log }),
   };
 }
 

@@ -12,9 +12,9 @@ import { recordingLog, silent } from "../support/log.ts";
 const NEVER = new AbortController().signal;
 
 function open({ maxChars = 1_000_000 } = {}) {
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  const history = createHistory({ open, ttlMs: 60_000, log: silent, now: Date.now });
-  const records = createTurnRecords({ open, ttlMs: 60_000, log: silent });
+  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const history = createHistory({ open, inTurn, ttlMs: 60_000, log: silent, now: Date.now });
+  const records = createTurnRecords({ open, inTurn, ttlMs: 60_000, log: silent });
   const database = new DatabaseSync(":memory:");
   const { log, lines } = recordingLog();
   let isAway = false;
