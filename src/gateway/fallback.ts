@@ -19,8 +19,6 @@ export interface FallbackOptions {
   /** Asked in place of every other model for conversations. */
   fallbackModel: string | undefined;
   log: Logger;
-  /** Milliseconds within which an answer must have begun, over all routes. */
-  silenceMs?: number;
 }
 
 interface Route {
@@ -46,9 +44,7 @@ interface Request<T> {
  * Asks another model, then another gateway, while the requested one is down or at its limit; then the requested one
  * again, patiently. An answer that has begun is never replaced. Errors are those of the requested one.
  */
-export function withFallbacks({ first, second, fallbackModel, log, ...limits }: FallbackOptions): Gateway {
-  const { silenceMs = DEFAULT_LIMITS.firstTokenTotalMs } = limits;
-
+export function withFallbacks({ first, second, fallbackModel, log }: FallbackOptions): Gateway {
   function toDetours(model: string, { mayAsk = () => true }: CallOptions): Route[] {
     const other = fallbackModel !== undefined && mayAsk(fallbackModel) ? fallbackModel : model;
     const models = [...new Set([model, other])];
@@ -84,7 +80,8 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
   return {
     ...first,
     async streamChat(request, signal, { onChunk, ...options }) {
-      const untilMs = performance.now() + silenceMs;
+      // An answer must have begun by then, whoever gives it.
+      const untilMs = performance.now() + DEFAULT_LIMITS.firstTokenTotalMs;
       let hasBegun = false;
       const handOver = (chunk: ChatCompletionChunk) => {
         hasBegun ||= isBeginning(chunk);

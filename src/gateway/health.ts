@@ -78,6 +78,7 @@ function countModels(count: number): string {
 }
 
 const LIST_MS = 10_000;
+/** Until it is asked again, while it is not well. */
 const AGAIN_MS = 30_000;
 /** Answers to the question for the models of gateways that have no such list. */
 const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);
@@ -107,8 +108,6 @@ export interface GatewayHealthOptions extends ConfiguredModels {
   log: Logger;
   /** Told when something else is wrong than before, or nothing any more. */
   onChange(problem: GatewayProblem | undefined): void;
-  /** Until it is asked again, while it is not well. */
-  againMs?: number;
 }
 
 /** A problem of one model, or of the gateway as a whole. */
@@ -118,7 +117,7 @@ interface Trouble extends GatewayProblem {
 
 /** Asks for the models, in the background, until the gateway is well. Logs each problem once, with the cure. */
 export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
-  const { gateway, baseUrl, log, onChange, againMs = AGAIN_MS } = options;
+  const { gateway, baseUrl, log, onChange } = options;
   let troubles: readonly Trouble[] | undefined;
   let timer: NodeJS.Timeout | undefined;
   const closing = new AbortController();
@@ -144,7 +143,7 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
       if (!closing.signal.aborted) settle([toSilence(baseUrl)]);
     }
     if (closing.signal.aborted || troubles?.length === 0) return;
-    timer = setTimeout(() => void look(), againMs).unref();
+    timer = setTimeout(() => void look(), AGAIN_MS).unref();
   }
 
   function answered(model: string): void {

@@ -5,6 +5,7 @@ import type { KeyvStoreAdapter } from "keyv";
 import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
+/** Between two erasures of expired rows, which are never read. */
 const SWEEP_INTERVAL_MS = 60_000;
 /** Rows one statement erases: the event loop stands still meanwhile. */
 const SWEEP_ROWS = 1_000;
@@ -21,8 +22,6 @@ export type BatchStore = KeyvStoreAdapter &
 export interface SqliteStoreOptions {
   /** Made when it is absent. Not quoted: letters, digits and underscores only. */
   table: string;
-  /** Milliseconds between two erasures of expired rows, which are never read. */
-  sweepIntervalMs?: number;
   /** By which they expire; absent: the database's own. */
   now?: Clock;
 }
@@ -43,7 +42,7 @@ interface Statements {
  */
 export function createSqliteStore(
   database: DatabaseSync,
-  { table, sweepIntervalMs = SWEEP_INTERVAL_MS, now = createClock(database) }: SqliteStoreOptions,
+  { table, now = createClock(database) }: SqliteStoreOptions,
 ): BatchStore {
   createTable(database, table);
   const statements = prepareStatements(database, table);
@@ -60,7 +59,7 @@ export function createSqliteStore(
       .finally(() => {
         isSweeping = false;
       });
-  }, sweepIntervalMs).unref();
+  }, SWEEP_INTERVAL_MS).unref();
 
   const store = {
     opts: { dialect: "sqlite", url: `sqlite://${table}` },

@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import type { CallOptions, Detour } from "../../src/gateway/client.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { CallOptions, Detour, Gateway } from "../../src/gateway/client.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
 import { withFallbacks } from "../../src/gateway/fallback.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
 import {
@@ -161,18 +162,19 @@ describe("where nobody else answers", () => {
   });
 
   test("all of it together ends when an answer should have begun", async () => {
-    const [one, other] = [await startFaultServer(hanging(ROLE)), await startFaultServer(hanging(ROLE))];
-    const limits = { firstTokenMs: 600 };
-    const gateway = withFallbacks({
-      first: connect(one.url, { limits }),
-      second: connect(other.url, { limits }),
-      fallbackModel: "small",
-      log: silent,
-      silenceMs: 1_100,
-    });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const given: unknown[] = [];
+    const streamChat: Gateway["streamChat"] = async (_request, _signal, { silenceMs }) => {
+      given.push(silenceMs);
+      vi.advanceTimersByTime(50_000);
+      throw new GatewayError("stalled", "Nothing came.");
+    };
+    const silentOne = { streamChat } as unknown as Gateway;
+    const gateway = withFallbacks({ first: silentOne, second: silentOne, fallbackModel: "small", log: silent });
     expect((await readAnswer(gateway, request, open)).error).toMatchObject({ kind: "stalled" });
-    // Each was to be asked for two models: there is time for the first two requests alone.
-    expect(one.received.length + other.received.length).toBe(2);
+    // There is time for two of the four: each gateway was to be asked for two models.
+    expect(given).toEqual([90_000, 40_000]);
   });
 });
 

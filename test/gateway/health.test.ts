@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { type GatewayProblem, watchGateway } from "../../src/gateway/health.ts";
@@ -19,7 +19,6 @@ function watch(gateway: Gateway, models: { chatModel?: string; imageModel?: stri
     gateway,
     baseUrl: "https://gateway.example",
     log,
-    againMs: 5,
     onChange(problem) {
       told.push(problem);
       for (const wake of waiters.splice(0)) wake();
@@ -95,8 +94,10 @@ describe("the gateway at the start", () => {
   test("is asked again until it is well, and no more then; the same trouble is said once", async () => {
     const busy = new GatewayError("unreachable", "The gateway cannot be reached.");
     const { gateway, asked } = listing(busy, busy, busy, ["sandbox-chat"]);
-    const { health, told, lines, until } = watch(gateway);
-    await until(() => told.length === 2);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { health, told, lines } = watch(gateway);
+    await vi.advanceTimersByTimeAsync(600_000);
     expect(told.map((problem) => problem?.state)).toEqual(["unreachable", undefined]);
     expect(lines.filter(({ level }) => level === 40)).toHaveLength(1);
     expect([health.state(), asked()]).toEqual(["ok", 4]);
