@@ -2,7 +2,7 @@ import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { ImagePart } from "../gateway/chunks.ts";
 import { fitPicture } from "../media/picture.ts";
-import { sniffType } from "../media/sniff.ts";
+import { sniffImage } from "../media/sniff.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";
 import type { McpConnection, OnProgress } from "./connection.ts";
 import { toToolNames } from "./names.ts";
@@ -82,9 +82,9 @@ async function fitPictures(pictures: readonly RawPicture[], owner: string, signa
   for (const { data } of pictures) {
     try {
       const bytes = Buffer.from(data, "base64");
-      const sniffed = await sniffType(bytes);
-      if (sniffed?.kind !== "image") continue;
-      const fitted = await fitPicture(bytes, sniffed.mimeType, PICTURE_LIMITS, owner, bound);
+      const mimeType = await sniffImage(bytes);
+      if (mimeType === undefined) continue;
+      const fitted = await fitPicture(bytes, mimeType, PICTURE_LIMITS, owner, bound);
       if (!("problem" in fitted)) parts.push(toImagePart(fitted.mimeType, fitted.bytes));
     } catch {
       // The call is done, whatever becomes of its pictures.

@@ -4,8 +4,9 @@ import { kindOf } from "../documents/kind.ts";
 import { readDocument } from "../documents/read-document.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { createByteCache } from "./byte-cache.ts";
+import type { DecoderProblem, PictureLimits } from "./decoder-job.ts";
 import { toShownFileName, toShownSize } from "./file-problem.ts";
-import { describePictureProblem, fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
+import { describePictureProblem, fitPicture } from "./picture.ts";
 import { toFileKey } from "./picture-copies.ts";
 import { type ImageMimeType, sniffImage } from "./sniff.ts";
 import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
@@ -91,19 +92,15 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<{ url: string } | DocumentText | { problem: string }> {
   if (bytes.byteLength === 0) return { problem: "is empty" };
-  const mimeType = mayBePicture(bytes, ref.name) ? await sniffImage(bytes) : undefined;
+  // An archive that is made to take long is opened where that holds nobody up.
+  const mimeType = kindOf(bytes, ref.name) === "packed" ? undefined : await sniffImage(bytes);
   if (mimeType === undefined) return await readDocument(bytes, ref.name, owner, signal);
   const picture = await fitPicture(bytes, mimeType, bounds, owner, signal);
   if ("problem" in picture) return { problem: describeProblem(picture.problem, mimeType, bounds) };
   return { url: `data:${picture.mimeType};base64,${Buffer.from(picture.bytes).toString("base64")}` };
 }
 
-/** An archive that is made to take long is opened where that holds nobody up. */
-function mayBePicture(bytes: Uint8Array, name: string): boolean {
-  return kindOf(bytes, name) !== "packed";
-}
-
-function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, bounds: ContentLimits): string {
+function describeProblem(problem: DecoderProblem, mimeType: ImageMimeType, bounds: ContentLimits): string {
   if (problem.kind === "undecodable" && mimeType === "image/heic") {
     return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
   }

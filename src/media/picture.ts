@@ -2,14 +2,9 @@ import { decode } from "./decoder.ts";
 import { DecoderError, type DecoderProblem, type PictureLimits } from "./decoder-job.ts";
 import type { ImageMimeType } from "./sniff.ts";
 
-export type { PictureLimits } from "./decoder-job.ts";
+export type FittedPicture = { mimeType: ImageMimeType; bytes: Uint8Array } | { problem: DecoderProblem };
 
-/** Why a picture cannot be shown to a model. */
-export type PictureProblem = DecoderProblem;
-
-export type FittedPicture = { mimeType: ImageMimeType; bytes: Uint8Array } | { problem: PictureProblem };
-
-const SENTENCES: Readonly<Record<Exclude<PictureProblem["kind"], "too-many-pixels">, string>> = {
+const SENTENCES: Readonly<Record<Exclude<DecoderProblem["kind"], "too-many-pixels">, string>> = {
   undecodable: "is damaged or incomplete; send it again, as PNG or JPEG",
   "too-slow": "takes too long to open; send a smaller version",
   busy: "waited too long for other pictures that are being opened; send it again in a minute",
@@ -38,7 +33,7 @@ export async function fitPicture(
 }
 
 /** Completes the sentence that begins with the file's name, "it …". */
-export function describePictureProblem(problem: PictureProblem, limits: PictureLimits): string {
+export function describePictureProblem(problem: DecoderProblem, limits: PictureLimits): string {
   if (problem.kind !== "too-many-pixels") return SENTENCES[problem.kind];
   const most = `has more than ${Math.floor(problem.maxPixels / 1e6)} million pixels`;
   if (problem.maxPixels >= limits.maxPixels) return `${most}; send a smaller version`;

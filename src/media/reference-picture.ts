@@ -1,9 +1,10 @@
-import { fileTypeFromBuffer } from "file-type";
+import { decodeUnicode } from "../documents/encoding.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
+import type { PictureLimits } from "./decoder-job.ts";
 import { toShownSize } from "./file-problem.ts";
-import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";
-import { type ImageMimeType, sniffType } from "./sniff.ts";
+import { describePictureProblem, fitPicture } from "./picture.ts";
+import { type ImageMimeType, readMimeType, toImageType } from "./sniff.ts";
 import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
 
 export type ReferenceLimits = PictureLimits & FileLimits;
@@ -66,10 +67,9 @@ async function toPicture(
   signal: AbortSignal,
 ): Promise<ReferencePicture | { problem: string }> {
   if (bytes.byteLength === 0) return { problem: "is empty" };
-  const sniffed = await sniffType(bytes);
-  const isTiff = sniffed === undefined && (await readMime(bytes)) === "image/tiff";
-  if (sniffed?.kind !== "image" && !isTiff) return { problem: await describeKind(bytes, sniffed) };
-  const originalType = sniffed?.kind === "image" ? sniffed.mimeType : undefined;
+  const mime = await readMimeType(bytes);
+  const originalType = toImageType(mime);
+  if (originalType === undefined && mime !== "image/tiff") return { problem: describeKind(bytes, mime) };
   const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
   // HEIC as telephones write it cannot be decoded here, but a gateway may take it.
@@ -79,23 +79,13 @@ async function toPicture(
   return { problem: describePictureProblem(fitted.problem, bounds) };
 }
 
-async function describeKind(bytes: Uint8Array, sniffed: Awaited<ReturnType<typeof sniffType>>): Promise<string> {
-  if (sniffed?.kind === "text") {
-    const head = sniffed.text.slice(0, 4_096);
-    // A drawing may name other files, here and elsewhere, that would be read along with it.
-    if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not opened here; send it as PNG";
-    if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page and no picture";
-    return "is text and no picture";
-  }
-  const name = NAMES.get((await readMime(bytes)) ?? "");
-  return name === undefined ? "is no picture" : `is ${name}, a kind that cannot be read here; send it as PNG or JPEG`;
-}
-
-async function readMime(bytes: Uint8Array): Promise<string | undefined> {
-  try {
-    return (await fileTypeFromBuffer(bytes))?.mime;
-  } catch {
-    // A head that breaks off makes the detector fail.
-    return undefined;
-  }
+function describeKind(bytes: Uint8Array, mime: string | undefined): string {
+  const name = NAMES.get(mime ?? "");
+  if (name !== undefined) return `is ${name}, a kind that cannot be read here; send it as PNG or JPEG`;
+  const head = decodeUnicode(bytes)?.slice(0, 4_096);
+  if (head === undefined) return "is no picture";
+  // A drawing may name other files, here and elsewhere, that would be read along with it.
+  if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not opened here; send it as PNG";
+  if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page and no picture";
+  return "is text and no picture";
 }

@@ -26,7 +26,7 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
  * Undefined for anything else, archives too. Never rejects.
  */
 export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefined> {
-  const mime = await readMagic(bytes);
+  const mime = await readMimeType(bytes);
   const mimeType = toImageType(mime);
   if (mimeType !== undefined) return { kind: "image", mimeType };
   if (mime === "application/pdf") return { kind: "document", mimeType: "application/pdf" };
@@ -37,14 +37,16 @@ export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefi
 
 /** The type of a picture; undefined for everything else. Never rejects. */
 export async function sniffImage(bytes: Uint8Array): Promise<ImageMimeType | undefined> {
-  return toImageType(await readMagic(bytes));
+  return toImageType(await readMimeType(bytes));
 }
 
-function toImageType(mime: string | undefined): ImageMimeType | undefined {
+/** The type of a picture by a name of `readMimeType`; undefined for everything else. */
+export function toImageType(mime: string | undefined): ImageMimeType | undefined {
   return IMAGE_TYPES.get(mime ?? "");
 }
 
-async function readMagic(bytes: Uint8Array): Promise<string | undefined> {
+/** The type of bytes with a signature, as file-type names it; undefined for all others, and text. Never rejects. */
+export async function readMimeType(bytes: Uint8Array): Promise<string | undefined> {
   try {
     return (await fileTypeFromBuffer(bytes))?.mime;
   } catch {
