@@ -51,16 +51,14 @@ async function createLocal(
   if (!localChat.enabled) return undefined;
   const { createLocalAdapter } = await import("../adapters/local/index.ts");
   const examples = gateway.baseUrl === undefined ? [...EXAMPLES, FAILURE_EXAMPLE] : EXAMPLES;
-  const canDraw = gateway.imageModel !== undefined;
-  const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
   const own = { database, botName, browserKey, log, examples, isSandbox: gateway.baseUrl === undefined };
   const isFirstRun = config.slack === undefined && config.discord === undefined;
   const setup = isFirstRun ? await openSetup?.() : undefined;
   return createLocalAdapter({
     ...localChat,
-    ...imagine,
     ...own,
-    ...(setup && { setup }),
+    setup,
+    imagine: gateway.imageModel !== undefined ? engine.imagineMenu : undefined,
     commands: engine.commands,
     readAbout: engine.readAbout,
     readPersona: engine.readPersona,
@@ -83,22 +81,17 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
   const { config, engine, stores, limits, log, onFatal } = options;
   if (config.discord === undefined) return undefined;
   const { createDiscordAdapter } = await import("../adapters/discord/index.ts");
-  const { token, threads, apiUrl, guildId, shards } = config.discord;
   return createDiscordAdapter({
-    token,
-    threads,
+    ...config.discord,
     isListening: engine.isListening,
     namedGroups: engine.access.namedGroups,
-    ...(apiUrl !== undefined && { apiUrl }),
-    ...(guildId !== undefined && { guildId }),
-    ...(shards !== undefined && { shards }),
     commands: engine.commands,
     listModels: engine.listModels,
     readPersona: engine.readPersona,
     imagine: engine.imagineMenu,
     directChannels: toDirectChannelStore(stores),
-    ...(stores.shared && { shares: createSharedParts(stores.shared, SHARDS, stores.now) }),
-    ...(limits && { waits: limits.waitsOf("discord") }),
+    shares: stores.shared && createSharedParts(stores.shared, SHARDS, stores.now),
+    waits: limits?.waitsOf("discord"),
     processes: engine.queue.processes,
     log,
     now: Date.now,
@@ -116,8 +109,8 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
   const adapter = createSlackAdapter({
     transport: slack,
     installed: several?.installed ?? { botToken: slack.botToken ?? "" },
-    ...(several && { onUninstalled: several.onUninstalled }),
-    ...(apiUrl !== undefined && { apiUrl }),
+    onUninstalled: several?.onUninstalled,
+    apiUrl,
     markKey,
     allowedBots,
     commands: engine.commands,
@@ -129,7 +122,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     readPersona: engine.readPersona,
     looking: engine.looking,
     namedGroups: engine.access.namedGroups,
-    ...(limits && { waits: limits.waitsOf("slack") }),
+    waits: limits?.waitsOf("slack"),
     log,
     now: Date.now,
     onFatal,

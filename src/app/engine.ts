@@ -156,8 +156,7 @@ export function createEngine(options: EngineOptions): Engine {
   const said = createHistory({ ...kept, now: Date.now, clock: stores.now });
   const history = withLinkErasure(said, options.references);
   const records = createTurnRecords(kept);
-  const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
-  const settings = createSettings(byPlace);
+  const settings = createSettings({ ...kept, severalWorkspaces });
   const rights = openRights(options);
   const { access, audit } = rights;
   const queue = createQueue(options);
@@ -255,8 +254,6 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">,
   collect: PersonalData["collect"];
   erasers: PersonalData["erasers"];
   quota: Quota;
-  access: Access;
-  audit: Audit;
 }
 
 /** The words that people give the bot, on every platform. */
@@ -282,7 +279,7 @@ function createCommands({ botName, history, settings, access, audit, chatRules, 
 
 function openCounting({ stores, severalWorkspaces, policy, pseudonym, log }: EngineOptions) {
   const common = { counters: stores.counters, now: Date.now, log };
-  const usage = createUsage({ ...common, open: stores.open, ...(severalWorkspaces && { severalWorkspaces }) });
+  const usage = createUsage({ ...common, open: stores.open, severalWorkspaces });
   return { usage, quota: createQuota({ ...common, policy, usage, pseudonym }) };
 }
 
@@ -314,7 +311,7 @@ function openContext({ limits, adapterOf, log }: EngineOptions, history: History
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */
 function createQueue({ database, stores, limits, adapterOf, calls, metrics, log, retryMs }: EngineOptions): Queue {
-  const common = { maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
+  const common = { maxActive: limits.maxConcurrentTurns, log, retryMs };
   const own = createEmbeddedQueue({ database, ...common });
   if (stores.shared === undefined) return own;
   const open = calls && { openBudget: calls.open };

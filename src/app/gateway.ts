@@ -37,7 +37,7 @@ export async function openGateway({
   log,
 }: OpenGatewayOptions): Promise<OpenGateway> {
   const { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody, fallback } = config.gateway;
-  const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), extraBody, log };
+  const options = { imageKeyHeader, extraBody, log };
   const adapt = (gateway: Gateway) => withOptionalPictures(withOptionalTools(gateway, log), log);
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
@@ -56,7 +56,7 @@ export async function openGateway({
     createGateway({
       ...options,
       ...address,
-      ...(shared && { pauses: shared.pausesOf(name) }),
+      pauses: shared?.pausesOf(name),
       onPaused: (count) => paused.set(name, count),
     });
   const gateway = open({ baseUrl, apiKey }, "first");

@@ -112,7 +112,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
   const keys = await readKeys(stores);
   const limits = openSharedLimits(stores, (key, calls) => scheduler.recall(key, calls), log);
-  const scheduler = createScheduler({ now: () => performance.now(), ...(limits && { onCall: limits.calls.note }) });
+  const scheduler = createScheduler({ now: () => performance.now(), onCall: limits?.calls.note });
   const reachable = publicFileOrigins(config);
   const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
   const gateway = await openGateway({ config, reachable, onProblem, shared: limits, log });
@@ -141,10 +141,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stores,
     gateway: gateway.client,
     toTools: (history, files) => toTools(history, files, adapterOf, config.fetchUrlHosts),
-    ...(mcp && { outside: mcp }),
+    outside: mcp,
     references: pictures.references,
     scheduler,
-    ...(limits && { calls: limits.calls }),
+    calls: limits?.calls,
     adapterOf,
     pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
     metrics,
@@ -167,7 +167,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     metricsToken: config.metricsToken,
     health: { accepting: async () => !isClosing, store: isStoreReachable, ...(listens && toConnected(adapters)) },
-    ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
+    states: gateway.health && { gateway: gateway.health.state },
     mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
@@ -275,6 +275,5 @@ function toTools(
 }
 
 function toReadBefore(history: History): ReadBefore {
-  return (conversationId, beforeId, maxEntries) =>
-    history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
+  return (conversationId, beforeId, maxEntries) => history.read(conversationId, { maxEntries, beforeId });
 }

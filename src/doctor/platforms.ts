@@ -26,10 +26,9 @@ export function createPlatformSections({ slack, discord, policy }: Config): Sect
   ];
 }
 
-async function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
+async function examineDiscord(config: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
   const { checkDiscord } = await import("../../adapters/discord/check.ts");
-  const options = { token, ...(apiUrl !== undefined && { apiUrl }), ...(guildId !== undefined && { guildId }) };
-  return checkDiscord(options, signal);
+  return checkDiscord(config, signal);
 }
 
 /** The address to which a platform sends its events by HTTP; undefined when none does, or to others of our processes. */

@@ -63,7 +63,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
     now,
     inTurn: shared === undefined ? createKeyedQueue().run : createSharedTurns(shared, `${REDIS_ROOT}:turn:`),
     counters: shared === undefined ? createSqliteCounters(database, now) : createRedisCounters(shared, now),
-    ...(shared !== undefined && { shared }),
+    shared,
     isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
     close,
   };

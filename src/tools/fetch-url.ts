@@ -27,7 +27,7 @@ const schema = z.object({
 export function createFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
   const origins = places.filter((place) => place.includes("://")).map((place) => new URL(place).origin);
   const hosts = places.filter((place) => !place.includes("://")).map((host) => host.toLowerCase());
-  const fetch = createGuardedFetch({ owner: "its host", hosts, origins, ...(resolve && { resolve }) });
+  const fetch = createGuardedFetch({ owner: "its host", hosts, origins, resolve });
   const listed = places.slice(0, MAX_LISTED_HOSTS).join(", ");
   // A text stays for a while, so that what is read on fits what was read before.
   const pages = createFiles(open, { maxFileBytes: MAX_BYTES, timeoutMs: FETCH_MS });

@@ -104,8 +104,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
   ): Promise<Retried> {
     // A turn that crashed on the way is no new beginning.
     const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
-    const pressedBy = events[0]?.author;
-    const how = { mustAsk: true, ...(pressedBy !== undefined && { pressedBy }) };
+    const how = { mustAsk: true, pressedBy: events[0]?.author };
     const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], how);
     for (const other of events) turn.notice(other);
     if (isGivenUp) turn.giveUp();
@@ -402,7 +401,7 @@ async function loadEarlierRun(
   } catch (error) {
     if (!isAsked) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
-    // Whatever there was, it began before: its posts may be found again.
+    // An earlier run began it: its posts may be found again.
     return { attempts: 1, isPosting: true };
   }
 }
