@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
+import { waitAtMost } from "../../src/concurrency/deadlines.ts";
 import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
@@ -139,7 +139,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       closing.abort(new Error("The adapter was closed."));
       await stopping?.stop();
       // Edits that are under way reach Discord before the connection goes.
-      await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
+      await waitAtMost(api.settled(), SETTLE_MS);
       await sessions.close();
     },
   };

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
+import { waitAtMost } from "../../src/concurrency/deadlines.ts";
 import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { createSlackApi } from "./api/client.ts";
@@ -71,7 +71,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     async close() {
       await pause();
       // Edits that are under way reach Slack before the process goes.
-      await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
+      await waitAtMost(api.settled(), SETTLE_MS);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { LoggableError } from "../port/errors.ts";
 
 /**
@@ -33,6 +34,11 @@ export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: 
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Waits for `work`, but no longer than `ms`, in which it does not hold the process open; undefined when that is over first. */
+export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  return Promise.race([work, sleep(ms, undefined, { ref: false })]);
 }
 
 /** Waits for `promise`, but not beyond the abort of `signal`: then rejects with its reason and ignores the promise. */

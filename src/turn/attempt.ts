@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { waitAtMost } from "../concurrency/deadlines.ts";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
@@ -246,7 +246,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (!hasProgressed) deps.onProgress(record.id);
       hasProgressed = true;
       noteSaid(run, said);
-      return Promise.race([deps.records.note(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]);
+      return waitAtMost(deps.records.note(record), SEEN_WAIT_MS);
     },
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type APIChatInputApplicationCommandInteraction,
   type APIInteraction,
@@ -10,6 +9,7 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord.js";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import type { ImagineMenu, ListModels, ReadPersona } from "../../../src/port/catalogue.ts";
 import type { Action, InboundEvent } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
@@ -179,9 +179,7 @@ function createTake({ acknowledge, delivery, fresh, finalMessages }: Interaction
     // A form leaves nothing behind that an answer could take the place of.
     asked.hasToken = shown === undefined;
     const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
-    const acknowledging = Promise.race([taking, sleep(STORE_MS, undefined, { ref: false })]).then(() =>
-      acknowledge(interaction, first),
-    );
+    const acknowledging = waitAtMost(taking, STORE_MS).then(() => acknowledge(interaction, first));
     if (asked.hasToken) fresh.set(interaction.token, acknowledging);
     // An acknowledgement whose answer was lost may have reached Discord.
     const isPromised = (await acknowledging) !== "taken" && as === "answer";

@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
 import type { Logger } from "pino";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import type { GatewayInfo } from "./gateway-info.ts";
 import type { Identify } from "./identify.ts";
 
@@ -80,7 +80,7 @@ export async function discard(client: Client): Promise<void> {
   catchConnectionErrors(client);
   // One that was not connected has nothing to end.
   const ending = client.destroy().catch(() => {});
-  await Promise.race([ending, sleep(GOODBYE_MS, undefined, { ref: false })]);
+  await waitAtMost(ending, GOODBYE_MS);
 }
 
 interface LibraryPackets {

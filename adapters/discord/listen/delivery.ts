@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
@@ -45,7 +45,7 @@ export function createDelivery(accept: Accept, log: Logger): Delivery {
     enqueue: (channelId, toEvents) => queue.run(channelId, () => run(toEvents)),
     async stop() {
       stopping.abort(new Error("The adapter takes no more events."));
-      await Promise.race([queue.idle(), sleep(STOP_MS, undefined, { ref: false })]);
+      await waitAtMost(queue.idle(), STOP_MS);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Accept } from "../../../src/port/events.ts";
 import type { FindMember } from "./find-author.ts";
 
@@ -22,15 +22,11 @@ export interface DirectRolesDeps {
 
 /** Looks roles up, because Discord sends none with direct messages. */
 export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }: DirectRolesDeps): DirectRoles {
-  const known = new BoundedMap<string, { roles: Promise<readonly string[]>; until: number }>(MAX_CACHED);
+  const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now });
 
-  function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
-    const key = `${guildId} ${userId}`;
-    const found = known.get(key);
-    if (found !== undefined && found.until > now()) return found.roles;
-    const roles = findMember(guildId, userId).then((member) => member?.roles ?? []);
-    known.set(key, { roles, until: now() + FRESH_MS });
-    return roles;
+  async function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
+    const find = async () => (await findMember(guildId, userId))?.roles ?? [];
+    return (await cache.get(`${guildId} ${userId}`, find)) ?? [];
   }
 
   return async (userId) => {

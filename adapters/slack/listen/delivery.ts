@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
@@ -32,7 +32,7 @@ export function createDelivery(accept: Accept): Delivery {
     },
     async stop() {
       isStopped = true;
-      await Promise.race([queue.idle(), sleep(STOP_MS, undefined, { ref: false })]);
+      await waitAtMost(queue.idle(), STOP_MS);
     },
   };
 }

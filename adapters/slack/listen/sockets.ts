@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type App, type Logger as BoltLogger, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { WebAPIRateLimitedError } from "@slack/web-api";
 import type { Logger } from "pino";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { LoggableError } from "../../../src/port/errors.ts";
 import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText, toBody } from "../api/wire.ts";
@@ -171,7 +172,7 @@ export async function openSocket(options: SocketOptions, signal: AbortSignal): P
     ended: ended.promise,
     gone: gone.promise,
     async close() {
-      await Promise.race([client.disconnect(), sleep(CLOSE_MS, undefined, { ref: false })]);
+      await waitAtMost(client.disconnect(), CLOSE_MS);
       ended.resolve(undefined);
       gone.resolve();
     },

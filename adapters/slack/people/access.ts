@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
@@ -58,15 +58,7 @@ export async function isPersonThere(
  */
 export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces: Workspaces }) {
   /** Cached, because the threads of one channel are asked about one after the other. */
-  const known = new BoundedMap<string, { until: number; answer: Promise<boolean> }>(MAX_KNOWN);
-
-  function remember(key: string, ask: () => Promise<boolean>): Promise<boolean> {
-    const found = known.get(key);
-    if (found !== undefined && found.until > performance.now()) return found.answer;
-    const answer = ask();
-    known.set(key, { until: performance.now() + KNOWN_MS, answer });
-    return answer;
-  }
+  const answers = createLookupCache({ freshMs: KNOWN_MS, maxEntries: MAX_KNOWN, now: () => performance.now() });
 
   const mayShow: Adapter["mayShow"] = async (id, { author, reply }, signal) => {
     const [, team, channelId] = /^slack:(\w+):(\w+)(?::|$)/.exec(id) ?? [];
@@ -75,13 +67,15 @@ export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces
     const workspace = await workspaces.find(team, signal);
     if (workspace === undefined) return false;
     const isAlone = isReadAlone(reply);
-    return remember([team, channelId, author.id, isAlone || reply.channelId].join(" "), async () => {
+    const question = [team, channelId, author.id, isAlone || reply.channelId].join(" ");
+    const maySee = await answers.get(question, async () => {
       if (!isAlone) {
         const [source, place] = await Promise.all([look(team, channelId, deps), look(team, reply.channelId, deps)]);
         if (!isOpen(source) || !isOfOneOrganisation(place)) return false;
       }
       return isPersonThere(workspace, channelId, readUserId(author.id), deps);
     });
+    return maySee === true;
   };
   return mayShow;
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
+import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Author } from "../../../src/port/events.ts";
 import type { SlackApi } from "../api/client.ts";
 import { SlackApiError } from "../api/error.ts";
@@ -12,8 +12,6 @@ import { PLATFORM, toPersonId } from "../ids.ts";
 /** Longest wait for a name: Slack gives three seconds for the event to be stored, with the name or without. */
 const WAIT_MS = 1_000;
 const FRESH_MS = 60 * 60_000;
-/** A look-up that failed is tried again after this. */
-const FAILED_MS = 60_000;
 const MAX_CACHED = 10_000;
 const CALL_MS = 10_000;
 /** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */
@@ -69,15 +67,15 @@ export interface GivenAuthor {
 
 export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
-  const cache = createLookupCache(deps.now);
-  const groupCache = createLookupCache(deps.now, GROUP_FRESH_MS);
+  const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
+  const groupCache = createLookupCache({ freshMs: GROUP_FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
   /** Groups whose members cannot be read, and about which the log has been told. */
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
     const find = () =>
       query(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace));
-    return soon(cache.get(`${workspace.teamId} ${userId}`, find));
+    return waitAtMost(cache.get(`${workspace.teamId} ${userId}`, find), WAIT_MS);
   }
 
   function channel(workspace: Workspace, channelId: string): Promise<Channel | undefined> {
@@ -86,7 +84,7 @@ export function createPeople(deps: PeopleDeps): People {
         const { name, creator, is_mpim } = toBody(found["channel"]);
         return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
       });
-    return soon(cache.get(`${workspace.teamId} ${channelId}`, find));
+    return waitAtMost(cache.get(`${workspace.teamId} ${channelId}`, find), WAIT_MS);
   }
 
   /** The groups named in the policy that somebody is in, as far as Slack tells in time. */
@@ -107,7 +105,7 @@ export function createPeople(deps: PeopleDeps): People {
       }
       return members;
     };
-    return soon(groupCache.get(`${workspace.teamId} ${groupId}`, find));
+    return waitAtMost(groupCache.get(`${workspace.teamId} ${groupId}`, find), WAIT_MS);
   }
 
   return {
@@ -172,32 +170,6 @@ function toKind(isExternal: boolean, isGuest: boolean, isBot: boolean): Pick<Per
   if (isBot) return { kind: "bot" };
   if (isExternal) return { kind: "external" };
   return isGuest ? { kind: "guest" } : {};
-}
-
-function soon<T>(value: Promise<T | undefined>): Promise<T | undefined> {
-  return Promise.race([value, sleep(WAIT_MS, undefined, { ref: false })]);
-}
-
-/** Keeps a found value for an hour, or for `freshMs`, and a miss for a minute. Concurrent callers share one look-up. */
-export interface LookupCache {
-  /** `find` must not reject. */
-  get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
-}
-
-export function createLookupCache(now: () => number, freshMs = FRESH_MS): LookupCache {
-  const entries = new BoundedMap<string, { value: Promise<unknown>; until: number }>(MAX_CACHED);
-
-  return {
-    async get<T>(key: string, find: () => Promise<T | undefined>) {
-      const known = entries.get(key);
-      if (known !== undefined && known.until > now()) return known.value as Promise<T | undefined>;
-      const entry = { value: find(), until: now() + freshMs };
-      entries.set(key, entry);
-      const found = await entry.value;
-      if (found === undefined) entry.until = now() + FAILED_MS;
-      return found;
-    },
-  };
 }
 
 export interface PeopleDeps {

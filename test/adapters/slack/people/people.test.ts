@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SlackAnswer } from "../../../../adapters/slack/api/client.ts";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
-import { createLookupCache, createPeople, createPeopleQuery } from "../../../../adapters/slack/people/people.ts";
+import { createPeople, createPeopleQuery } from "../../../../adapters/slack/people/people.ts";
 import { silent } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
 
@@ -165,43 +165,6 @@ describe("people", () => {
     answer.resolve(ADA);
     expect(await people.person(ACME, "U1")).toMatchObject({ name: "Ada" });
     expect(asked).toEqual(["U1"]);
-  });
-});
-
-function startCache() {
-  let nowMs = 0;
-  const answers = createLookupCache(() => nowMs);
-  let found = 0;
-  const find = async (value: string | undefined) => {
-    found += 1;
-    return value;
-  };
-  return { answers, find, found: () => found, wait: (ms: number) => void (nowMs += ms) };
-}
-
-describe("the cache of look-ups", () => {
-  test("hold for an hour, and the lack of one for a minute", async () => {
-    const { answers, find, found, wait } = startCache();
-    expect(await answers.get("a", () => find("Ada"))).toBe("Ada");
-    expect(await answers.get("b", () => find(undefined))).toBeUndefined();
-    wait(59_000);
-    expect(await answers.get("a", () => find("other"))).toBe("Ada");
-    expect(await answers.get("b", () => find("other"))).toBeUndefined();
-    expect(found()).toBe(2);
-    wait(2_000);
-    expect(await answers.get("b", () => find("Bob"))).toBe("Bob");
-    wait(3_600_000);
-    expect(await answers.get("a", () => find("Ada L."))).toBe("Ada L.");
-  });
-
-  test("are given up when there are too many, the oldest first", async () => {
-    const { answers, find, found } = startCache();
-    await answers.get("first", () => find("first"));
-    for (let count = 0; count < 10_000; count++) await answers.get(`${count}`, () => find("x"));
-    const before = found();
-    await answers.get("9999", () => find("x"));
-    await answers.get("first", () => find("first"));
-    expect(found()).toBe(before + 1);
   });
 });
 
