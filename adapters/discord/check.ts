@@ -14,7 +14,7 @@ import {
   Routes,
 } from "discord.js";
 import type { Finding } from "../../src/port/finding.ts";
-import { type Api, createApi } from "./api/client.ts";
+import { type Api, createApi, read } from "./api/client.ts";
 import { ApiError, isRefused } from "./api/error.ts";
 import {
   channelPermissions,
@@ -73,14 +73,9 @@ export async function checkDiscord(options: CheckOptions, signal: AbortSignal): 
   await look("The gateway", async () => {
     return checkGateway(toWholeInfo(await read<unknown>(api, Routes.gatewayBot(), signal)), signal);
   });
-  const reader = <T>(route: `/${string}`, query?: URLSearchParams) => read<T>(api, route, signal, query);
-  await look("The servers", () => checkGuilds({ read: reader, botId, invite, guildId }));
+  await look("The servers", () => checkGuilds({ api, botId, invite, guildId }, signal));
   await look("The commands", () => checkCommands(api, guildId, signal));
   return [...findings, { ok: true, what: `Whoever manages a server lets the bot in at ${invite}` }];
-}
-
-async function read<T>(api: Api, route: `/${string}`, signal: AbortSignal, query?: URLSearchParams): Promise<T> {
-  return (await api.call({ method: "GET", route, ...(query && { query }) }, signal)).data as T;
 }
 
 async function checkIntents(api: Api, signal: AbortSignal): Promise<Finding[]> {
@@ -166,7 +161,7 @@ const MAX_NAMED = 10;
 const PLACES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
 
 export interface GuildsCheck {
-  read<T>(route: `/${string}`, query?: URLSearchParams): Promise<T>;
+  api: Api;
   botId: string;
   invite: string;
   guildId: string | undefined;
@@ -176,15 +171,15 @@ type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
 type Place = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
 /** Reports which permissions the bot lacks in its servers, and in channels with overwrites. */
-async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
+async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Finding[]> {
   const { invite, guildId } = check;
-  const guilds = await readGuilds(check);
+  const guilds = await readGuilds(check, signal);
   if (guilds.length === 0) {
     const what = guildId === undefined ? "The bot is in no server yet." : `The bot is not in the server ${guildId}.`;
     return [{ ok: false, what, fix: `Invite it: ${invite}` }];
   }
   const findings: Finding[] = [];
-  for (const guild of guilds.slice(0, MAX_GUILDS)) findings.push(...(await checkGuild(guild, check)));
+  for (const guild of guilds.slice(0, MAX_GUILDS)) findings.push(...(await checkGuild(guild, check, signal)));
   if (guilds.length > MAX_GUILDS) {
     findings.push({ ok: true, what: `${guilds.length - MAX_GUILDS} further servers were not looked at.` });
   }
@@ -192,25 +187,29 @@ async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
 }
 
 /** The bot's servers, as far as one page lists them, or the one that is wanted where the bot is in it. */
-async function readGuilds({ read, guildId }: GuildsCheck): Promise<Guild[]> {
-  const listed = await read<Guild[]>(Routes.userGuilds(), new URLSearchParams({ limit: String(PAGE) }));
+async function readGuilds({ api, guildId }: GuildsCheck, signal: AbortSignal): Promise<Guild[]> {
+  const listed = await read<Guild[]>(api, Routes.userGuilds(), signal, { limit: String(PAGE) });
   if (guildId === undefined) return listed;
   const found = listed.filter(({ id }) => id === guildId);
   if (found.length > 0 || listed.length < PAGE) return found;
   try {
-    return [await read<Guild>(Routes.guild(guildId))];
+    return [await read<Guild>(api, Routes.guild(guildId), signal)];
   } catch (error) {
     if (isRefused(error)) return [];
     throw error;
   }
 }
 
-async function checkGuild({ id, name }: Guild, { read, botId, invite }: GuildsCheck): Promise<Finding[]> {
+async function checkGuild(
+  { id, name }: Guild,
+  { api, botId, invite }: GuildsCheck,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const [{ owner_id: ownerId }, roles, { roles: ownRoles }, channels] = await Promise.all([
-    read<{ owner_id: string }>(Routes.guild(id)),
-    read<APIRole[]>(Routes.guildRoles(id)),
-    read<APIGuildMember>(Routes.guildMember(id, botId)),
-    read<APIChannel[]>(Routes.guildChannels(id)),
+    read<{ owner_id: string }>(api, Routes.guild(id), signal),
+    read<APIRole[]>(api, Routes.guildRoles(id), signal),
+    read<APIGuildMember>(api, Routes.guildMember(id, botId), signal),
+    read<APIChannel[]>(api, Routes.guildChannels(id), signal),
   ]);
   const bot: Member = { id: botId, guildId: id, ownerId, roleIds: ownRoles };
   const granted = guildPermissions(bot, roles);

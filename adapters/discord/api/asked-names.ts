@@ -1,5 +1,5 @@
-import { type APIChannel, type APIRole, Routes } from "discord.js";
-import type { Api } from "./client.ts";
+import { type APIChannel, type APIRole, type RouteLike, Routes } from "discord.js";
+import { type Api, read } from "./client.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** Calls for the names of channels that one look at a place costs at most. */
@@ -19,20 +19,17 @@ export async function askNames(
   { guildId, botId, texts }: { guildId: string | undefined; botId: string; texts: readonly string[] },
   signal: AbortSignal,
 ): Promise<NamedRooms> {
-  const get = async <T>(route: `/${string}`): Promise<T | undefined> => {
-    try {
-      return (await api.call({ method: "GET", route }, signal)).data as T;
-    } catch {
+  const find = <T>(route: RouteLike): Promise<T | undefined> =>
+    read<T>(api, route, signal).catch(() => {
       signal.throwIfAborted();
       return undefined;
-    }
-  };
+    });
   const mentioned = texts.flatMap((text) => [...text.matchAll(CHANNEL)].map(([, id = ""]) => id));
   const ids = [...new Set(mentioned)].slice(0, MAX_CHANNELS);
   const hasRoles = guildId !== undefined && texts.some((text) => ROLE.test(text));
   const [roles = [], ...channels] = await Promise.all([
-    hasRoles ? get<APIRole[]>(Routes.guildRoles(guildId)) : undefined,
-    ...ids.map((id) => get<APIChannel>(Routes.channel(id))),
+    hasRoles ? find<APIRole[]>(Routes.guildRoles(guildId)) : undefined,
+    ...ids.map((id) => find<APIChannel>(Routes.channel(id))),
   ]);
   const names = new Map(channels.map((channel, index) => [ids[index], channel?.name ?? undefined]));
 

@@ -27,6 +27,17 @@ export interface Api {
   settled(): Promise<void>;
 }
 
+/** Reads what a route names, as the bot. Rejects as `Api.call` does. */
+export async function read<T>(
+  api: Pick<Api, "call">,
+  route: RouteLike,
+  signal: AbortSignal,
+  query?: Readonly<Record<string, string>>,
+): Promise<T> {
+  const search = query === undefined ? {} : { query: new URLSearchParams(query) };
+  return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
+}
+
 export interface ApiOptions {
   token: string;
   /** Without the version; Discord's own when absent. */

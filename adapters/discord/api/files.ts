@@ -4,7 +4,7 @@ import { createGuardedFetch } from "../../../src/media/fetch.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import { type MessagePlace, PLATFORM } from "../ids.ts";
-import type { Api } from "./client.ts";
+import { type Api, read } from "./client.ts";
 
 /** More than Discord accepts from anybody; callers have tighter bounds of their own. */
 const MAX_READ_BYTES = 512 * 1024 * 1024;
@@ -67,11 +67,8 @@ export function createFiles(deps: FilesDeps): Files {
       return isPrivate ? toLinkedRefs(message.attachments) : toRefs(message);
     },
     async readPictures({ channelId, messageId }, signal) {
-      const { data } = await deps.api.call(
-        { method: "GET", route: Routes.channelMessage(channelId, messageId) },
-        signal,
-      );
-      return toRefs(data as APIMessage, picturesOf(data as APIMessage));
+      const message = await read<APIMessage>(deps.api, Routes.channelMessage(channelId, messageId), signal);
+      return toRefs(message, picturesOf(message));
     },
     async open(ref, signal) {
       try {
@@ -145,8 +142,8 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
 
   async function findInMessage(id: string, [channelId, messageId, attachmentId]: string[], signal: AbortSignal) {
     const route = Routes.channelMessage(channelId ?? "", messageId ?? "");
-    const { data } = await api.call({ method: "GET", route }, signal);
-    const found = attachmentsOf(data as APIMessage).find((attachment) => attachment.id === attachmentId);
+    const message = await read<APIMessage>(api, route, signal);
+    const found = attachmentsOf(message).find((attachment) => attachment.id === attachmentId);
     if (found === undefined) throw new Error("Its message has it no more.");
     links.set(id, found.url);
     return toChecked(found.url);

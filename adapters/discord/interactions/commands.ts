@@ -9,7 +9,7 @@ import {
 import type { Logger } from "pino";
 import { retry } from "../../../src/concurrency/retry.ts";
 import type { CommandHelp, ImagineMenu } from "../../../src/port/catalogue.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
 
 export const ASK = "ask";
@@ -200,8 +200,8 @@ const NO_LIST = new Set([404, 405, 501]);
 /** Undefined where they are not listed, which is no reason not to have them. */
 async function readRegistered(api: Api, route: RouteLike): Promise<string[] | undefined> {
   try {
-    const { data } = await api.call({ method: "GET", route }, AbortSignal.timeout(CALL_MS));
-    return Array.isArray(data) ? data.map((command: Definition) => toComparable(command)) : undefined;
+    const listed = await read<unknown>(api, route, AbortSignal.timeout(CALL_MS));
+    return Array.isArray(listed) ? listed.map((command: Definition) => toComparable(command)) : undefined;
   } catch (error) {
     if (error instanceof ApiError && NO_LIST.has(error.status)) return undefined;
     throw error;

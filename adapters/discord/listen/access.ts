@@ -5,10 +5,11 @@ import {
   type APIOverwrite,
   ChannelType,
   PermissionFlagsBits,
+  type RouteLike,
   Routes,
 } from "discord.js";
 import type { Adapter } from "../../../src/port/adapter.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import { channelPermissions, guildPermissions, type Member } from "../api/permissions.ts";
 
@@ -21,9 +22,9 @@ const ANYBODY = "0";
 /** Makes `mayShow` of the adapter: in a channel only what everybody on the server may read is shown, or the same channel. */
 export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["mayShow"]> {
   /** Undefined for what Discord does not give. */
-  async function get<T>(route: `/${string}`, signal: AbortSignal): Promise<T | undefined> {
+  async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
     try {
-      return (await api.call({ method: "GET", route }, signal)).data as T;
+      return await read<T>(api, route, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ApiError) return undefined;
@@ -35,7 +36,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
     const [, channelId] = /^discord:(\d+)(?::|$)/.exec(id) ?? [];
     if (channelId === undefined) return false;
     if (channelId === reply.channelId || channelId === reply.threadId) return true;
-    const channel = await get<APIChannel>(Routes.channel(channelId), signal);
+    const channel = await find<APIChannel>(Routes.channel(channelId), signal);
     if (channel === undefined || !("guild_id" in channel) || channel.guild_id === undefined) return false;
     const { guild_id: guildId } = channel;
     const isReadAlone = reply.workspaceId === undefined || reply.visibleTo !== undefined;
@@ -44,9 +45,9 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
     if (place && !OPEN_THREADS.has(channel.type)) return false;
     const parentId = place && "parent_id" in channel ? channel.parent_id : undefined;
     const [guild, parent, member] = await Promise.all([
-      get<APIGuild>(Routes.guild(guildId), signal),
-      parentId ? get<APIChannel>(Routes.channel(parentId), signal) : channel,
-      get<APIGuildMember>(Routes.guildMember(guildId, author.id), signal),
+      find<APIGuild>(Routes.guild(guildId), signal),
+      parentId ? find<APIChannel>(Routes.channel(parentId), signal) : channel,
+      find<APIGuildMember>(Routes.guildMember(guildId, author.id), signal),
     ]);
     if (guild === undefined || parent === undefined || member === undefined) return false;
     const overwrites = "permission_overwrites" in parent ? (parent.permission_overwrites ?? []) : [];

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
 import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
@@ -137,10 +137,9 @@ async function readRoom(
   signal: AbortSignal,
 ): Promise<Message[]> {
   // The newest page: one asked for by `after` begins at that time and may end before the bot went away.
-  const query = new URLSearchParams({ limit: String(PAGE) });
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-  const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, bounded);
-  const messages = (data as APIMessage[])
+  const page = await read<APIMessage[]>(api, Routes.channelMessages(channelId), bounded, { limit: String(PAGE) });
+  const messages = page
     .filter(({ id }) => timeOf(id) > since)
     .map((message) => ({ ...message, ...(guildId !== undefined && { guild_id: guildId }) }));
   return messages.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));

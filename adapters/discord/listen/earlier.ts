@@ -2,7 +2,7 @@ import { type APIChannel, type APIMessage, ChannelType, MessageType, Routes } fr
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Earlier, EarlierMessage, EarlierRange, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import { askNames, type NamedRooms } from "../api/asked-names.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
@@ -109,7 +109,7 @@ async function readAround(
   signal: AbortSignal,
 ): Promise<Found[]> {
   const { channel_id: channelId, id, thread } = message;
-  const { type } = (await api.call({ method: "GET", route: Routes.channel(channelId) }, signal)).data as APIChannel;
+  const { type } = await read<APIChannel>(api, Routes.channel(channelId), signal);
   const isInThread = type === ChannelType.PublicThread || type === ChannelType.AnnouncementThread;
   const threadId = isInThread ? channelId : thread?.id;
   if (threadId === undefined) {
@@ -219,9 +219,8 @@ export function createFindMessage(api: Api, closing: AbortSignal): FindMessage {
 
 /** Undefined for one that was deleted. */
 async function readMessage(place: MessagePlace, api: Api, signal: AbortSignal): Promise<APIMessage | undefined> {
-  const route = Routes.channelMessage(place.channelId, place.messageId);
   try {
-    return (await api.call({ method: "GET", route }, signal)).data as APIMessage;
+    return await read<APIMessage>(api, Routes.channelMessage(place.channelId, place.messageId), signal);
   } catch (error) {
     if (codeOf(error) !== UNKNOWN_MESSAGE) throw error;
     return undefined;

@@ -1,6 +1,6 @@
 import { type APIGuildMember, Routes } from "discord.js";
 import type { Adapter } from "../../../src/port/adapter.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { toAuthor } from "./inbound.ts";
@@ -15,8 +15,7 @@ export function createFindAuthor(
     if (workspaceId === undefined) return { id: userId, name: userId, groups: await rolesOf(userId) };
     if (!/^\d{17,20}$/.test(userId)) return undefined;
     try {
-      const { data } = await api.call({ method: "GET", route: Routes.guildMember(workspaceId, userId) }, signal);
-      const member = data as APIGuildMember;
+      const member = await read<APIGuildMember>(api, Routes.guildMember(workspaceId, userId), signal);
       const mayConfigure = roomsOf(workspaceId)?.mayManage(channelId, userId, member.roles) === true;
       const kind = member.user.bot === true ? { kind: "bot" as const } : {};
       return { ...toAuthor(member.user, member), ...kind, mayConfigure };
@@ -31,12 +30,6 @@ export function createFindAuthor(
 export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
 
 export function createFindMember(api: Api, closing: AbortSignal): FindMember {
-  return async (guildId, userId) => {
-    try {
-      const { data } = await api.call({ method: "GET", route: Routes.guildMember(guildId, userId) }, closing);
-      return data as APIGuildMember;
-    } catch {
-      return undefined;
-    }
-  };
+  return (guildId, userId) =>
+    read<APIGuildMember>(api, Routes.guildMember(guildId, userId), closing).catch(() => undefined);
 }

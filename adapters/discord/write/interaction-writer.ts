@@ -1,7 +1,7 @@
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
-import type { Api } from "../api/client.ts";
+import { type Api, read } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
@@ -145,11 +145,11 @@ async function findWritten(
   isMeant: (message: APIMessage) => boolean,
   signal: AbortSignal,
 ): Promise<APIMessage | undefined> {
-  const query = new URLSearchParams({ after: id, limit: String(LOOKED_THROUGH) });
+  const query = { after: id, limit: String(LOOKED_THROUGH) };
   try {
-    const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, signal);
+    const messages = await read<APIMessage[]>(api, Routes.channelMessages(channelId), signal, query);
     // Other answers may say the same, so that alone proves nothing.
-    const own = (data as APIMessage[]).filter(({ webhook_id, interaction_metadata: by }) => {
+    const own = messages.filter(({ webhook_id, interaction_metadata: by }) => {
       return webhook_id === applicationId && (by === undefined || by.id === id);
     });
     return own.find(isMeant);
