@@ -7,6 +7,7 @@ import {
   EmbedType,
 } from "discord.js";
 import { describeCard } from "../../../src/text/card.ts";
+import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 
 /**
  * Reads what a message shows beside its words: embeds, components, a poll and stickers, as text in Discord's own markup,
@@ -31,14 +32,12 @@ type Shown = Partial<Pick<APIMessage, "embeds" | "components" | "poll" | "sticke
  */
 export function readShown({ embeds = [], components = [], poll, sticker_items = [] }: Shown, isAsked = false): string {
   const cards = embeds.filter(({ type }) => !isAsked || !PREVIEWS.has(type)).map(readEmbed);
-  return [
+  return joinParagraphs(
     ...cards,
     readComponents(components),
     poll ? readPoll(poll, isAsked) : "",
     ...sticker_items.map(({ name }) => `(A sticker: ${name})`),
-  ]
-    .filter((part) => part.trim() !== "")
-    .join("\n\n");
+  );
 }
 
 /** https://docs.discord.com/developers/resources/message#embed-object */
@@ -93,7 +92,7 @@ function readPoll({ question, answers, results, allow_multiselect, expiry }: API
 
 /** https://docs.discord.com/developers/components/reference */
 function readComponents(components: readonly APIMessageTopLevelComponent[]): string {
-  return joinLines(components.map((component) => readComponent(component as Component, 0)));
+  return joinLines(...components.map((component) => readComponent(component as Component, 0)));
 }
 
 /** Any component: of what is new in Discord the text is read all the same. */
@@ -118,7 +117,7 @@ const READERS: Partial<Record<ComponentType, (component: Component, depth: numbe
   [ComponentType.Button]: (button) => readControls([button]),
   [ComponentType.TextDisplay]: ({ content = "" }) => content,
   [ComponentType.Section]: (section, depth) =>
-    joinLines([readInside(section, depth), section.accessory ? readComponent(section.accessory, depth + 1) : ""]),
+    joinLines(readInside(section, depth), section.accessory ? readComponent(section.accessory, depth + 1) : ""),
   [ComponentType.Thumbnail]: ({ description }) => describePicture(description),
   [ComponentType.MediaGallery]: ({ items = [] }) =>
     items.map(({ description }) => describePicture(description)).join(" "),
@@ -132,11 +131,11 @@ function readComponent(component: Component, depth: number): string {
   if (depth > MAX_DEPTH) return "";
   const read = READERS[component.type];
   if (read !== undefined) return read(component, depth);
-  return joinLines([component.content ?? component.label ?? "", readInside(component, depth)]);
+  return joinLines(component.content ?? component.label ?? "", readInside(component, depth));
 }
 
 function readInside({ components = [] }: Component, depth: number): string {
-  return joinLines(components.map((one) => readComponent(one, depth + 1)));
+  return joinLines(...components.map((one) => readComponent(one, depth + 1)));
 }
 
 function toFileName(url: string): string {
@@ -150,13 +149,9 @@ function readControls(controls: readonly Component[]): string {
     url === undefined ? [label ?? placeholder ?? ""] : [],
   );
   const named = labels.filter(Boolean);
-  return joinLines([links.join(" · "), named.length === 0 ? "" : `(buttons: ${named.join(", ")})`]);
+  return joinLines(links.join(" · "), named.length === 0 ? "" : `(buttons: ${named.join(", ")})`);
 }
 
 function describePicture(description: string | null | undefined): string {
   return description ? `(a picture: ${description})` : "(a picture)";
-}
-
-function joinLines(parts: readonly string[]): string {
-  return parts.filter((part) => part.trim() !== "").join("\n");
 }

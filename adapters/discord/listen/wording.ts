@@ -1,4 +1,6 @@
 import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "discord.js";
+import { withoutAddress } from "../../../src/text/address.ts";
+import { joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
 import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
@@ -32,7 +34,7 @@ export function readText(message: Message, names: Names, place: "one" | "chain")
   const words = withoutBot(message, names).trim() || message.content;
   const own = readOwn(message, words, names, true);
   const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
-  return joinParts([context, own]);
+  return joinParagraphs(context, own);
 }
 
 /** A message as people in the channel see it, with cards and previews. */
@@ -43,15 +45,11 @@ export function readSeen(message: Message, names: Pick<Names, "rooms">): string 
 function readOwn(message: Message, words: string, names: Pick<Names, "rooms">, isAsked: boolean): string {
   const forwarded = (message.message_snapshots ?? []).map(({ message: snapshot }) => {
     const { content, mentions } = snapshot;
-    const said = toWords(joinParts([content, readShown(snapshot)]), { mentions, guild_id: message.guild_id }, names);
+    const said = toWords(joinParagraphs(content, readShown(snapshot)), { mentions, guild_id: message.guild_id }, names);
     return quote("Forwarded", said);
   });
   const shown = toWords(readShown(message, isAsked), message, names);
-  return joinParts([toWords(words, message, names).trim(), shown, ...forwarded]);
-}
-
-function joinParts(parts: readonly string[]): string {
-  return parts.filter((part) => part.trim() !== "").join("\n\n");
+  return joinParagraphs(toWords(words, message, names).trim(), shown, ...forwarded);
 }
 
 /** True for a spoken `/imagine`, which sees nothing of the conversation around it. */
@@ -72,9 +70,9 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
   const mentions = [...message.mentions, ...(answered.mentions ?? [])];
   const own = withoutBot({ content: answered.content, guild_id }, names);
   const forwards = (answered.message_snapshots ?? []).map(({ message: { content, ...shown } }) =>
-    joinParts([content, readShown(shown)]),
+    joinParagraphs(content, readShown(shown)),
   );
-  const shown = joinParts([own, readShown(answered), ...forwards]);
+  const shown = joinParagraphs(own, readShown(answered), ...forwards);
   const words = toWords(id === names.botId ? own : shown, { mentions, guild_id }, names);
   const isOwn = id === message.author.id;
   if (!isOwn && id !== names.botId) return quote(`In answer to ${global_name ?? username}`, words);
@@ -90,13 +88,9 @@ function quote(title: string, content: string, maxChars = QUOTE_CHARS): string {
   return `${toLine(title)}:\n${text.replace(/^/gm, "> ")}`;
 }
 
-/** At either end the mention only addresses; in the middle of a sentence it is a word of it. */
 function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">, { botId, rooms }: Names): string {
   const roleId = rooms.botRoleId(guild_id);
-  const ids = [`<@!?${botId}>`, ...(roleId === undefined ? [] : [`<@&${roleId}>`])].join("|");
-  return content
-    .replace(new RegExp(`^(?:\\s*(?:${ids})\\s*[,:、，：]?)+`), "")
-    .replace(new RegExp(`(?:\\s*(?:${ids}))+\\s*$`), "");
+  return withoutAddress(content, roleId === undefined ? `<@!?${botId}>` : `<@!?${botId}>|<@&${roleId}>`);
 }
 
 /** A text with names in the place of ids. What nobody here knows stays as it is. */

@@ -4,7 +4,7 @@ import { codeOf, isNoAgent } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toMessageId } from "../ids.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/intake.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;
@@ -79,7 +79,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
     async onStopped(event, workspace) {
       const told = stopped.safeParse(event);
       // A second delivery would be no better understood.
-      if (!told.success) return { events: [] };
+      if (!told.success) return NOTHING;
       const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
       // A growing stream has no buttons that name its turn.
       const turns = streams.map((ts) =>

@@ -3,11 +3,12 @@ import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
+import { escapeMarkup } from "../write/markdown.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
 import { PERSONA } from "./persona-form.ts";
 import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
-import { escapeMarkup, section } from "./views.ts";
+import { section } from "./views.ts";
 
 export const ASK = "ask";
 export const IMAGINE = "imagine";

@@ -8,19 +8,19 @@ import { SlackApiError } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import type { HandlerResult, Interactions } from "../listen/intake.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "../listen/intake.ts";
 import { toIdentity } from "../people/people.ts";
+import { escapeMarkup } from "../write/markdown.ts";
 import { ASK } from "./commands.ts";
 import type { ImagineForms } from "./imagine.ts";
 import type { ButtonPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
-import { escapeMarkup, header, plain, remark, section, select } from "./views.ts";
+import { header, plain, remark, section, select } from "./views.ts";
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
 /** The longest rate limit that is waited for: whoever opened the page looks at an empty one. */
 const MAX_WAIT_MS = 30_000;
-const NOTHING: HandlerResult = { events: [] };
 
 /** `callback_id` of the page. */
 const HOME = "home";

@@ -2,9 +2,9 @@ import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM } from "../ids.ts";
+import { escapeMarkup } from "../write/markdown.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import {
-  escapeMarkup,
   field,
   form,
   MAX_PROMPT_CHARS,

@@ -4,7 +4,7 @@ import type { ActionEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import type { HandlerResult, Interactions } from "../listen/intake.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "../listen/intake.ts";
 import { readLookedAt, toViewer } from "../people/looking.ts";
 import { readButtonValue } from "../write/blocks.ts";
 import { createAssistant } from "./assistant.ts";
@@ -27,7 +27,6 @@ import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-a
 
 /** Events that tell what somebody looks at beside their conversation with the bot. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
-const NOTHING: HandlerResult = { events: [] };
 const WORN_OUT = "This button does not do anything any more.";
 const FIND_MS = 2_000;
 

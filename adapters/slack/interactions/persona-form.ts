@@ -4,7 +4,7 @@ import { findPersonaProblems, type PersonaFields } from "../../../src/text/perso
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/intake.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, textArea } from "./views.ts";
@@ -47,7 +47,7 @@ export function createPersonaForm(deps: HandlerDeps): PersonaForm {
     },
     async onSubmit({ user, view }, workspace) {
       const about = readMetadata(opened, view.private_metadata);
-      if (about?.personId !== user.id) return { events: [] };
+      if (about?.personId !== user.id) return NOTHING;
       const { values } = view.state;
       const options = { persona: readTextArea(values, "persona"), prompts: readTextArea(values, "prompts") };
       const errors = findPersonaProblems(options);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type ActionEvent, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/intake.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { field, form, readMetadata, readTextArea, remark, textArea } from "./views.ts";
@@ -44,7 +44,7 @@ export function createReasonForm(deps: HandlerDeps): ReasonForm {
     async onSubmit({ user, view }, workspace) {
       const about = readMetadata(judged, view.private_metadata);
       const reason = readTextArea(view.state.values, REASON);
-      if (about?.personId !== user.id || reason === "") return { events: [] };
+      if (about?.personId !== user.id || reason === "") return NOTHING;
       const { turnId, channelId, threadTs, isPrivate } = about;
       const name = `form:${view.id}:${view.hash}`;
       const userAction: UserAction = { workspace, person: user, channelId, threadTs, name };

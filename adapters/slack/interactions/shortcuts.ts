@@ -3,7 +3,7 @@ import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/intake.ts";
 import { readShown } from "../people/content.ts";
 import { readWords } from "../people/wording.ts";
 import { toQuestion } from "./commands.ts";
@@ -90,10 +90,10 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     async onMessage(payload, workspace) {
       if (payload.callback_id === ASK_ABOUT) return askAbout(payload, workspace);
       if (payload.callback_id === USE_AS_REFERENCE) return useAsReference(payload, workspace);
-      return { events: [] };
+      return NOTHING;
     },
     onGlobal({ callback_id, trigger_id, user: person }, workspace) {
-      if (callback_id !== DRAW) return { events: [] };
+      if (callback_id !== DRAW) return NOTHING;
       if (forms !== undefined) {
         return { events: [], afterwards: () => forms.open({ workspace, person }, trigger_id, { references: [] }) };
       }

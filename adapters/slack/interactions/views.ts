@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { type Body, toBody } from "../api/wire.ts";
+import { cutMarkup } from "../write/markdown.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 
 /** Slack's limits for the parts of a view, in characters. */
@@ -7,11 +8,6 @@ export const MAX_PROMPT_CHARS = 3_000;
 const MAX_OPTION_CHARS = 75;
 const MAX_OPTIONS = 100;
 const MAX_SECTION_CHARS = 3_000;
-
-/** Letters that Slack reads as markup in `mrkdwn`, written so that they are only letters. */
-export function escapeMarkup(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
 
 export function plain(text: string): Body {
   return { type: "plain_text", text, emoji: true };
@@ -108,11 +104,4 @@ export function readMetadata<T extends z.ZodType>(schema: T, metadata: string): 
   } catch {
     return undefined;
   }
-}
-
-/** Never ends within an escaped letter. */
-function cutMarkup(markup: string, maxChars: number): string {
-  if (markup.length <= maxChars) return markup;
-  const cut = markup.slice(0, maxChars - 1).replace(/&[a-z]{0,3}$|[\uD800-\uDBFF]$/, "");
-  return `${cut}…`;
 }

@@ -16,7 +16,6 @@ const FIND_MS = 2_000;
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
 const MESSAGES = new Set(["message", "app_mention"]);
 const INTERACTIONS = new Set(["block_actions", "shortcut", "message_action", "view_submission", "view_closed"]);
-const NOTHING: HandlerResult = { events: [] };
 const NOT_KEPT: Body = {
   response_type: "ephemeral",
   text: "I could not store that, because my memory is out of reach. Try again in a minute.",
@@ -31,6 +30,8 @@ export interface HandlerResult {
   /** Begun once Slack has its acknowledgement. A rejection is logged. */
   afterwards?(): Promise<void>;
 }
+
+export const NOTHING: HandlerResult = { events: [] };
 
 /** Handles commands, buttons, forms, shortcuts, the home tab and the assistant's pane. */
 export interface Interactions {

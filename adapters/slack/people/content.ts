@@ -1,4 +1,5 @@
 import { describeCard } from "../../../src/text/card.ts";
+import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
@@ -15,12 +16,12 @@ const COLORS: Readonly<Record<string, number>> = { good: 0x2eb886, warning: 0xda
 
 /** Everything that people see of a message. */
 export function readShown(message: Body): string {
-  return joinParts(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
+  return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
 }
 
 /** The messages that a message forwards, quoted: of its attachments, all others are previews of links. */
 export function readForwards(message: Body): string {
-  return joinParts(
+  return joinParagraphs(
     ...toBodies(message["attachments"])
       .filter((one) => one["is_share"] === true)
       .map(readAttachment),
@@ -70,12 +71,12 @@ function readForward(attachment: Body): string {
   const inside = toBodies(attachment["message_blocks"]).map(({ message }) =>
     readBlocks(toBodies(toBody(message)["blocks"])),
   );
-  const text = joinParts(readText(attachment["text"]) ?? joinParts(...inside));
+  const text = joinParagraphs(readText(attachment["text"]) ?? joinParagraphs(...inside));
   const cards = toBodies(attachment["attachments"]).map(readAttachment);
   const names = toBodies(attachment["files"]).map(
     ({ name, title }) => `(a file: ${plain(title) ?? plain(name) ?? "?"})`,
   );
-  const words = joinParts(text, ...cards, ...names);
+  const words = joinParagraphs(text, ...cards, ...names);
   if (words === "") return plain(attachment["fallback"]) ?? "";
   const letters = Array.from(words);
   const shown = letters.length > QUOTE_CHARS ? `${letters.slice(0, QUOTE_CHARS).join("")}…` : words;
@@ -267,12 +268,4 @@ function escapeText(text: string): string {
     .replace(/&(?!(?:amp|lt|gt);)/g, "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;");
-}
-
-function joinLines(...parts: readonly string[]): string {
-  return parts.filter((part) => part.trim() !== "").join("\n");
-}
-
-function joinParts(...parts: readonly string[]): string {
-  return parts.filter((part) => part.trim() !== "").join("\n\n");
 }

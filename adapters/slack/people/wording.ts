@@ -1,3 +1,4 @@
+import { withoutAddress } from "../../../src/text/address.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { People } from "./people.ts";
 
@@ -13,7 +14,7 @@ type Names = Pick<People, "person" | "channelName">;
 /** The words of a message as a person reads them: names for ids, and without the mention that only addresses the bot. */
 export async function readWords(text: string, workspace: Workspace, names: Names): Promise<string> {
   // Nothing but a mention still says who is asked for.
-  const words = withoutBot(text, workspace.botUserId).trim() || text.trim();
+  const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();
   const found = await findNames(words, workspace, names);
   // Slack escapes what people write, so plain text and markup are told apart before either is read.
   const parts = words.split(MARKUP).map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescape(part)));
@@ -28,14 +29,6 @@ export function mentions(text: string, userId: string): boolean {
 /** The person a text begins by addressing. */
 export function firstMention(text: string): string | undefined {
   return /^\s*<@([A-Z0-9]+)(?:\|[^>]*)?>/.exec(text)?.[1];
-}
-
-/** At either end the mention only addresses; in the middle of a sentence it is a word of it. */
-function withoutBot(text: string, botUserId: string): string {
-  const mention = `<@${botUserId}(?:\\|[^>]*)?>`;
-  return text
-    .replace(new RegExp(`^(?:\\s*${mention}\\s*[,:、，：]?)+`), "")
-    .replace(new RegExp(`(?:\\s*${mention})+\\s*$`), "");
 }
 
 async function findNames(text: string, workspace: Workspace, names: Names): Promise<ReadonlyMap<string, string>> {

@@ -72,8 +72,16 @@ export function toSlackPreview(markdown: string): string[] {
 
 /** Plain words for notifications and screen readers. */
 export function toFallback(markdown: string): string {
-  const escaped = markdown.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  if (escaped.length <= FALLBACK_CHARS) return escaped;
-  // Neither half a character nor half an entity.
-  return `${escaped.slice(0, FALLBACK_CHARS - 1).replace(/(?:&[a-z]{0,3}|[\uD800-\uDBFF])$/, "")}…`;
+  return cutMarkup(escapeMarkup(markdown), FALLBACK_CHARS);
+}
+
+/** Letters that Slack reads as markup, written so that they are only letters. */
+export function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Never ends within a character or an escaped letter. */
+export function cutMarkup(markup: string, maxChars: number): string {
+  if (markup.length <= maxChars) return markup;
+  return `${markup.slice(0, maxChars - 1).replace(/&[a-z]{0,3}$|[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { escapeMarkup, section, select } from "../../../../adapters/slack/interactions/views.ts";
+import { section, select } from "../../../../adapters/slack/interactions/views.ts";
+import { escapeMarkup } from "../../../../adapters/slack/write/markdown.ts";
 
 const textOf = (block: ReturnType<typeof section>) => (block["text"] as { text: string }).text;
 
