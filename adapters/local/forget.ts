@@ -1,6 +1,6 @@
 import type { Adapter } from "../../src/port/adapter.ts";
 import { PLATFORM } from "./ids.ts";
-import type { MessageRow } from "./page/wire.ts";
+import type { Place } from "./page/wire.ts";
 import type { Outbox } from "./store/outbox.ts";
 import type { SinkDeps } from "./write/sink.ts";
 
@@ -40,7 +40,7 @@ export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgettin
 }
 
 /** Reads the place from a conversation's id; ids of channels have no colon. */
-function toPlace(conversationId: string): Pick<MessageRow, "channelId" | "threadId"> {
+function toPlace(conversationId: string): Place {
   const [channelId = "", threadId] = conversationId.slice(`${PLATFORM}:`.length).split(":");
   return { channelId, threadId: threadId === undefined ? null : Number(threadId) };
 }

@@ -8,7 +8,15 @@ import type {
 } from "../../../src/port/events.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import { findMentions } from "../page/mentions.ts";
-import type { ActionBody, ChannelKind, CommandHelp, ImagineOptions, MessageRow, PersonaFields } from "../page/wire.ts";
+import type {
+  ActionBody,
+  ChannelKind,
+  CommandHelp,
+  ImagineOptions,
+  MessageRow,
+  PersonaFields,
+  Place,
+} from "../page/wire.ts";
 
 /** Somebody does something to a message, at a place. */
 export interface UserAction {
@@ -19,8 +27,6 @@ export interface UserAction {
   author: Author;
   at: number;
 }
-
-type Place = Pick<MessageRow, "channelId" | "threadId">;
 
 /** Everybody who can be mentioned. */
 export interface Names {

@@ -28,7 +28,7 @@ const PERSONA = /^\/persona$/i;
 /** Everything a person can do at the page. The views call these and hold no state of their own. */
 export interface Actions extends PlaceActions, PictureActions {
   change: Store["change"];
-  write: (place: Place, writing: Partial<Writing>) => void;
+  write: Store["write"];
   send: (place: Place) => void;
   /** Sends what was written before the page was ready. */
   sendWaiting: () => void;
@@ -70,7 +70,7 @@ export function createActions(store: Store, sending: Sending): Actions {
     const { text, uploads, picture } = writing;
     const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
     const isWaiting = !state.isReady || uploads.some(isUploading);
-    change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting }));
+    store.write(place, { isWaiting });
     if (isWaiting) return;
     if (state.hello?.canDraw === true && picture === undefined && readPrompt(text)?.trim() === "") {
       return pictures.openPicture(place);
@@ -90,8 +90,7 @@ export function createActions(store: Store, sending: Sending): Actions {
     ...requests,
     ...pictures,
     ...createPlaceActions(store),
-    write: (place, writing) =>
-      change(() => void state.writing.set(placeKey(place), { ...writingAt(state, place), ...writing })),
+    write: store.write,
     send,
     sendWaiting() {
       for (const [key, { isWaiting }] of state.writing) {
@@ -147,10 +146,9 @@ async function openPersona(place: Place, { state, change }: Store, notice: Actio
 }
 
 /** Empties a composer, or brings back what was laid aside there. */
-function begin(place: Place, aside: Writing["aside"], { state }: Store): void {
+function begin(place: Place, aside: Writing["aside"], { state, write }: Store): void {
   if (aside === undefined) state.writing.delete(placeKey(place));
-  else
-    state.writing.set(placeKey(place), { ...writingAt(state, place), ...aside, picture: undefined, aside: undefined });
+  else write(place, { ...aside, picture: undefined, aside: undefined });
 }
 
 /** Shows a sentence for a few seconds. */
@@ -265,14 +263,13 @@ function createLeaving(
   }
 }
 
-function rewrite(nonce: string, { state, change }: Store, sending: Sending): void {
+function rewrite(nonce: string, { state, write }: Store, sending: Sending): void {
   const pending = state.pending.find((each) => each.nonce === nonce);
   if (pending === undefined) return;
   const { picture } = pending;
   const own = picture === undefined ? pending.text : (readPrompt(pending.text) ?? "");
   const text = [own, writingAt(state, pending).text].filter((each) => each !== "").join("\n\n");
-  const writing = { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined };
-  change(() => void state.writing.set(placeKey(pending), writing));
+  write(pending, { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined });
   sending.discard(nonce);
 }
 
@@ -287,7 +284,7 @@ export interface PictureActions {
   uncover: (fileId: string) => void;
 }
 
-function createPictureActions({ state, change }: Store, notice: (text: string) => void): PictureActions {
+function createPictureActions({ state, change, write }: Store, notice: (text: string) => void): PictureActions {
   async function loadMenu(): Promise<void> {
     try {
       const menu = (await getJson("/local/pictures/menu")) as PictureMenu;
@@ -301,24 +298,20 @@ function createPictureActions({ state, change }: Store, notice: (text: string) =
     openPicture(place) {
       // Asked for each time, because the gateway's models change; what is known is offered meanwhile.
       void loadMenu();
-      const writing = writingAt(state, place);
-      const text = readPrompt(writing.text) ?? writing.text;
-      const picture = writing.picture ?? state.lastPicture ?? NO_CHOICE;
-      change(() => void state.writing.set(placeKey(place), { ...writing, text, picture }));
+      const { text, picture = state.lastPicture ?? NO_CHOICE } = writingAt(state, place);
+      write(place, { text: readPrompt(text) ?? text, picture });
       focusAt(place);
     },
     closePicture(place) {
-      const { picture, aside, ...writing } = writingAt(state, place);
+      const { picture, aside } = writingAt(state, place);
       if (picture === undefined) return false;
-      const closed = { ...writing, ...aside, picture: undefined, aside: undefined };
-      change(() => void state.writing.set(placeKey(place), closed));
+      write(place, { ...aside, picture: undefined, aside: undefined });
       focusAt(place);
       return true;
     },
     choose(place, changes) {
-      const writing = writingAt(state, place);
-      const picture = { ...(writing.picture ?? NO_CHOICE), ...changes };
-      change(() => void state.writing.set(placeKey(place), { ...writing, picture }));
+      const { picture = NO_CHOICE } = writingAt(state, place);
+      write(place, { picture: { ...picture, ...changes } });
     },
     async editPicture({ channelId, threadId, files }, pictureId) {
       const file = files.find(({ isImage }) => isImage);
@@ -331,8 +324,7 @@ function createPictureActions({ state, change }: Store, notice: (text: string) =
         const place = { channelId, threadId };
         const { text, uploads, aside = { text, uploads } } = writingAt(state, place);
         const picture = toForm(options, { id: pictureId, file });
-        const writing = { text: prompt, uploads: [], isWaiting: false, picture, aside };
-        change(() => void state.writing.set(placeKey(place), writing));
+        write(place, { text: prompt, uploads: [], isWaiting: false, picture, aside });
         focusAt(place);
       } catch (error) {
         notice(describeProblem(error));

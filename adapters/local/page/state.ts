@@ -7,16 +7,13 @@ import type {
   MessageRow,
   PersonRow,
   PictureMenu,
+  Place,
   Progress,
   Row,
 } from "./wire.ts";
 import { isWorking, orderMessages } from "./working.ts";
 
-/** A direct chat, a channel, or a thread of a channel. */
-export interface Place {
-  channelId: string;
-  threadId: number | null;
-}
+export type { Place };
 
 /** A message that is on its way to the server, or that did not get there. */
 export interface Pending extends Place {
@@ -115,6 +112,8 @@ export interface Store {
   readonly state: State;
   /** Changes the state and draws it in the next frame, however many changes came before. */
   change: (work: (state: State) => void) => void;
+  /** Changes what stands in the composer of a place. */
+  write: (place: Place, writing: Partial<Writing>) => void;
   onDraw: (draw: (state: State) => void) => void;
 }
 
@@ -155,14 +154,18 @@ export function createStore(beginning: Beginning): Store {
     for (const draw of draws) draw(state);
   }
 
+  function change(work: (state: State) => void): void {
+    work(state);
+    if (isScheduled) return;
+    isScheduled = true;
+    requestAnimationFrame(drawAll);
+  }
+
   return {
     state,
-    change(work) {
-      work(state);
-      if (isScheduled) return;
-      isScheduled = true;
-      requestAnimationFrame(drawAll);
-    },
+    change,
+    write: (place, writing) =>
+      change(() => void state.writing.set(placeKey(place), { ...writingAt(state, place), ...writing })),
     onDraw: (draw) => void draws.push(draw),
   };
 }

@@ -23,6 +23,12 @@ export type {
   Step,
 };
 
+/** A direct chat, a channel, or a thread of a channel, which is named by its first message. */
+export interface Place {
+  channelId: string;
+  threadId: number | null;
+}
+
 /** Anybody one can speak as at the page. */
 export interface PersonRow {
   type: "person";
@@ -65,13 +71,10 @@ export interface FileRow {
 
 export type Judgement = Extract<Action, "good" | "bad">;
 
-export interface MessageRow {
+export interface MessageRow extends Place {
   type: "message";
   seq: number;
   id: number;
-  channelId: string;
-  /** The message this one is a reply to, in a channel. */
-  threadId: number | null;
   /** Null is the bot. */
   authorId: string | null;
   /** The message that an answer of the bot answers; all messages of one answer have the same. */
@@ -146,9 +149,7 @@ export interface SetupOffer {
 }
 
 /** The bot is doing this before there is text. */
-export interface Progress {
-  channelId: string;
-  threadId: number | null;
+export interface Progress extends Place {
   text: string;
   /** A stop names this turn to end it; null where it cannot be stopped. */
   turnId: string | null;
@@ -160,11 +161,14 @@ export interface PictureMenu extends Pick<ImagineMenu, "ratios" | "sizes" | "max
   models: readonly string[];
 }
 
-export interface SendBody {
+/** A person does something. */
+export interface DeleteBody {
+  /** Made by the browser, the same when it is sent again. */
   nonce: string;
   authorId: string;
-  channelId: string;
-  threadId: number | null;
+}
+
+export interface SendBody extends DeleteBody, Place {
   text: string;
   fileIds: string[];
   /** The choices of the picture form, when it was filled in. */
@@ -175,28 +179,17 @@ export interface SendBody {
   isNewChat: boolean;
 }
 
-export interface EditBody {
-  nonce: string;
-  authorId: string;
+export interface EditBody extends DeleteBody {
   text: string;
 }
 
-export interface DeleteBody {
-  nonce: string;
-  authorId: string;
-}
-
-export interface ActionBody {
-  nonce: string;
-  authorId: string;
+export interface ActionBody extends DeleteBody {
   action: PressedAction;
   turnId: string;
   /** Why an answer is `bad`. */
   reason?: string;
 }
 
-export interface StopBody {
-  nonce: string;
-  authorId: string;
+export interface StopBody extends DeleteBody {
   turnId: string;
 }

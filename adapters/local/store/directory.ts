@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Author } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import type { ChannelKind, ChannelRow, PersonRow } from "../page/wire.ts";
-import type { Tables } from "./tables.ts";
+import type { SqlRow, Tables } from "./tables.ts";
 
 const TITLE_CHARS = 48;
 /** The title of a chat before anybody said anything in it that could name it. */
@@ -125,8 +125,6 @@ export function toTitle(text: string): string {
   const space = cut.lastIndexOf(" ");
   return `${space > TITLE_CHARS / 2 ? cut.slice(0, space) : cut}…`;
 }
-
-type SqlRow = Record<string, unknown>;
 
 function toPerson(row: SqlRow): PersonRow {
   return { type: "person", id: String(row["id"]), seq: Number(row["seq"]), name: String(row["name"]) };

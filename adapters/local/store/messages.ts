@@ -1,13 +1,11 @@
 import { describeStep, foldSteps } from "../../../src/port/steps.ts";
-import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Step } from "../page/wire.ts";
+import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Place, Step } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
-import type { Tables } from "./tables.ts";
+import type { SqlRow, Tables } from "./tables.ts";
 
-export interface MessageInput {
+export interface MessageInput extends Place {
   /** Unique over all messages: a second insert with it changes nothing. */
   nonce: string;
-  channelId: string;
-  threadId: number | null;
   /** Null is the bot. */
   authorId: string | null;
   /** The person whose message an answer of the bot answers. */
@@ -61,7 +59,7 @@ export interface Messages {
    * after `at`, Unix milliseconds, and hidden ones are left out. In a channel outside its threads, only commands and
    * their answers belong to the place.
    */
-  spokenAt(place: Pick<MessageRow, "channelId" | "threadId">, authorId: string | null, at: number): number[];
+  spokenAt(place: Place, authorId: string | null, at: number): number[];
   /** Ids of the direct chats one person has written in. */
   chatsOf(authorId: string): string[];
   /**
@@ -194,8 +192,6 @@ function toColumns(input: MessageInput): (string | number | null)[] {
   ];
   return [...told, ...look, Number(input.isStreaming), Number(input.isHidden), input.at];
 }
-
-type SqlRow = Record<string, unknown>;
 
 function toMessageOrNone(row: SqlRow | undefined): MessageRow | undefined {
   return row === undefined ? undefined : toMessage(row);

@@ -95,6 +95,9 @@ const CHANNELS = ["general", "random"];
 /** Messages that a database may hold before its ids could reach those of another one. */
 const IDS_APART = 2n ** 20n;
 
+/** As SQLite gives it. */
+export type SqlRow = Record<string, unknown>;
+
 export interface Tables {
   database: DatabaseSync;
   /** Differs from one database to the next. */

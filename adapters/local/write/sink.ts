@@ -3,11 +3,11 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
-import type { MessageRow } from "../page/wire.ts";
+import type { MessageRow, Place } from "../page/wire.ts";
 import { isWorking } from "../page/working.ts";
 import type { Directory } from "../store/directory.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
-import type { Inserted, MessageInput, Messages } from "../store/messages.ts";
+import type { Inserted, Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
 import type { Feed } from "./feed.ts";
 
@@ -94,8 +94,6 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     },
   };
 }
-
-type Place = Pick<MessageInput, "channelId" | "threadId">;
 
 function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: string, deps: SinkDeps): Inserted {
   if (deps.directory.channel(address.channelId) === undefined) {
