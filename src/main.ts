@@ -47,7 +47,7 @@ async function openSetup(): Promise<Setup> {
 }
 
 async function main(): Promise<void> {
-  // Whatever this process writes, its libraries included, is for nobody else to read.
+  // Nobody else may read the files of this process, those of its libraries included.
   process.umask(0o077);
   const config = readConfigOrExit();
   const log = await openLog(config);
@@ -79,7 +79,7 @@ async function main(): Promise<void> {
     await run();
     log.info({ url }, `Palaver is ready at ${url}`);
   } catch (error) {
-    // Whoever ends the service ends its start too.
+    // A signal to end the service ends its start too.
     if (ending.isBegun()) return;
     // The sentence says what to do; where it was thrown is for those who ask for it.
     log.debug({ err: error }, "the start failed");

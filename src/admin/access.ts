@@ -15,7 +15,7 @@ const COOKIE = "palaver-admin";
 const MAX_PASSWORD_BYTES = 4_096;
 const MAX_NAME_CHARS = 100;
 
-/** An administrator who asks, and what proves that the page asks and no other site. */
+/** The administrator who sent a request, and the token that proves that our own page sent it. */
 interface Admitted {
   name: string;
   csrfToken: string;

@@ -55,7 +55,7 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   usage: Pick<Usage, "readTable">;
   examine: Examine;
   readSettings(): Promise<SettingsPart[]>;
-  /** Keeps what an administrator did. What rejects is not done. */
+  /** Records an act; when it rejects, the act is not carried out. */
   note(act: AdminAct): Promise<void>;
   log: Logger;
 }

@@ -14,7 +14,7 @@ export interface StopDeps {
 /** Stops a turn, whichever process runs it. Resolves to its story; undefined where none runs. */
 export type StopTurn = (turnId: string) => Promise<Story | undefined>;
 
-/** Presses the button that whoever asked has before them, and every process hears of it. */
+/** Presses the asker's own button, so that every process hears of it. */
 export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
   return async (turnId) => {
     const running = (await insight.processes.read()).flatMap((process) => process.running);

@@ -13,7 +13,7 @@ import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Whoever fetches a picture does not wait long for what its platform says. */
+/** Longest that the fetch of a picture waits for its platform's word that the file still exists. */
 const GONE_MS = 5_000;
 
 export interface PictureSourcesOptions {

@@ -128,7 +128,7 @@ function toDeed(event: InboundEvent): Deed | undefined {
       if (event.name === "imagine") return "pictures";
       return event.name === "quiet" ? "chat" : undefined;
     case "action":
-      // Whoever draws asks for that itself: it knows what is to be drawn.
+      // The picture module checks this itself: it knows what is to be drawn.
       return FREE.has(event.action) || readPictureId(event.turnId) !== undefined ? undefined : "chat";
     case "deleted":
     default:

@@ -1,17 +1,17 @@
 /**
- * Runs a bounded number of tasks at a time. Those who wait take turns: whoever brings many tasks does not hold up somebody who brings
- * one. Rejects with the signal's reason when it aborts while the task waits; a task that runs hears of it itself.
+ * Runs a bounded number of tasks at a time. Owners take turns: one with many tasks does not hold up one with a single
+ * task. Rejects with the signal's reason when it aborts while the task waits; a task that runs hears of it itself.
  */
 export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 type Begin = () => void;
 
 export function createFairTurns(places = 1): FairTurns {
-  /** In the order of their turns. Whoever waits for nothing is not in it. */
+  /** The waiting tasks of each owner, owners in the order of their turns. */
   const waiting = new Map<string, Begin[]>();
   let running = 0;
 
-  /** Hands the place of a task that has ended over to whoever waits for one. */
+  /** Hands the place of a task that has ended to the next owner. */
   function next(): void {
     const [turn] = waiting;
     if (turn === undefined) {
@@ -19,7 +19,7 @@ export function createFairTurns(places = 1): FairTurns {
       return;
     }
     const [owner, [begin, ...rest]] = turn;
-    // Whoever waits for more goes to the end.
+    // An owner with further tasks goes to the end.
     waiting.delete(owner);
     if (rest.length > 0) waiting.set(owner, rest);
     begin?.();

@@ -14,7 +14,7 @@ export interface Fence {
   readonly isTakenUp?: boolean;
 }
 
-/** Somebody else does by now what was being done here: nothing more of it may be written. */
+/** Another holder has taken the work over: nothing more of it may be written here. */
 export class FencedError extends Error {
   override readonly name = "FencedError";
 }
@@ -25,14 +25,14 @@ export function fencesHeld(): readonly Fence[] {
   return held.getStore() ?? [];
 }
 
-/** The same for everything that is done under the same fences: what was known of another's work under others may be old. */
+/** Names the fences that are held. What was learnt under other fences may be out of date. */
 export function rightHeld(): string {
   return fencesHeld()
     .map(({ key, value }) => `${key}=${value}`)
     .join();
 }
 
-/** True where what is done now may have been done already by somebody who died before saying so. */
+/** True when an earlier holder may have done this work already, and died before it could say so. */
 export function isTakenUp(): boolean {
   return fencesHeld().some((fence) => fence.isTakenUp === true);
 }
@@ -52,7 +52,7 @@ export async function checkFences(): Promise<void> {
   for (const fence of fencesHeld()) await fence.check();
 }
 
-/** A function that holds the fences of this moment, whoever calls it later: for what is called back by somebody else. */
+/** Binds a callback to the fences held now, whoever calls it later. */
 export function keepFences<A extends unknown[], R>(task: (...values: A) => R): (...values: A) => R {
   return AsyncLocalStorage.bind(task);
 }

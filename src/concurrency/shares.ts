@@ -15,9 +15,9 @@ interface Member {
 }
 
 interface Part {
-  /** Whoever has it in use, until another one has it too. */
+  /** The process that uses it, until another one does too. */
   holder?: string;
-  /** Whoever makes it ready for use, to take it over. */
+  /** The process that is about to use it, and to take it over. */
   heir?: string;
 }
 
@@ -31,7 +31,7 @@ export interface Claim {
   /** The parts that it makes ready at a time, at most; 0: it takes no further ones now. */
   atOnce: number;
   isLeaving: boolean;
-  /** It counts as living for so long, in milliseconds from `now`. */
+  /** Milliseconds from `now` for which it counts as living. */
   forMs: number;
   now: number;
 }
@@ -46,8 +46,8 @@ export interface Share {
 }
 
 /**
- * Gives a process its share: of what is nobody's, or its who leaves, the one with least takes most; then whoever has two
- * fewer than another takes over one of that one's.
+ * Gives a process its share. Parts of nobody, or of a process that leaves, go to those with the fewest; then a process
+ * that has two fewer than another takes over one of the other's.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;

@@ -97,7 +97,7 @@ export interface GatewayHealth {
   /** Begins to ask; at most once. Waits for nothing. */
   begin(): void;
   state(): GatewayState;
-  /** The gateway, with an ear for what answers: a model that does is well, whatever the list says. */
+  /** The same gateway, listened to: a model that answers is well, whatever the list says. */
   heard: Gateway;
   close(): void;
 }

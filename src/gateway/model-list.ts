@@ -67,7 +67,7 @@ function createIdList(gateway: Pick<Gateway, "listModels">, log: Logger, now: ()
   return (signal) => {
     if (kept !== undefined && now() < kept.until) return Promise.resolve(kept.models);
     asking ??= ask();
-    // Whoever gives up leaves the others their answer.
+    // A caller who gives up does not end the request for the others.
     return untilAborted(asking, signal);
   };
 }

@@ -120,7 +120,7 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
           if (waitMs > budgetMs || waitMs > remainingSilenceMs()) throw toPauseError(model, { ...pause, waitMs });
           budgetMs -= waitMs;
           if (pause.waitMs > 0) await wait(waitMs + spread(), pause.error, signal);
-          // Whoever finds out tells it; nobody need be told that this call waits for that.
+          // Another call finds out and tells all processes; nobody is told of this short wait.
           else await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
         }
       },

@@ -22,7 +22,7 @@ const KEYS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(?:sk|pk|rk|gsk|xox[a-z]|xapp|gh[a-z]|hf)[-_][\w*.-]{6,}/gi, HIDDEN],
   [/\bAIza[\w-]{10,}/g, HIDDEN],
   [/\beyJ[\w-]{8,}\.[\w.-]+/g, HIDDEN],
-  // Whatever is long and random is taken for a key.
+  // Long random text is taken for a key.
   [/(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{24,}/g, HIDDEN],
 ];
 

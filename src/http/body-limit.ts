@@ -36,7 +36,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       context.req.raw = new Request(url, { method, headers, body: body as Uint8Array<ArrayBuffer>, signal });
     } catch {
       if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);
-      // Whoever sent it has left, and nobody gets this.
+      // The sender has left: nobody gets this answer.
       return context.body(null, 400);
     }
     return next();

@@ -5,12 +5,12 @@ import type { Logger } from "pino";
 const FREE_TRIES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A source that gave nothing wrong for so long begins anew. */
+/** A source begins anew after this time without a wrong try. */
 const FORGET_MS = 15 * 60_000;
-/** Wrong tries of all unknown sources together: so many at once, then one in each second. */
+/** Wrong tries of all unknown sources together: this many at once, then one a second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
-/** Strangers fill the first, and only who knows the secret the second. */
+/** Strangers can fill the first map; only people who know the secret fill the second. */
 const MAX_SOURCES = 10_000;
 const MAX_TRUSTED = 1_000;
 const MAX_WRONG = 4;
@@ -51,8 +51,8 @@ interface Failures {
 /**
  * After a few wrong tries an address pauses, for a minute at most. All of them together have a pace of their own, for
  * guesses from many addresses; it does not hold for an address that was right before. A browser that was let in before
- * is counted by itself, since behind a proxy everybody may have one address. So whoever knows the secret gets in at once
- * from a place that is known, and after the pause from any other.
+ * is counted by itself, since behind a proxy everybody may have one address. So people who know the secret get in at
+ * once from a known place, and after the pause from any other.
  */
 export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
   const key = randomBytes(32);

@@ -31,7 +31,7 @@ export interface ButtonsDeps {
 /** Draws what is pending of a job, unless somebody wants it to end; `mustAsk`: a person pressed Retry. Resolves to false when nothing can be written there. */
 export type WorkOnJob = (job: PictureJob, signal: AbortSignal, mustAsk?: boolean) => Promise<boolean>;
 
-/** The buttons that belong to whoever asked for the picture. Each resolves to a sentence when nothing is done. */
+/** The buttons that belong to the person who asked for the picture. Each resolves to a sentence when nothing is done. */
 export interface JobButtons {
   /** Draws the parts of a job that failed; pressed again while it is at work on that, it does nothing more. */
   retry(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;

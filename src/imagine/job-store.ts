@@ -53,7 +53,7 @@ export interface JobStoreOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
   /** Copies that were made for a job go with it. */
   copies: Pick<PictureCopies, "erase" | "forget">;
-  /** So do the links to what it starts from; those to its pictures, whoever they were made for. */
+  /** The links to its references go too, and all links to its pictures, for whichever job they were made. */
   links: Pick<References, "erase" | "forget">;
   log: Logger;
 }

@@ -68,7 +68,7 @@ export function readPictureJob(value: unknown): PictureJob | undefined {
   return success ? data : undefined;
 }
 
-/** Names the end of a picture: whoever draws it again after a crash has the same one. */
+/** Names the end of a picture. A run after a crash that draws it again makes the same name. */
 export function toEndId({ id, retries = 0 }: PictureJob, number: number): string {
   return `${id}:${number}:${retries}`;
 }

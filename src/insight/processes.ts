@@ -4,7 +4,7 @@ import type { InsightStore } from "./insight-store.ts";
 import { story } from "./story.ts";
 
 const REPORT_MS = 1_000;
-/** A process that has said nothing for so long counts as gone. */
+/** A process that has reported nothing for this long counts as gone. */
 const GONE_MS = 8_000;
 /** Running turns that one process tells of. */
 const MAX_RUNNING = 200;

@@ -5,7 +5,7 @@ const ROOT = "palaver:insight:";
 const PROCESSES = `${ROOT}processes`;
 const toListKey = (list: string) => `${ROOT}list:${list}`;
 
-/** Forgets whoever has been silent for too long, and takes this report. */
+/** Forgets processes that have been silent for too long, and takes this report. */
 const REPORT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -59,7 +59,7 @@ export interface Trends {
   count(name: CountName, label: string, by?: number): void;
   measure(name: MeasureName, label: string, ms: number): void;
   /**
-   * Counts what has come to its end, once for each `id`, however often and by whichever process it is told: whoever tells
+   * Counts what has come to its end, once for each `id`, however often and by whichever process it is told: telling
    * it again after a crash changes nothing. Resolves as `flush` does, to false where it was counted before or may have been.
    */
   end(id: string, ended: Ended): Promise<boolean>;
@@ -94,7 +94,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   let flushing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => void flush(), FLUSH_MS).unref();
 
-  /** Whatever people or models call things, they cannot make more of them than this. */
+  /** Bounds the number of labels, whatever names people and models come up with. */
   function toLabel(name: string, label: string): string {
     const known = labels.get(name) ?? new Set();
     labels.set(name, known);
@@ -179,7 +179,7 @@ function startOf({ lengthMs }: Span, at: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }
 
-/** The beginnings of the newest so many buckets, oldest first. */
+/** The beginnings of the newest `points` buckets, oldest first. */
 function startsOf(span: Span, points: number, at: number): number[] {
   const last = startOf(span, at);
   return Array.from({ length: points }, (_, index) => last - (points - 1 - index) * span.lengthMs);

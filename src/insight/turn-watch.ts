@@ -41,7 +41,7 @@ export interface End {
   calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
 }
 
-/** The end of a turn as it is kept: whoever takes up its question again tells of it once more. */
+/** The end of a turn as it is kept. A run that takes up its question again reports it once more. */
 export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "acceptedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;
@@ -60,9 +60,9 @@ export interface TurnListener {
   firstVisible(): void;
   /** Listens to the text of the answer as it comes. */
   listen(onText: (text: string) => void): (text: string) => void;
-  /** Something will not be done, in a word: by whom, and why. */
+  /** Something was refused: by whom, and why, in a word. */
   refuse(why: string): void;
-  /** So much of it stands on the platform. */
+  /** The platform shows this much of the text. */
   shown(units: number): void;
   /** The turn has ended. Resolves when that is counted, or cannot be for now. */
   end(end: End): Promise<void>;

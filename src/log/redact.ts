@@ -1,7 +1,7 @@
 const MARK = "[redacted]";
 
 /**
- * The shapes of keys, whoever's they are. The first group, where there is one, is kept. They are looked for in plain
+ * The shapes of keys of all vendors. The first group, where there is one, is kept. They are looked for in plain
  * text, so a letter or digit before it means that it is part of a longer word: "task-…" is not "sk-…".
  */
 const PATTERNS: readonly RegExp[] = [

@@ -24,7 +24,7 @@ const SPARE_MS = 86_400_000;
 /** A copy that is used is written anew once this share of its time is over. */
 const REFRESH_SHARE = 0.1;
 
-/** For whom a copy is kept, or a link is made: it goes with the job that it was made for, and with the person. */
+/** The owner of a copy, or of a link: both are erased with the job, and with the person's data. */
 export interface CopyOwner {
   jobId: string;
   platform: string;

@@ -3,7 +3,7 @@ import { untilAborted } from "../concurrency/deadlines.ts";
 
 export interface ReadLimit {
   maxBytes: number;
-  /** Holds what is read; whoever opened it releases it. */
+  /** Counts what is read; the caller that opened it releases it. */
   share: Pick<ByteShare, "hold">;
 }
 

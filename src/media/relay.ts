@@ -92,7 +92,7 @@ export function createRelay(deps: RelayDeps): Relay {
     return undefined;
   }
 
-  /** Whichever process made the link: the store says whether it still leads anywhere, and only then the bytes count. */
+  /** The store knows if the link is still good, whichever process made it; the bytes count only then. */
   async function find(claim: RelayClaim): Promise<RelayedPicture | undefined> {
     const stored = await keyv.get<StoredFile>(claim.id);
     const picture = kept.get(claim.id);

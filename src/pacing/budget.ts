@@ -40,7 +40,7 @@ export interface Demand {
 
 /** One rate limit, or several that are planned together. Questions about a future moment have no side effects. */
 export interface Budget {
-  /** After so long the first edit of a lone reply may come while the budget is rich. */
+  /** After this time the first edit of a lone reply may come while the budget is rich. */
   readonly firstGapMs: number;
   /** Least time between two calls of one reply. */
   readonly minGapMs: number;

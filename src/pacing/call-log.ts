@@ -30,7 +30,7 @@ export interface CallLog extends Limit {
   isTight(at: number): boolean;
 }
 
-/** A limit that refused an allowed call is taken to be tighter than it should be for so long. */
+/** A limit that refused an allowed call is taken to be tighter than it should be for this long. */
 const TIGHT_FOR_MS = 600_000;
 /** The calls of this time before a refusal show how deep the real limit may be. */
 const TIGHT_SPAN_MS = 15_000;

@@ -15,7 +15,7 @@ export interface BudgetPacer extends Pacer {
 
 /** A reply without new text for this long no longer counts as growing. */
 const GROWS_FOR_MS = 2_000;
-/** The start of a reply is remembered for so long. */
+/** The start of a reply is remembered for this long. */
 const STARTS_KEPT_MS = 300_000;
 /** Least planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
@@ -165,7 +165,6 @@ const MAX_ARRIVAL_GAP_MS = 2_000;
 /** The unseen text when a call began, which comes back when the call fails. */
 interface Flight {
   at: number;
-  kind: CallKind;
   sent: number;
   area: number;
   backlog: number;
@@ -274,7 +273,6 @@ export function applySend(reply: ReplyState, kind: CallKind, now: number): void 
   advance(reply, now);
   reply.flight = {
     at: now,
-    kind,
     sent: reply.total,
     area: reply.area,
     backlog: toBacklog(reply),
@@ -320,13 +318,13 @@ function advance(reply: ReplyState, now: number): void {
 
 // --- when its next call is due ---
 
-/** The first post waits so long at most, so that it says more than one token. */
+/** Longest that the first post waits, so that it says more than one token. */
 const FIRST_HOLD_MS = 100;
 /** Text that comes more seldom than this says too little more within the hold. */
 const FIRST_GAP_MS = 25;
 /** The least a lull must last before it counts as one. */
 const LULL_MS = 60;
-/** After so long without text the leftovers of a burst are shown if there is plenty. */
+/** After this time without text the leftovers of a burst are shown if there is plenty. */
 const LONG_PAUSE_MS = 500;
 /** A credit this close to coming back is as good as one in hand. */
 const SOON_MS = 800;
@@ -334,7 +332,7 @@ const SOON_MS = 800;
 const REFILL_MS = 4_000;
 /** A reply whose final would wait longer than this for a call does not begin yet: it may be over before, and then takes none. */
 const LONGEST_FINAL_WAIT_MS = 8_000;
-/** The first text waits so long at most for that. */
+/** Longest that the first text waits for that. */
 const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;

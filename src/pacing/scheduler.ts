@@ -55,7 +55,7 @@ export interface SchedulerOptions {
 
 /** Text of a waiting reply moves its pacer's next look by at most this: hundreds of pieces a second share one look. */
 export const LOOK_MS = 100;
-/** A budget without replies is kept so long at least, so that a conversation in full swing keeps what was learnt. */
+/** A budget without replies is kept at least this long, so that a conversation in full swing keeps what was learnt. */
 const IDLE_KEPT_MS = 60_000;
 const MAX_RECALLED = 1_000;
 /** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */

@@ -12,10 +12,10 @@ const HEAD = "head";
 const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts"]);
 /** As long as usage is kept: settings matter longer than what was said under them. */
 const TTL_MS = 396 * 86_400_000;
-/** The newest so many are kept: each entry takes the place of the one that many before it. */
+/** The newest entries are kept: each takes the place of the one this many before it. */
 const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
-/** An event that is worked on again, after a crash, is known by its key for so many further entries. */
+/** Keys of the latest changes: a change that is noted again after a crash is known by its key. */
 const MAX_KEYS = 50;
 const PAGE_ENTRIES = 200;
 
@@ -75,7 +75,7 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
     return head.safeParse(await keyv.get<unknown>(HEAD)).data ?? { v: 1, next: 0, keys: [] };
   }
 
-  /** Newest first, at most so many. */
+  /** Newest first. */
   async function* walkNewest(maxEntries: number): AsyncGenerator<z.infer<typeof entry>> {
     const { next } = await readHead();
     const oldest = Math.max(0, next - Math.min(maxEntries, MAX_ENTRIES));

@@ -58,7 +58,7 @@ export function createChatRules({ open, inTurn, log, now }: ChatRulesOptions): C
     return inTurn(`${NAMESPACE}:${KEY}`, async () => {
       const before = await load();
       const { rules, result } = act(before);
-      // Without an end: a rule that nobody has touched for long must not lapse.
+      // Kept without a time limit: a rule that nobody has touched for long must not lapse.
       if (rules !== before) await keyv.set(KEY, { v: 1, rules });
       learn(rules);
       return result;

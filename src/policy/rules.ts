@@ -121,7 +121,7 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/** The rule without the other deeds, people and places that it names as well: those are nobody's business who asks. */
+/** The rule without the other deeds, people and places that it names as well: those are none of the asker's business. */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,

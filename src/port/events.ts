@@ -174,7 +174,7 @@ export interface ActionEvent extends EventBase {
   action: PressedAction;
   /** The turn, one of its answers, its calls of one round, or the picture that the button belongs to. */
   turnId: string;
-  /** Why an answer is `bad`, in the words of whoever judges it: sent with the form that a press opens. */
+  /** Why an answer is `bad`, in the judge's words: sent with the form that a press opens. */
   reason?: string;
   /** No button was pressed, but the question was changed: the platform holds no place open for what is said about it. */
   isSpoken?: true;
@@ -210,6 +210,6 @@ export interface Earlier {
 export interface EarlierRange {
   /** Only what was written from then on, Unix milliseconds; absent: everything, with what the thread began with. */
   since?: number;
-  /** The newest so many, beside what the thread began with. */
+  /** At most this many, the newest, beside what the thread began with. */
   maxMessages: number;
 }

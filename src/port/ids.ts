@@ -70,7 +70,7 @@ const PRIVATE_MARK = "~";
 
 /**
  * The conversation of what an event begins: that of its place, and one of its own where only one person sees the
- * answer. Whoever asks there next is shown nothing of it, whatever place the adapter named.
+ * answer. The next person who asks there is shown nothing of it, whatever place the adapter named.
  */
 export function toConversationOf({
   conversationId,

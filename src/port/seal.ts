@@ -6,7 +6,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keeps a text unreadable, and unchangeable, for whoever has no key. */
+/** Keeps a text from being read or changed without the key. */
 export interface Seal {
   /** Different every time. What is sealed for one name opens under no other. */
   close(name: string, text: string): string;

@@ -51,7 +51,7 @@ export interface SinkLimits {
   /** Longest that a growing message gets before it ends at a good place; absent: it is filled. */
   keptLength?: number;
   maxFileBytes: number;
-  /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */
+  /** A reply that needs more messages shows the first of them, this many, and comes whole as a file; absent: no limit. */
   maxMessages?: number;
 }
 

@@ -17,7 +17,7 @@ import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 const ANSWER_TOKENS = 4_096;
 /** With less than this left for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
-/** Gateways count prompts in ways of their own: an estimate may be so much too small. */
+/** Gateways count prompts in ways of their own: an estimate may be too small by this share. */
 const PROMPT_MARGIN = 1.25;
 /** A request ends long before: what is reserved for longer is nobody's any more. */
 export const RESERVED_MS = 15 * 60_000;

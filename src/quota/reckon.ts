@@ -8,7 +8,7 @@ import type { QuotaLimit } from "./limits.ts";
 const USUAL_CURRENCY = "USD";
 
 export interface Need {
-  /** The piece of work: whoever takes it up after a crash has the same one. */
+  /** Names the piece of work; a run that takes it up after a crash uses the same name. */
   id: string;
   by: UsedBy & { model: string };
   /** Estimated; somewhat more is reserved. */
@@ -28,7 +28,7 @@ export interface Reckoning {
   toAmounts(need: Need, spent: Spent): Partial<Amounts>;
   /** The amounts that limits count. The tokens of pictures have a price, but no limit on tokens counts them. */
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
-  /** The most that a request with so long an answer can use. */
+  /** The most that a request with an answer of this length can use. */
   toMost(need: Need, answerTokens: number): Measured;
   /** Tokens of an answer that what is left of a limit pays for; 0 where its length does not matter. */
   toAffordable(need: Need, limit: QuotaLimit, left: number): number;

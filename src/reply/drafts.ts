@@ -45,8 +45,8 @@ export interface ReplyDrafts {
   /** The drafts of all messages that are not sealed. */
   render(): Draft[];
   /**
-   * Leaves the first `count` messages as they are. What follows begins behind so much of this draft as `shown` says: a
-   * number of UTF-16 units of its source, all that it shows, or nothing of it.
+   * Leaves the first `count` messages as they are. What follows begins behind the part of this draft that `shown`
+   * names: a number of UTF-16 units of its source, all that it shows, or nothing of it.
    */
   seal(count: number, draft: Draft, shown: number | "all" | "nothing"): Sealed;
   /** The whole answer, once it is over and its messages could not hold it. */
@@ -213,7 +213,7 @@ function findPlace(draft: Draft, { part, whole }: Origin, shown: number | "all" 
   return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
 }
 
-/** So much of the end of what is shown must be found in the text. */
+/** Length of the end of what is shown that must be found in the text. */
 const COMPARED_CHARS = 48;
 
 /** The place in `text` behind what is shown of a part of it. */
@@ -228,7 +228,7 @@ function findEnd(source: string, markdown: string, part: Part, text: string): nu
   return part.start;
 }
 
-/** The place in `text` behind so many units of the source of a part of it. */
+/** The place in `text` behind the first `length` units of the source of a part of it. */
 function findPlaceAt(source: string, part: Part, text: string, length: number): number {
   const content = text.slice(part.start, part.end);
   const lead = content.length - content.trimStart().length;

@@ -90,7 +90,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
       try {
         return await untilAborted(ended.promise, bound);
       } catch (error) {
-        // One call of a message at a time, and whoever gives a message up may want to take it back.
+        // One call of a message at a time, and a caller that gives a message up may want to take it back.
         if (isAtWork) return await ended.promise;
         throw error;
       } finally {

@@ -11,14 +11,14 @@ import { createReplyView, type ReplyViewOptions } from "./view.ts";
 const FINAL_DEADLINE_MS = 120_000;
 /** Longest a platform may take to show progress, which nobody misses. */
 const PROGRESS_TIMEOUT_MS = 5_000;
-/** A step that begins or ends weighs as much as so many characters of text: about a line. */
+/** A step that begins or ends weighs as much as this many characters of text: about a line. */
 const STEP_UNITS = 40;
-/** People see so often how long a step has run; beside text that waits to be shown it weighs nothing. */
+/** How long a step has run is shown anew this often; it weighs next to nothing beside text that waits to be shown. */
 const TICK_MS = 5_000;
 const TICK_UNITS = 1;
-/** Without text for so long, a word with Stop is posted: it stands there within the first second. */
+/** After this time without text a word with Stop is posted: it is there within the first second. */
 const STOP_MS = 700;
-/** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
+/** People wait this long before they wonder what for, and as long again before they wonder how much longer. */
 const WAIT_MS = 10_000;
 
 /** The end of a turn: the gateway's word for it, or what was thrown. */
@@ -109,7 +109,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     stopTelling();
     clearInterval(ticking);
     pace.leave();
-    // No call of ours may overtake whoever writes to these messages next.
+    // No call of ours may overtake the next writer of these messages.
     await view.settled();
   }
   return view.text;

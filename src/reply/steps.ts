@@ -11,7 +11,7 @@ export interface Steps {
   tick(): boolean;
   /** Nothing goes on any more: what had not ended has failed. */
   end(): void;
-  /** Tells of each change from here on, in place of whoever was told before. */
+  /** Calls this listener at each change from here on, in place of the one before. */
   follow(listener: () => void): void;
 }
 

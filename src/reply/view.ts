@@ -22,7 +22,7 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
   onSeen(text: string): Promise<void>;
   /** Told of every call the platform answered, refused or not; `isWait`: it showed nothing of the text, nor its end. */
   onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
-  /** Told when so much of the text stands on the platform, in UTF-16 units; absent: nobody asks. */
+  /** Told how much of the text stands on the platform, in UTF-16 units; absent: nobody asks. */
   onShown?(units: number): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
   onRefused(kind: SinkErrorKind): void;

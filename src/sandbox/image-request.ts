@@ -55,7 +55,7 @@ const imageRequest = z.strictObject({
   contents: z.array(content).min(1),
   generationConfig: z
     .strictObject({
-      // The interface calls it required and gives it a default: whoever leaves it away gets the default.
+      // The interface calls it required and gives it a default: a request without it gets the default.
       responseModalities: z
         .array(z.enum(["TEXT", "IMAGE"]))
         .min(1)

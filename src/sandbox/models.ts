@@ -40,7 +40,7 @@ function toEntry(id: string): { id: string; object: "model"; created: number; ow
   return { id, object: "model", created: CREATED_AT_SECONDS, owned_by: "sandbox" };
 }
 
-/** One line per key for whoever starts the sandbox: the keys are public, they open nothing else. */
+/** One line per key for the person who starts the sandbox: the keys are public, they open nothing else. */
 export function describeAccounts(): string[] {
   return ACCOUNTS.map((account) => `${account.key}  ${describeAccount(account)}`);
 }

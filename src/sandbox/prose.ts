@@ -78,7 +78,7 @@ function readWordCount(text: string): number | undefined {
   return /\b(?:write|tell)\b.*\b(?:story|essay|article|text)\b/is.test(text) ? 150 : undefined;
 }
 
-/** Paragraphs and, as every third of them, a list. Together they have exactly so many words. */
+/** Paragraphs and, as every third of them, a list. Together they have exactly `words` words. */
 function writeParagraphs(words: number, pick: Picker): string[] {
   const paragraphs: string[] = [];
   for (let left = words; left > 0; ) {

@@ -7,7 +7,7 @@ export interface RateLimit {
   count(key: string, model: string): void;
 }
 
-/** At most so many requests in any 60 seconds, for each key and model by itself. `now` is Unix milliseconds. */
+/** At most `requestsPerMinute` in any 60 seconds, for each key and model by itself. `now` is Unix milliseconds. */
 export function createRateLimit(requestsPerMinute: number, now: () => number): RateLimit {
   const windows = new Map<string, number[]>();
 

@@ -19,7 +19,7 @@ export interface Script {
   steps: ScriptStep[];
 }
 
-/** Nothing is held open longer, whoever forgot to leave. */
+/** Nothing is held open longer for callers who forget to leave. */
 const HOLD_LIMIT_MS = 600_000;
 const KEEP_ALIVE_MS = 1000;
 

@@ -58,7 +58,7 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/v1beta\/models\/([^/:]+)$/, handle: showGoogleModel },
 ];
 
-/** For whoever has the version in the base URL twice, or not at all. */
+/** For base URLs that have the version twice, or not at all. */
 const PATHS =
   "There are GET /v1/models, POST /v1/chat/completions and POST /v1beta/models/{model}:generateContent behind the base URL.";
 
@@ -105,7 +105,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
     const { handle, parameters } = findRoute(request);
     await handle({ request, response, parameters, signal: left.signal, context });
   } catch (error) {
-    // Whoever has left gets no answer, and leaving is not a failure of the server's.
+    // A caller who has left gets no answer, and leaving is no failure of the server's.
     if (left.signal.aborted || request.socket.destroyed) context.log.debug("the caller left");
     else refuse(response, error, context.log);
   }

@@ -6,7 +6,7 @@ export interface Takes {
   next(fingerprint: string): number;
 }
 
-/** Beyond so many the one that was asked for longest ago is forgotten, and begins again. */
+/** Beyond this number, the one that was asked for longest ago is forgotten, and begins again. */
 const MAX_REMEMBERED = 1000;
 
 export function createTakes(maxRemembered = MAX_REMEMBERED): Takes {

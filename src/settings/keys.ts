@@ -99,7 +99,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     if (erased.length > 0) await keyv.deleteMany(erased);
   }
 
-  /** Under its own key, and found by whoever wrote it. */
+  /** Under its own key, with a second one that finds it by its writer. */
   function writeOwned(channel: Channel, [key, formerKey]: SettingKey, value: StoredPersona | StoredPrompts) {
     const { platform, channelId, workspaceId } = channel;
     const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, value.authorId), channel);

@@ -69,7 +69,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
   const { log } = options;
   const keys = createSettingKeys(options);
   // Keeping a setting alive must not replace one that is set meanwhile.
-  // Without the workspace: what was stored before keys named it is taken over by whoever uses it first.
+  // Without the workspace: settings from before keys named it go to the first workspace that uses them.
   const inTurn = <T>({ platform, channelId }: Channel, task: () => Promise<T>) =>
     options.inTurn(`settings:${JSON.stringify([platform, channelId])}`, task);
 

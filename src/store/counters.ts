@@ -22,7 +22,7 @@ export interface Bound {
 
 /** Part of several counts, kept for one piece of work until that is settled. */
 export interface Hold {
-  /** The piece of work: whoever takes it up again has the same one. */
+  /** Names the piece of work; a run that takes it up again uses the same name. */
   id: string;
   /** Tells the attempts at it apart. */
   token: string;
@@ -58,7 +58,7 @@ export interface Counters {
   countHolds(): Promise<number>;
 }
 
-/** That something was counted is remembered for so long: no work is taken up again after that. */
+/** How long it is remembered that something was counted: no work is taken up again after that. */
 export const ONCE_MS = 8 * 86_400_000;
 const SWEEP_EVERY_MS = 3_600_000;
 

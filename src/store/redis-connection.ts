@@ -58,7 +58,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   }
 
   function giveUp(): StoreError {
-    // Connected and silent: whatever waits on this connection would wait for good.
+    // Connected and silent: everything that waits on this connection would wait for good.
     if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
       client.destroy();

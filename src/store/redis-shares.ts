@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Claim, claimShare, leaveShares, NO_SHARES, type Share, type Shares } from "../concurrency/shares.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
-/** A process that has not said for so long that it lives counts as gone. */
+/** A process that has not reported for this long counts as gone. */
 const MEMBER_MS = 3_000;
 const KEPT_MS = 60_000;
 const COLLISION_MS = 10;
@@ -12,9 +12,9 @@ const COLLISION_MS = 10;
 export interface SharedParts {
   /** To be said every second, for as long as this process has anything. Rejects while Redis is away: then all goes on. */
   claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
-  /** Gives all parts back, of which there are so many. Best effort. */
+  /** Gives all parts back; `count` is their number. Best effort. */
   leave(count: number): Promise<void>;
-  /** Takes a turn that comes once in so many milliseconds, among all processes. False: not yet. */
+  /** Takes a turn that comes once in `everyMs` milliseconds, among all processes. False: not yet. */
   takeTurn(name: string, everyMs: number): Promise<boolean>;
 }
 

@@ -5,7 +5,7 @@ import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts
 import { StoreError } from "./outage.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
-/** Longer than anything takes that is done in turn; whoever dies with a turn holds up the others for so long. */
+/** Longer than any task in a turn takes. A process that dies with a turn holds up the others for this long. */
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;

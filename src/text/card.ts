@@ -8,7 +8,7 @@ export interface Card {
   title?: string | undefined;
   text?: string | undefined;
   fields?: ReadonlyArray<{ name: string; value: string }>;
-  /** Whatever else it has, each on its own lines. */
+  /** Everything else it has, each on its own lines. */
   more?: readonly string[];
   footer?: string | undefined;
   /** Unix milliseconds. */

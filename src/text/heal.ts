@@ -9,7 +9,7 @@ import {
 } from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
-/** A healed text is longer than its source by at most so many UTF-16 units and, as they are all ASCII, bytes. */
+/** A healed text is longer than its source by at most this many UTF-16 units and, as they are all ASCII, bytes. */
 export const HEAL_ROOM_UNITS = 16;
 
 interface Tail {

@@ -67,7 +67,7 @@ export function scanInline(text: string, from: number, to: number, growing: bool
   let at = from;
   while (at < to) at = step(scan, at);
   for (const start of scan.brackets) scan.open.push({ kind: "text", start, length: 1 });
-  // The marks were pushed as they were settled; who reads them wants them as they stand.
+  // Marks are pushed when they are settled; callers want them in the order of the text.
   scan.open.sort((a, b) => a.start - b.start);
   return { spans: scan.spans, open: scan.open };
 }

@@ -6,7 +6,7 @@ export type PersonaFields = Record<"persona" | "prompts", string>;
 
 /** One message, on the platforms with the shortest ones, shows all of it. */
 export const MAX_PERSONA_CHARS = 1_500;
-/** Slack shows so many. */
+/** Slack shows no more. */
 const MAX_PROMPTS = 4;
 const MAX_PROMPT_CHARS = 150;
 

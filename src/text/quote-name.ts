@@ -7,7 +7,7 @@ export function toLine(name: string): string {
   return neutralize(name).replace(/\s+/g, " ").trim();
 }
 
-/** Shows a name as it is, on one line and cut where it is too long. */
+/** Quotes a name as code, on one line and cut where it is too long. */
 export function quoteName(name: string): string {
   const line = toLine(name).replaceAll("`", "'");
   return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;

@@ -1,4 +1,4 @@
-/** The beginning of a text as one plain line of at most so many letters, cut between words; "" where it has no words. */
+/** The beginning of a text as one plain line of at most `maxLetters`, cut between words; "" where it has no words. */
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
     .replace(/[`~|>[\]]+|(?<![\p{L}\p{N}])#+/gu, "")

@@ -8,7 +8,7 @@ import { walk } from "../store/values.ts";
 
 /**
  * `planned`: the model asked for it. `approved`: it may run. `started`: written before the tool is called, so whatever
- * finds it so after a crash does not know whether it was done. `unknown`: neither does whoever called it.
+ * finds it so after a crash does not know whether it was done. `unknown`: neither does its caller.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
@@ -45,7 +45,7 @@ export type LedgerCall = z.infer<typeof ledgerCall>;
 export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
- * The calls of tools in one turn, round by round, as far as they have come. Whoever takes the turn up again goes on from
+ * The calls of tools in one turn, round by round, as far as they have come. A run that takes the turn up again goes on from
  * here: what was done is not done again, and what may have been done is not done again by itself.
  */
 export interface TurnLedger {
@@ -129,7 +129,7 @@ export function createLedger({ keyv, allowed, ttlMs }: LedgerOptions): Ledger {
   };
 }
 
-/** Whoever allowed it, as `toOwnerKey` names people; 1: nobody knows. */
+/** The person who allowed it, as `toOwnerKey` names people; 1: unknown. */
 const permission = z.union([z.object({ by: z.string() }), z.literal(1)]);
 
 async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<TurnLedger> {

@@ -67,7 +67,7 @@ const schema = z.object({
     .describe("Also in the other conversations that the person who asks had with you"),
 });
 
-/** Lets the model look up what was said before the messages it sees, here and in other conversations of whoever asks. */
+/** Lets the model look up what was said before the messages it sees, here and in the asker's other conversations. */
 export function createSearchHistory(search: HistorySearch, findOthers: FindOthers): Tool {
   return defineTool({
     name: "search_history",

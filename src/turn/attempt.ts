@@ -441,7 +441,7 @@ function noteStep({ story, steps, thinking, sink, record, show, callTimes }: Run
 /** Others read the answer too, unless it stands where only its person does. */
 function describeStopper({ record: { author, reply }, stoppedBy }: Run): string | undefined {
   const by = stoppedBy();
-  // The dashboard presses the button of whoever asked, under a name of its own.
+  // The dashboard presses the asker's button under a name of its own.
   const isOwn = by?.id === author.id && by.name === author.name;
   if (isOwn && (reply.isDirect === true || reply.visibleTo !== undefined)) return "you";
   return by && quoteName(by.name);

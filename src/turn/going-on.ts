@@ -4,7 +4,7 @@ import type { OnText } from "../reply/reply.ts";
 /** Begins the request to go on with an answer; its last words follow. */
 const GO_ON =
   "Your answer was cut off. Go on exactly where it stopped: begin with its last words as they stand below, then write the rest, and nothing else.";
-/** In UTF-16 units. A model writes so much again before people see more. */
+/** In UTF-16 units. A model repeats this much before people see more. */
 const LAST_CHARS = 32;
 /** An answer that is shorter is as soon begun anew. */
 const MIN_CHARS = 2 * LAST_CHARS;

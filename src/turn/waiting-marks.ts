@@ -39,7 +39,7 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
     async function change(): Promise<void> {
       try {
         if (isWaiting === (await keyv.has(key))) return;
-        // Whoever takes the message up, after a crash too, knows that there may be a mark.
+        // Kept first: the process that takes the message up, also after a crash, knows that there may be a mark.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
         let attempts = 1;
         let isDone = await tell();

@@ -69,7 +69,7 @@ function showPage(me: Me, isFollowed = false): void {
   if (main === null) return;
   render(nothing, main);
   closePage = page.open(main);
-  // Whoever does not see the page is to be told that it is another one.
+  // A screen reader has to say that the page has changed.
   if (isFollowed) main.focus();
 }
 

@@ -5,7 +5,7 @@ import { announce, type Column, empty, problem, table, type View } from "./view.
 import type { Now, ProcessReport, Story } from "./wire.ts";
 
 const RETRY_MS = 2_000;
-/** An answer that still runs so long after its Stop can be stopped once more. */
+/** An answer that still runs this long after its Stop can be stopped once more. */
 const STOP_AGAIN_MS = 5_000;
 
 /** The running work of all processes, live. */

@@ -53,8 +53,8 @@ export function describeFailure(error: unknown): string {
 const AGAIN_MS = 5_000;
 
 /**
- * Reads from a path now, again and again, and whenever `look` is called, until `end`. Hands over what was found, or why
- * nothing was; what came of a path that is not the one any more is left out.
+ * Reads from a path now, at intervals, and whenever `look` is called, until `end`. Hands over each answer, or why there
+ * is none, and drops the answers of an earlier path.
  */
 export function follow<T>(
   path: () => string,
