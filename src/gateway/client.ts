@@ -59,7 +59,7 @@ export interface GatewayOptions {
 export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, ...options }: GatewayOptions): Gateway {
   const { limits: given, extraBody = { all: {}, models: new Map() }, pauses, onPaused } = options;
   checkHeader(apiKey, imageKeyHeader);
-  const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...given };
+  const limits = { ...DEFAULT_LIMITS, ...given };
   const safe = createSafeText([apiKey]);
   const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, limits, safe });
   const deps: CallDeps = { transport, retry: createRetry(limits, { board: pauses, onPaused }), limits, safe, log };

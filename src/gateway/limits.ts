@@ -1,58 +1,38 @@
 /** Bounds of every wait and every size. All of them can be set, so that a test need not wait. */
-export interface GatewayLimits {
-  connectMs: number;
-  /** Longest silence until the first piece of the answer. Text, tool calls and reasoning end it: comments and empty deltas do not. */
-  firstTokenMs: number;
-  /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
-  firstTokenTotalMs: number;
-  /** Longest silence within an answer. */
-  idleMs: number;
-  /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
-  tailMs: number;
-  /** Longest call, retries and their waits included. */
-  totalMs: number;
-  /** Longest wait for the body of an error. */
-  errorBodyMs: number;
-  maxEventBytes: number;
-  /** Longest answer, arguments of tool calls included; and as much may be thought before it. */
-  maxAnswerChars: number;
-  /** Largest JSON body that is not a picture. */
-  maxBodyBytes: number;
-  /** Largest picture, decoded. */
-  maxImageBytes: number;
-  /** Calls made at most, the first one included. */
-  attempts: number;
-  backoffMinMs: number;
-  backoffMaxMs: number;
-  /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
-  maxRetryWaitMs: number;
-  /** Until a call is made in spite of a longer `Retry-After`, and then between two of them: one wrong or spiteful answer must not silence a model for long. */
-  probeMs: number;
-  /** Failed attempts in a row after which a model is left alone, unless one that was made before it succeeds. */
-  breakerFailures: number;
-  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
-  breakerMs: number;
-  breakerMaxMs: number;
-}
+export type GatewayLimits = typeof DEFAULT_LIMITS;
 
-export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
+export const DEFAULT_LIMITS = {
   connectMs: 10_000,
+  /** Longest silence until the first piece of the answer. Text, tool calls and reasoning end it: comments and empty deltas do not. */
   firstTokenMs: 60_000,
+  /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
   firstTokenTotalMs: 90_000,
+  /** Longest silence within an answer. */
   idleMs: 30_000,
+  /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
   tailMs: 2_000,
+  /** Longest call, retries and their waits included. */
   totalMs: 600_000,
+  /** Longest wait for the body of an error. */
   errorBodyMs: 5_000,
   maxEventBytes: 1_048_576,
+  /** Longest answer, arguments of tool calls included; and as much may be thought before it. */
   maxAnswerChars: 262_144,
+  /** Largest JSON body that is not a picture. */
   maxBodyBytes: 4_194_304,
+  /** Largest picture, decoded. */
   maxImageBytes: 20_971_520,
+  /** Calls made at most, the first one included. */
   attempts: 3,
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
+  /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
   maxRetryWaitMs: 20_000,
+  /** A model is probed this often in spite of a longer `Retry-After`: one wrong or spiteful answer must not silence it for long. */
   probeMs: 30_000,
+  /** Failed attempts in a row after which a model is left alone, unless one that was made before it succeeds. */
   breakerFailures: 5,
+  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
   breakerMs: 5_000,
   breakerMaxMs: 60_000,
-});
+};

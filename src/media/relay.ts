@@ -26,7 +26,6 @@ export interface RelayDeps extends Pick<Stores, "open"> {
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
-  lifetimeMs?: number;
   /** Bound of all pictures that are kept at hand. */
   maxBytes?: number;
 }
@@ -57,7 +56,7 @@ const LIFETIME_MS = 30 * 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export function createRelay(deps: RelayDeps): Relay {
-  const { read, isGone, log, now, lifetimeMs = LIFETIME_MS, maxBytes = MAX_BYTES } = deps;
+  const { read, isGone, log, now, maxBytes = MAX_BYTES } = deps;
   const keyv = deps.open(NAMESPACE);
   const tokens = createRelayTokens(deps.keys);
   const kept = createByteCache<RelayedPicture>(maxBytes, now);
@@ -112,9 +111,9 @@ export function createRelay(deps: RelayDeps): Relay {
 
   return {
     async publish(ref, { bytes, mimeType }, owner) {
-      const expiresAt = Math.ceil((now() + lifetimeMs) / 1_000);
+      const expiresAt = Math.ceil((now() + LIFETIME_MS) / 1_000);
       const { id, path } = tokens.create(mimeType, expiresAt);
-      const ttl = lifetimeMs + 1_000;
+      const ttl = LIFETIME_MS + 1_000;
       const stored: StoredFile = { v: 1, ref, owner };
       const index = toIndexKeys(id, stored).map((key) => ({ key, value: 1, ttl }));
       await keyv.setMany([{ key: id, value: stored, ttl }, ...index]);

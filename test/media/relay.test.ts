@@ -10,7 +10,7 @@ import { silent } from "../support/log.ts";
 import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
-const LIFETIME_MS = 60_000;
+const LIFETIME_MS = 30 * 60_000;
 const ref: AttachmentRef = { platform: "slack", id: "F123", name: "cat.png", sizeBytes: 3 };
 
 function toPicture(bytes: Uint8Array): ReferencePicture {
@@ -38,7 +38,6 @@ function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDe
       },
       log,
       now: () => now,
-      lifetimeMs: LIFETIME_MS,
       ...options,
       ...changed,
     });
