@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { isName } from "../log/fields.ts";
 import type { ResponseBody } from "./body.ts";
-import type { ChatCompletionChunk, ChatRequest } from "./chunks.ts";
+import type { ChatCompletionChunk } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { type ExtraBody, type ExtraFields, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
@@ -16,7 +16,7 @@ import {
   type Tally,
 } from "./stream-decoder.ts";
 import type { GatewayCall } from "./transport.ts";
-import { toChatJson } from "./validate.ts";
+import { type ChatRequest, toChatJson } from "./validate.ts";
 import { createWatch, type Watch } from "./watch.ts";
 
 type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, options: CallOptions) => Promise<void>;

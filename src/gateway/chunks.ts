@@ -51,24 +51,6 @@ export interface ToolDefinition {
   function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 
-export type ToolChoice = "auto" | "none" | "required" | { type: "function"; function: { name: string } };
-
-/** The thirteen fields of the interface, less `stream`, which is always true. */
-export interface ChatRequest {
-  model: string;
-  messages: ChatMessage[];
-  temperature?: number;
-  top_p?: number;
-  max_tokens?: number;
-  stop?: string | string[];
-  presence_penalty?: number;
-  frequency_penalty?: number;
-  response_format?: { type: string; [key: string]: unknown };
-  tools?: ToolDefinition[];
-  tool_choice?: ToolChoice;
-  user?: string;
-}
-
 export interface TokenUsage {
   prompt_tokens: number;
   completion_tokens: number;

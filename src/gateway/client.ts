@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
 import type { PauseBoard } from "./breaker.ts";
 import { createStreamChat } from "./chat.ts";
-import type { ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import type { ExtraBody } from "./extra-body.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
@@ -11,6 +10,7 @@ import { ask, type CallDeps, type CallOptions, createRetry, type Question } from
 import { createSafeText, type SafeText } from "./safe-text.ts";
 import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
+import type { ChatRequest } from "./validate.ts";
 
 export type { GatewayLimits } from "./limits.ts";
 export type { CallOptions, Detour, RetryNotice } from "./retry.ts";

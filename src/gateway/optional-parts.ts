@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
-import type { ChatCompletionChunk, ChatMessage, ChatRequest } from "./chunks.ts";
+import type { ChatCompletionChunk, ChatMessage } from "./chunks.ts";
 import type { Gateway, StreamOptions } from "./client.ts";
 import { GatewayError } from "./errors.ts";
+import type { ChatRequest } from "./validate.ts";
 
 /** Matches the codes with which gateways refuse what a model cannot do; mistakes in a request have other codes. */
 const UNSUPPORTED_CODE = /unsupported|not_supported/i;

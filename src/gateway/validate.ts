@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ChatRequest } from "./chunks.ts";
+import type { ChatMessage, ToolDefinition } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 
 const name = z.string().min(1);
@@ -78,7 +78,7 @@ const answering = {
 /** Fields that somebody asked for: those of the interface are held to it. */
 export const optionalFields = z.looseObject(answering);
 
-/** The interface's request table, less `stream`, which is always true. Its limits are the interface's; what it leaves open is left open. */
+/** The interface's request table, with its limits, less `stream`, which is always true. What it leaves open is left open. */
 const chatRequest = z.strictObject({
   model: name,
   messages: z.array(message).min(1),
@@ -87,6 +87,12 @@ const chatRequest = z.strictObject({
   tool_choice: toolChoice.optional(),
   user: z.string().optional(),
 });
+
+/** The thirteen fields of the interface, less `stream`. */
+export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"> & {
+  messages: ChatMessage[];
+  tools?: ToolDefinition[];
+};
 
 /**
  * The request as JSON for the wire, with nothing in it that the interface does not list, but for what was asked for:

@@ -2,16 +2,11 @@
 import { pino } from "pino";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import {
-  type AssistantMessage,
-  applyDelta,
-  type ChatMessage,
-  type ChatRequest,
-  type ToolDefinition,
-} from "../../src/gateway/chunks.ts";
+import { type AssistantMessage, applyDelta, type ChatMessage, type ToolDefinition } from "../../src/gateway/chunks.ts";
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
 import { parseCompletion } from "../../src/gateway/completion.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
+import type { ChatRequest } from "../../src/gateway/validate.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
 import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";

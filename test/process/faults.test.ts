@@ -1,9 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
+import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { ChatRequest } from "../../src/gateway/validate.ts";
 import type { InboundEvent, MessageEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";

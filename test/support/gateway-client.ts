@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
+import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import {
   type CallOptions,
   createGateway,
@@ -8,6 +8,7 @@ import {
   type StreamOptions,
 } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { ChatRequest } from "../../src/gateway/validate.ts";
 import { silent } from "./log.ts";
 
 /** Looks like no key in particular, so that only the client that was given it can know it again. */
