@@ -2,6 +2,7 @@ import type { Access } from "../policy/access.ts";
 import type { CommandEvent, ReplyAddress } from "../port/events.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
+import { truncate } from "../text/truncate.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
 
 /** A server whose tools are offered in a place. */
@@ -89,7 +90,7 @@ function describeServer({ name, problem, tools, prompts }: ToolServer, off: read
 function cut(lines: readonly string[]): string[] {
   let room = MAX_LIST_CHARS;
   return lines.map((line) => {
-    const shown = line.length <= room ? line : `${line.slice(0, Math.max(0, room - 1))}…`;
+    const shown = truncate(line, room);
     room -= shown.length;
     return shown;
   });

@@ -3,6 +3,7 @@ import type { Button, Draft, SinkLimits } from "../port/sink.ts";
 import { healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
+import { truncate } from "../text/truncate.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { toNextSize } from "./request.ts";
 
@@ -23,7 +24,7 @@ interface Drawn {
 /** The caption under a picture, with the buttons that belong to it. */
 export function toCaption(job: PictureJob, number: number, drawn: Drawn, limits: SinkLimits): Draft {
   const line = toLine(job, number, drawn);
-  const words = healMarkdown(cut(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
+  const words = healMarkdown(truncate(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
   const whole = [words, line].filter(Boolean).join("\n\n");
   const markdown = limits.lengthOf(whole) <= limits.maxLength ? whole : line;
   return { markdown, buttons: toButtons(job, number), streaming: false };
@@ -96,13 +97,13 @@ export function toFileName({ prompt, parts }: PictureJob, number: number, mimeTy
       .normalize("NFC")
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? [];
-  const stem = cut(words.join("-"), MAX_NAME_CHARS, "").replace(/-$/, "") || "picture";
+  const stem = truncate(words.join("-"), MAX_NAME_CHARS, "").replace(/-$/, "") || "picture";
   const extension = mimeType === "image/jpeg" ? "jpg" : mimeType.replace(/^image\//, "");
   return `${stem}${parts.length > 1 ? `-${number}` : ""}.${extension}`;
 }
 
 export function toAltText({ prompt }: Pick<PictureJob, "prompt">): string {
-  return cut(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
+  return truncate(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
 }
 
 /** The history's text on pictures, in the place of a person's words: their bytes come with it as attachments. */
@@ -114,10 +115,4 @@ export function toHistoryText({ prompt, parts, author }: PictureJob): string {
 
 export function isDone(part: PicturePart): part is Extract<PicturePart, { state: "done" }> {
   return part.state === "done";
-}
-
-function cut(text: string, maxChars: number, mark = "…"): string {
-  return text.length <= maxChars
-    ? text
-    : `${text.slice(0, maxChars - mark.length).replace(/[\uD800-\uDBFF]$/, "")}${mark}`;
 }

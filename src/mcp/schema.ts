@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { truncate } from "../text/truncate.ts";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -103,7 +104,7 @@ export function toCheck(schema: JsonSchema): z.ZodType {
 
 function cutText(text: string, budget: Budget): string {
   const maxChars = Math.max(1, Math.min(MAX_TEXT_CHARS, budget.chars));
-  const shown = text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
+  const shown = truncate(text, maxChars);
   budget.chars -= shown.length;
   return shown.toWellFormed();
 }

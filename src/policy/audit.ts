@@ -3,6 +3,7 @@ import { z } from "zod";
 import { persist } from "../concurrency/retry.ts";
 import type { InboundEvent } from "../port/events.ts";
 import type { Stores } from "../store/keyv.ts";
+import { truncate } from "../text/truncate.ts";
 
 /** A log of who changed which settings. */
 
@@ -106,8 +107,8 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
       ...(workspaceId !== undefined && { workspaceId }),
       channelId,
       what,
-      ...(before !== undefined && { before: cut(before) }),
-      ...(after !== undefined && { after: cut(after) }),
+      ...(before !== undefined && { before: truncate(before, MAX_VALUE_CHARS) }),
+      ...(after !== undefined && { after: truncate(after, MAX_VALUE_CHARS) }),
     };
     await keyv.setMany([
       { key: toKey(next), value: noted, ttl: TTL_MS },
@@ -168,8 +169,4 @@ function withoutPerson(text: string, authorId: string, alias: string): string {
 
 function toKey(number: number): string {
   return String(number % MAX_ENTRIES);
-}
-
-function cut(text: string): string {
-  return text.length <= MAX_VALUE_CHARS ? text : `${text.slice(0, MAX_VALUE_CHARS - 1)}…`;
 }

@@ -12,7 +12,7 @@ import {
   type Tool,
   type ToolContext,
   toResult,
-  toTitle,
+  toStepTitle,
 } from "./tool.ts";
 
 const MAX_PARALLEL_CALLS = 4;
@@ -168,7 +168,7 @@ async function runShown(
   let step: Step = { id: String(index), title: describeCall(ready), state: "running" };
   const tell = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
   tell({});
-  const onProgress = (text: string) => tell({ title: toTitle(text) || step.title });
+  const onProgress = (text: string) => tell({ title: toStepTitle(text) || step.title });
   const outcome = await runCall(ready, { ...context, onProgress }, signal);
   tell({ state: outcome.state === "done" ? "done" : "failed" });
   return outcome;

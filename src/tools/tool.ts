@@ -3,6 +3,7 @@ import { runWithin } from "../concurrency/deadlines.ts";
 import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
 import type { Deed } from "../policy/rules.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
+import { truncate } from "../text/truncate.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
@@ -194,22 +195,18 @@ function cutResult(given: string): string {
   const text = given.toWellFormed();
   // Some gateways refuse a message without content.
   if (text.trim() === "") return "(no output)";
-  if (text.length <= MAX_RESULT_CHARS) return text;
-  const mark = `\n[cut here: the result has ${text.length} characters]`;
-  // A surrogate pair cut in two leaves half a character.
-  return `${text.slice(0, MAX_RESULT_CHARS - mark.length).replace(/[\uD800-\uDBFF]$/, "")}${mark}`;
+  return truncate(text, MAX_RESULT_CHARS, `\n[cut here: the result has ${text.length} characters]`);
 }
 
 /** Says to people what a call does, in one short line. */
 export function describeCall({ tool, args }: ReadyCall): string {
   try {
-    return toTitle(tool.describeCall(args)) || `using ${tool.name}`;
+    return toStepTitle(tool.describeCall(args)) || `using ${tool.name}`;
   } catch {
     return `using ${tool.name}`;
   }
 }
 
-export function toTitle(text: string): string {
-  const words = text.replace(/[\p{C}\s]+/gu, " ").trim();
-  return words.length <= MAX_TITLE_CHARS ? words : `${words.slice(0, MAX_TITLE_CHARS - 1).toWellFormed()}…`;
+export function toStepTitle(text: string): string {
+  return truncate(text.replace(/[\p{C}\s]+/gu, " ").trim(), MAX_TITLE_CHARS);
 }

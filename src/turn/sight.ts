@@ -5,6 +5,7 @@ import { GATEWAY_ERROR_KINDS } from "../gateway/errors.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Step } from "../port/sink.ts";
 import { answerOptions } from "../settings/answer-options.ts";
+import { truncate } from "../text/truncate.ts";
 import type { LedgerRound } from "../tools/ledger.ts";
 
 /** Kept of one answer at most: it is written with each of them. */
@@ -102,16 +103,12 @@ export function toCalls(
     .flatMap((calls, round) =>
       calls.map(({ function: { name, arguments: json } }, index) => {
         const seen = times.find(`${attempt}.${round + 1}.${index}`) ?? stateOf(round, index);
-        return { name, arguments: cut(json, MAX_ARGUMENT_CHARS), ...seen };
+        return { name, arguments: truncate(json, MAX_ARGUMENT_CHARS), ...seen };
       }),
     )
     .slice(0, MAX_CALLS);
 }
 
 export function toNotices(notices: readonly string[]): string[] {
-  return notices.slice(0, MAX_NOTICES).map((notice) => cut(notice.replace(/^_|_$/g, ""), MAX_NOTICE_CHARS));
-}
-
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return notices.slice(0, MAX_NOTICES).map((notice) => truncate(notice.replace(/^_|_$/g, ""), MAX_NOTICE_CHARS));
 }
