@@ -41,7 +41,7 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
     const copy = ref.isFleeting === true ? await openCopy(ref) : undefined;
     return copy ?? adapterOf(ref.platform).openAttachment(ref, signal);
   };
-  const read = createReadPicture({ adapterOf: () => ({ openAttachment }) });
+  const read = createReadPicture(openAttachment);
   const isGone = (ref: AttachmentRef) => askWhetherGone(openAttachment, ref);
   const keys: [string, ...string[]] = [firstKey, ...furtherKeys];
   const relay = createRelay({ keys, open: stores.open, read, isGone, log, now: Date.now });

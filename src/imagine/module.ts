@@ -62,7 +62,8 @@ export function createImagineModule({
 }: ImagineModuleOptions): ImagineModule {
   const { history, model, listModels, maxReferences, log } = deps;
   const { open, inTurn } = stores;
-  const copies = createPictureCopies({ open, inTurn, ttlMs, read: createReadPicture({ adapterOf }), log });
+  const read = createReadPicture(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
+  const copies = createPictureCopies({ open, inTurn, ttlMs, read, log });
   const jobs = createJobStore({ open, inTurn, ttlMs, copies, links: deps.references, log });
   const running = createRunningJobs(jobs);
   const imagine = createImagine({

@@ -1,5 +1,4 @@
 import { decodeUnicode } from "../documents/encoding.ts";
-import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import type { PictureLimits } from "./decoder-job.ts";
 import { toShownSize } from "./file-problem.ts";
@@ -26,11 +25,6 @@ export type ReadPicture = (
   signal: AbortSignal,
 ) => Promise<ReferencePicture | { problem: string }>;
 
-export interface ReadPictureDeps {
-  adapterOf(platform: string): Pick<Adapter, "openAttachment">;
-  limits?: Partial<ReferenceLimits>;
-}
-
 /** The longest side is that of the largest picture a model draws; the bytes are what gateways take by link. */
 const DEFAULT_LIMITS: ReferenceLimits = {
   maxFileBytes: 20 * 1024 * 1024,
@@ -49,12 +43,11 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "a PDF"],
 ]);
 
-export function createReadPicture({ adapterOf, limits = {} }: ReadPictureDeps): ReadPicture {
+export function createReadPicture(open: OpenAttachment, limits: Partial<ReferenceLimits> = {}): ReadPicture {
   const bounds = { ...DEFAULT_LIMITS, ...limits };
   const tooLarge = `is larger than ${toShownSize(bounds.maxFileBytes)}; send a smaller version`;
 
   return (ref, owner, signal) => {
-    const open: OpenAttachment = (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal);
     const read = (bytes: Uint8Array) => toPicture(bytes, bounds, owner, signal);
     return useFile({ ...bounds, ref, open, owner, tooLarge }, read, signal);
   };

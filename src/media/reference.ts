@@ -5,17 +5,16 @@ import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toShownFileName } from "./file-problem.ts";
 import type { CopyOwner } from "./picture-copies.ts";
-import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";
+import type { ReadPicture, ReferencePicture } from "./reference-picture.ts";
 import type { Relay } from "./relay.ts";
 
 export interface ReferencesDeps {
-  adapterOf(platform: string): Pick<Adapter, "openAttachment" | "publicUrl">;
+  adapterOf(platform: string): Pick<Adapter, "publicUrl">;
   relay: Pick<Relay, "publish" | "erase" | "forget">;
   /** The address at which the gateway reaches this service, without a slash at the end; undefined where it cannot. */
   relayUrl(): string | undefined;
   maxReferences: number;
-  /** Reads an attachment; from its platform when absent. */
-  read?: ReadPicture;
+  read: ReadPicture;
 }
 
 /** `parts` in the order of the files, or one sentence of Markdown for each file that cannot be used. */
@@ -38,8 +37,7 @@ const NO_ADDRESS =
 const NO_LINK = `was kept by its platform for a while only. Attach it again; such a file stays usable where PUBLIC_URL is set`;
 
 export function createReferences(deps: ReferencesDeps): References {
-  const { adapterOf, relay, relayUrl, maxReferences } = deps;
-  const read = deps.read ?? createReadPicture({ adapterOf });
+  const { adapterOf, relay, relayUrl, maxReferences, read } = deps;
 
   async function prepareOne(ref: AttachmentRef, owner: CopyOwner, signal: AbortSignal): Promise<Outcome> {
     const base = relayUrl();

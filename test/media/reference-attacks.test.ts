@@ -8,7 +8,6 @@ import { createGuardedFetch, type GuardedFetchOptions } from "../../src/media/fe
 import { createReferences } from "../../src/media/reference.ts";
 import { createReadPicture } from "../../src/media/reference-picture.ts";
 import { createRelay } from "../../src/media/relay.ts";
-import type { AttachmentRef } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
 import { silent } from "../support/log.ts";
@@ -31,16 +30,12 @@ function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
     ...options,
   });
   const headers = { authorization: `Bearer ${TOKEN}` };
-  const adapterOf = () => ({
-    openAttachment: ({ id }: AttachmentRef, signal: AbortSignal) =>
-      fetch.open(id, { headers, maxBytes: 20 * 1024 * 1024 }, signal),
-  });
-  const read = createReadPicture({ adapterOf });
+  const read = createReadPicture(({ id }, signal) => fetch.open(id, { headers, maxBytes: 20 * 1024 * 1024 }, signal));
   const database = new DatabaseSync(":memory:");
   const { open } = createStores({ redisUrl: undefined, database, log: silent });
   const relay = createRelay({ keys: ["k".repeat(32)], open, read, isGone: async () => false, log, now: Date.now });
   const references = createReferences({
-    adapterOf,
+    adapterOf: () => ({}),
     relay,
     relayUrl: () => "https://bot.example",
     maxReferences: 8,

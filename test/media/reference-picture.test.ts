@@ -16,7 +16,7 @@ async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 function readBytes(bytes: Uint8Array, limits: Partial<ReferenceLimits> = {}) {
-  const read = createReadPicture({ adapterOf: () => ({ openAttachment: async () => inPieces(bytes) }), limits });
+  const read = createReadPicture(async () => inPieces(bytes), limits);
   return read(ref, "ada", never);
 }
 
@@ -24,7 +24,7 @@ function readFailing(error: unknown) {
   const openAttachment = async () => {
     throw error;
   };
-  return createReadPicture({ adapterOf: () => ({ openAttachment }) })(ref, "ada", never);
+  return createReadPicture(openAttachment)(ref, "ada", never);
 }
 
 describe("createReadPicture", () => {
@@ -123,7 +123,7 @@ describe("createReadPicture", () => {
       opened.push(ref);
       return inPieces(new Uint8Array());
     };
-    const read = createReadPicture({ adapterOf: () => ({ openAttachment }), limits: { maxFileBytes: 20 } });
+    const read = createReadPicture(openAttachment, { maxFileBytes: 20 });
     expect(await read({ ...ref, sizeBytes: 21 }, "ada", never)).toEqual({ problem });
     expect(opened).toEqual([]);
   });
@@ -141,9 +141,9 @@ describe("createReadPicture", () => {
 
   test("does not wait for ever, and leaves with the caller", async () => {
     const waiting = () => new Promise<never>(() => {});
-    const read = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }), limits: { timeoutMs: 10 } });
+    const read = createReadPicture(waiting, { timeoutMs: 10 });
     expect(await read(ref, "ada", never)).toEqual({ problem: "took too long to arrive" });
-    const patient = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }) });
+    const patient = createReadPicture(waiting);
     await expect(patient(ref, "ada", AbortSignal.abort(new Error("I left.")))).rejects.toThrow("I left.");
   });
 });

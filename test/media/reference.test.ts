@@ -32,10 +32,9 @@ function toFound(
 function setUp(options: Partial<ReferencesDeps> = {}) {
   const read: string[] = [];
   const published: string[] = [];
-  const openAttachment: Adapter["openAttachment"] = () => Promise.reject(new Error("Nothing is opened here."));
-  const adapters: Record<string, Pick<Adapter, "openAttachment" | "publicUrl">> = {
-    discord: { openAttachment, publicUrl: async ({ name }) => `https://cdn.example/${name}?hm=mark` },
-    slack: { openAttachment },
+  const adapters: Record<string, Pick<Adapter, "publicUrl">> = {
+    discord: { publicUrl: async ({ name }) => `https://cdn.example/${name}?hm=mark` },
+    slack: {},
   };
   const references = createReferences({
     adapterOf(platform) {
