@@ -54,7 +54,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     return { ...base, kind: "message", messageId: key, text: line, attachments: [], addressed: "bot" };
   }
 
-  /** Prints what a message has beyond what is printed of it; all of it once more where that was another text. */
+  /** Prints the part of a message that is not printed yet; all of it again where the printed text was another one. */
   function print(id: string, { markdown, source, streaming, ...draft }: Draft): void {
     if (markdown.length > LIMITS.maxLength) throw new SinkError("rejected", "The message is too long.");
     const before = printed.get(id);

@@ -28,7 +28,7 @@ import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
 
-/** Longest that calls under way hold up the end. */
+/** Longest wait at the end for calls under way. */
 const SETTLE_MS = 1_000;
 /** Interactions that wait for their answer. */
 const MAX_FRESH = 1_000;

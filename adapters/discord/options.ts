@@ -70,7 +70,7 @@ export interface ShardShare {
 export interface DirectChannelStore {
   read(): Promise<readonly string[]>;
   write(channelIds: readonly string[]): Promise<void>;
-  /** One task after the other among all processes: what is read, changed and written back is done in one. */
+  /** Runs one task at a time among all processes, so that a task may read, change and write back. */
   inTurn<T>(task: () => Promise<T>): Promise<T>;
 }
 

@@ -2,7 +2,7 @@ import type { SetupStep } from "../../src/port/setup.ts";
 
 const PORTAL = { label: "Discord Developer Portal", url: "https://discord.com/developers/applications" };
 
-/** Connects the bot. The link that lets it in comes with what is found out about the token. */
+/** Connects the bot. The check of the token shows the link that lets it into a server. */
 export function discordStep(): SetupStep {
   return {
     id: "discord",

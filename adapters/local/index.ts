@@ -103,7 +103,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   };
 }
 
-/** Hands over what was stored when the process ended before the queue had it. */
+/** Hands over the events that a former process stored and could not hand over. */
 async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promise<void> {
   for (const key of outbox.keys()) {
     try {

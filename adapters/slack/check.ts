@@ -47,7 +47,7 @@ export type SlackCheckOptions = {
 ) &
   ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
-/** Tries what the adapter will need of Slack, without writing anything anywhere. Resolves whatever is wrong. */
+/** Tries everything that the adapter needs of Slack, without writing anything. A problem is a finding, no rejection. */
 export async function checkSlack(
   options: SlackCheckOptions,
   signal: AbortSignal,

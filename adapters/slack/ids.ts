@@ -16,7 +16,7 @@ export function toMessageId({ teamId, channelId, ts }: MessagePlace): string {
   return `${PLATFORM}:${teamId}:${channelId}:${ts}`;
 }
 
-/** Undefined for what is not the id of a message on Slack. */
+/** Undefined for an id of anything but a message on Slack. */
 export function readMessageId(id: string): MessagePlace | undefined {
   const [, teamId, channelId, ts] = /^slack:(\w+):(\w+):(\d+\.\d+)$/.exec(id) ?? [];
   return teamId === undefined || channelId === undefined || ts === undefined ? undefined : { teamId, channelId, ts };
@@ -37,7 +37,7 @@ export function toPersonId(
   return `${enterpriseId ?? userTeam}/${userId}`;
 }
 
-/** Slack's own id of a person; what was stored before has no other. */
+/** Slack's own id of a person. Earlier versions stored that alone. */
 export function readUserId(personId: string): string {
   return personId.slice(personId.lastIndexOf("/") + 1);
 }
@@ -55,7 +55,7 @@ export function toEphemeralId(teamId: string, channelId: string, nonce: string):
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 
-/** A short name for a text, the same in every run. It hides nothing: whoever knows the text can compute it. */
+/** A short name for a text, the same in every run. It hides nothing: anyone who knows the text can compute it. */
 export function toFingerprint(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, DIGEST_CHARS);
 }

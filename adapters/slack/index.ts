@@ -11,7 +11,7 @@ import { withHome } from "./interactions/home.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 import { createOutbound } from "./write/outbound.ts";
 
-/** Longest that calls under way hold up the end. */
+/** Longest wait at the end for calls under way. */
 const SETTLE_MS = 1_000;
 
 /** The adapter, and what it serves on the one HTTP server. */
@@ -27,7 +27,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
-    // A clock that never goes back: a pause lasts as long as Slack said, whatever the wall clock does.
+    // A monotonic clock: a pause lasts as long as Slack said, even if the wall clock is set.
     now: () => performance.now(),
     waits: options.waits,
     log,

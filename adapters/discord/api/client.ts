@@ -57,7 +57,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   const guard = createGuard(now, processes, waits);
   const globalLimit = createGlobalLimit(undefined, processes);
   const underWay = new Set<Promise<unknown>>();
-  /** Said of the token once; whoever goes on calling with it is shut out. */
+  /** Discord's refusal of the token, kept: a bot that goes on calling with a refused token is shut out. */
   let unauthorized: ApiError | undefined;
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<Answer> {
@@ -143,7 +143,7 @@ async function readAnswer(method: string, response: ResponseLike): Promise<Answe
   return { data, ...readReceipt(response.headers) };
 }
 
-/** Whatever type it claims to be of: Discord's answers are JSON or nothing. */
+/** Ignores the content type: Discord answers with JSON or with nothing. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -20,7 +20,7 @@ const SHUT_OUT = 40333;
 export interface Guard {
   /** Throws an `ApiError` instead of a call that may not be made at the moment. */
   check(what: string): void;
-  /** Takes note of what Discord answered. */
+  /** Counts a refusal, and remembers how long it forbids further calls. */
   note(what: string, error: ApiError): void;
 }
 

@@ -56,7 +56,7 @@ function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly
   return channelPermissions(guildPermissions(member, roles), member, overwrites ?? []);
 }
 
-/** Undefined for a role of which the server does not tell what it permits, which the library takes for impossible. */
+/** Undefined where the server does not tell the permissions of a role, which the library takes for impossible. */
 function toldOf(role: Role | undefined): Role["permissions"] | undefined {
   return role?.permissions;
 }

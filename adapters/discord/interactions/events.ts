@@ -128,7 +128,7 @@ export interface ImagineRequest {
   attachments: CommandEvent["attachments"] & object;
 }
 
-/** A request for a picture becomes the command `/imagine`, from whatever form or menu it came. */
+/** A request for a picture, from any form or menu, becomes the command `/imagine`. */
 export function toImagineEvent(
   asked: Asked,
   { prompt, options, attachments }: ImagineRequest,
@@ -227,7 +227,7 @@ function kindOf(interaction: Asked["interaction"], { rooms }: InteractionEventDe
   return rooms.kindOf(channelId, interaction.guild_id, type);
 }
 
-/** The channel itself may be left out of what Discord sends, its id alone may not. */
+/** Discord may leave the channel out of an interaction, but not its id. */
 export function placeOf(interaction: APIInteraction): { channelId: string; type: ChannelType | undefined } {
   const { channel, channel_id: channelId = channel?.id } = interaction;
   if (channelId === undefined) throw new TypeError("An interaction came without the channel in which it began.");

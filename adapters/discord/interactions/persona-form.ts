@@ -10,7 +10,7 @@ const LABELS: PersonaFields = {
   prompts: "What I suggest in /help, a line each",
 };
 
-/** The form for what the bot is in a channel, filled in with what is set. */
+/** The form for the bot's persona in a channel, filled in with the current one. */
 export function toPersonaForm({
   persona = "",
   prompts = [],

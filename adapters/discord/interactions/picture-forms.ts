@@ -214,7 +214,7 @@ function toSelectField(
   values: readonly string[],
   chosen: string | undefined,
 ): unknown[] {
-  // A former choice is offered again, whatever the list says by then.
+  // A former choice is offered again, even if the list has lost it since.
   const all = chosen === undefined || values.includes(chosen) ? values : [chosen, ...values];
   const short = all.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
   if (short.length === 0) return [];

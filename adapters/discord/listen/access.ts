@@ -16,12 +16,12 @@ import { channelPermissions, guildPermissions, type Member } from "../api/permis
 const TO_READ = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
 /** Threads that everybody sees who sees their channel; a private one is for its members alone. */
 const OPEN_THREADS = new Set([ChannelType.PublicThread, ChannelType.AnnouncementThread]);
-/** Nobody in particular: has the permissions of everyone. */
+/** An id that no member has: it has the permissions of everyone. */
 const ANYBODY = "0";
 
 /** Makes `mayShow` of the adapter: in a channel only what everybody on the server may read is shown, or the same channel. */
 export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["mayShow"]> {
-  /** Undefined for what Discord does not give. */
+  /** Undefined where Discord refuses. */
   async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
     try {
       return await read<T>(api, route, signal);

@@ -28,7 +28,7 @@ export interface CatchUpDeps {
   shard: number;
   /** Direct conversations, which Discord does not list. */
   directChannels(): Promise<readonly string[]>;
-  /** `isAnswered`: what it asks was heard before, and its place is settled. */
+  /** `isAnswered`: the bot has answered it, so its answer needs no thread. */
   onMessage(message: Message, isAnswered: boolean): void;
   /** Holds new events of a channel back until it has been read. */
   holding: Pick<Holding, "expect" | "release">;
@@ -71,8 +71,8 @@ function toChannelId({ channelId }: Pick<Room, "channelId">): string {
 }
 
 /**
- * Tries channels that could not be read again after all the others, until their messages would be too old: nobody else
- * reads them, whatever is in the way, such as many answers being written at once.
+ * Reads rooms. Those that could not be read are tried again after all the others, until their messages would be too
+ * old, because no other process reads them.
  */
 async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;

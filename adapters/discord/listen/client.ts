@@ -38,7 +38,7 @@ const CACHES = {
   },
 } satisfies Partial<ClientOptions>;
 
-/** One of so many. */
+/** One of `count` parts of the bot's servers, each heard over a connection of its own. */
 export interface Shard {
   id: number;
   count: number;
@@ -88,8 +88,8 @@ interface LibraryPackets {
 }
 
 /**
- * The library takes every packet apart, whoever listens: one without a field that it counts on would end the process,
- * though what the bot needs of it was read before.
+ * Keeps a packet that the library cannot parse from ending the process: the library parses every packet, also those to
+ * which nobody listens, and the bot's own listeners have read it before.
  */
 function catchPacketErrors(client: Client, log: Logger): void {
   const library = client.ws as unknown as LibraryPackets;
@@ -109,8 +109,8 @@ interface LibraryInside {
 }
 
 /**
- * The library takes its listeners off a connection that is still being made and leaves it to itself: when it fails
- * then, an error that nobody hears would end the process.
+ * Keeps a connection that is still being made from ending the process when it fails: the library has taken its own
+ * listeners off it by then, and an unheard error is fatal.
  */
 function catchConnectionErrors(client: Client): void {
   const { _ws } = client.ws as unknown as LibraryInside;

@@ -20,7 +20,7 @@ export interface ConnectionOptions extends Omit<GatewayClientOptions, "hasConten
   onFatal(reason: string): void;
 }
 
-/** One session of the bot. The library reconnects and resumes by itself; what it cannot repair ends here. */
+/** One session of the bot. The library reconnects and resumes by itself; a loss that it cannot repair is fatal. */
 export interface Connection {
   /** Resolves when it is connected. Rejects in plain words when that is hopeless, or takes too long. */
   open(): Promise<void>;

@@ -27,8 +27,8 @@ const PREVIEWS: ReadonlySet<string | undefined> = new Set([
 type Shown = Partial<Pick<APIMessage, "embeds" | "components" | "poll" | "sticker_items">>;
 
 /**
- * Everything that people see of a message beside its words and files. Of what is asked, `isAsked`, what Discord adds
- * later is left out: previews of links, and how a poll goes.
+ * Everything that people see of a message beside its words and files. Of a question, `isAsked`, previews of links and
+ * the votes of a poll are left out: Discord adds them later.
  */
 export function readShown({ embeds = [], components = [], poll, sticker_items = [] }: Shown, isAsked = false): string {
   const cards = embeds.filter(({ type }) => !isAsked || !PREVIEWS.has(type)).map(readEmbed);
@@ -95,7 +95,7 @@ function readComponents(components: readonly APIMessageTopLevelComponent[]): str
   return joinLines(...components.map((component) => readComponent(component as Component, 0)));
 }
 
-/** Any component: of what is new in Discord the text is read all the same. */
+/** Any component: the text of kinds that are new in Discord is read too. */
 interface Component {
   type: ComponentType;
   content?: string;

@@ -10,7 +10,7 @@ import type { Accept, InboundEvent } from "../../../src/port/events.ts";
  */
 export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
-/** Longest that what is being stored holds up the end. */
+/** Longest wait at the end for events that are being stored. */
 const STOP_MS = 5_000;
 
 /** Hands events over in the order in which they came, channel by channel. */

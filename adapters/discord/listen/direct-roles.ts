@@ -2,13 +2,13 @@ import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Accept } from "../../../src/port/events.ts";
 import type { FindMember } from "./find-author.ts";
 
-/** Look-ups that are remembered, and for how long: a role that is taken away still counts until then. */
+/** Look-ups that are remembered. A role that was taken away still counts while its look-up is fresh. */
 const MAX_CACHED = 1_000;
 const FRESH_MS = 5 * 60_000;
 /** Most roles that are looked up of a person. */
 const MAX_ROLES = 20;
 
-/** Resolves to those of the roles of the policy that somebody has, in whatever server. Never rejects. */
+/** Resolves to the roles named in the policy that somebody has, in any server. Never rejects. */
 export type DirectRoles = (userId: string) => Promise<readonly string[]>;
 
 export interface DirectRolesDeps {
@@ -37,7 +37,7 @@ export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }:
   };
 }
 
-/** Hands events of direct conversations over with the roles of whoever is behind them. */
+/** Adds the author's roles to events of direct conversations. */
 export function withDirectRoles(accept: Accept, rolesOf: DirectRoles): Accept {
   return async (event) => {
     if (event.reply.isDirect !== true) return accept(event);

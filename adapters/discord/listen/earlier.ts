@@ -101,7 +101,7 @@ interface Above {
   isPartial?: Earlier["isPartial"];
 }
 
-/** The thread that a message is in, or that hangs on it; otherwise what stands around it. */
+/** Reads the thread that a message is in, or that was opened from it; in a channel, the messages around it. */
 async function readAround(
   message: APIMessage,
   maxMessages: number,
@@ -142,7 +142,7 @@ function toThreadId({ reply }: MessageEvent): string | undefined {
   return reply.extra?.["root"] === undefined && reply.replyToId !== undefined ? reply.channelId : undefined;
 }
 
-/** From the newest back to where it began, or to what is known. */
+/** Reads a thread from its newest message back to its first one, or to `since`. */
 async function readThread(
   { channelId, messageId }: MessagePlace,
   { since, maxMessages }: EarlierRange,

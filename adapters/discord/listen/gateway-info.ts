@@ -32,7 +32,7 @@ export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): Gatewa
   };
 }
 
-/** Stands for a limit that a stand-in for Discord leaves out. */
+/** The limit where a stand-in for Discord names none. */
 const NO_LIMIT = { total: 1_000, remaining: 1_000, reset_after: 0, max_concurrency: 1 };
 
 /** The answer to `GET /gateway/bot`, with all that is read of it. */

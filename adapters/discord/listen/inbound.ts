@@ -134,7 +134,7 @@ export function toPlaceOfReply(channelId: string, kind: RoomKind, rooms: Rooms):
   };
 }
 
-/** Roles go along, because what people may do may depend on them. */
+/** With the person's roles, on which their permissions may depend. */
 export function toAuthor(
   { id, username, global_name }: APIUser,
   member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,

@@ -70,7 +70,7 @@ export function createListener(deps: ListenerDeps): Listener {
         return;
       }
       const delivering = delivery.enqueue(message.channel_id, async () => {
-        // A resumed session repeats what was under way.
+        // A resumed session repeats events.
         if (known.get(message.id) !== undefined) return [];
         const event = await toPlaced(await withAnswered(message, state), botId, state, isAnswered);
         return event === undefined ? [] : [event];
@@ -229,7 +229,7 @@ const MAX_KNOWN = 5_000;
 /** The delivered part of a message: its edits and its deletion go the same way. */
 export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply"> & { body: string };
 
-/** The messages of late, by their ids on Discord. */
+/** The messages heard last, by their ids on Discord. */
 export interface KnownMessages {
   get(id: string): KnownMessage | undefined;
   set(id: string, event: MessageEvent | EditedEvent): void;

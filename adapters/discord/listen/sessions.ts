@@ -11,7 +11,7 @@ import { createIdentify } from "./identify.ts";
 const LOOK_MS = 700;
 /** While others are waited for. */
 const SOON_MS = 200;
-/** A process that ends tries for so long to learn who takes over: a lost connection to Redis is made anew within that. */
+/** Longest that a process that ends asks who takes over: a lost connection to Redis is made anew within that time. */
 const UNKNOWN_MS = 3_000;
 
 export interface SessionsOptions extends GatewayInfoOptions {

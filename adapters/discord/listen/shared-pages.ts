@@ -4,7 +4,7 @@ import type { SpareCalls } from "../api/spare-calls.ts";
 
 /** Discord's most for one call. */
 export const PAGE = 100;
-/** Nobody waits longer for a page. */
+/** Longest wait for a page. */
 const PAGE_MS = 5_000;
 
 /** Newest first, as Discord lists them; undefined where it wants no such call now. */
@@ -41,8 +41,8 @@ interface Shared {
 }
 
 /**
- * Discord answers calls for one channel one after another, so whoever asks while a page is read shares the next one:
- * five questions at once take at most two calls.
+ * Lets questions that come while a page is read share the next page, because Discord answers the calls of one channel
+ * one after another: five questions at once take at most two calls.
  */
 export function createReadAboveInChannel(calls: SpareCalls): ReadAboveInChannel {
   const reading = new Map<string, Promise<unknown>>();

@@ -8,7 +8,7 @@ import { readShown } from "./content.ts";
 
 /** Kept of a message that is only quoted, in characters. */
 const QUOTE_CHARS = 2_000;
-/** The same of one that is in the conversation anyway, and only has to be told from the others. */
+/** The same of a message that is in the conversation already: enough to tell it from the others. */
 const HINT_CHARS = 300;
 /** Words that act as a command when they come first. */
 const SPOKEN_COMMAND = /^(?:!|\/?imagine\b)/i;
@@ -93,7 +93,7 @@ function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">
   return withoutAddress(content, roleId === undefined ? `<@!?${botId}>` : `<@!?${botId}>|<@&${roleId}>`);
 }
 
-/** A text with names in the place of ids. What nobody here knows stays as it is. */
+/** A text with names in the place of ids. Unknown ids stay. */
 export function toWords(
   content: string,
   { mentions = [], guild_id }: { mentions?: readonly Mentioned[] | undefined; guild_id?: string | undefined },
@@ -109,7 +109,7 @@ export function toWords(
     .replace(EMOJI, "$1");
 }
 
-/** Somebody who is mentioned. What the gateway tells of a server's message has the member too. */
+/** Somebody who is mentioned. In a server's message the gateway adds the member. */
 type Mentioned = Pick<APIUser, "id" | "global_name" | "username"> & { member?: { nick?: string | null } };
 
 /** As their messages in this place are signed. */
@@ -121,6 +121,6 @@ function prefix(sign: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : sign + name;
 }
 
-/** A message as the gateway sends it; what was asked for by a call lacks the member. */
+/** A message as the gateway sends it; one that a call has read lacks the member. */
 export type Message = APIMessage &
   Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">>;

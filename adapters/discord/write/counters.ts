@@ -3,7 +3,7 @@ import type { CallKind } from "../../../src/port/pace.ts";
 /** Two resets this close are the same one. */
 export const SAME_RESET_MS = 20;
 
-/** A meter's knowledge of its counter, whatever kind that is. */
+/** A meter's knowledge of its counter, of any kind. */
 export interface Rule {
   /** Calls per window: the depth of a leaky counter. */
   limit: number;
@@ -73,7 +73,7 @@ export interface OwnCalls {
   all(): readonly OwnCall[];
 }
 
-/** Answered calls are remembered for so long beyond two windows. */
+/** Answered calls are remembered for two windows and this time. */
 const KEPT_MS = 10_000;
 
 export function createOwnCalls(): OwnCalls {
@@ -105,7 +105,7 @@ export function createOwnCalls(): OwnCalls {
 
 // --- a fixed window ---
 
-/** A window whose first call is not answered is held open for so long beyond two round trips. */
+/** A window whose first call is not answered is held open for two round trips and this time longer. */
 const UNANSWERED_MARGIN_MS = 500;
 
 /** The first answers in the window from which the kind was learnt. */
@@ -211,7 +211,7 @@ export interface LeakyCounter extends Counter {
   level(at: number): number;
 }
 
-/** A well filled bucket is spent within about so long. */
+/** A well filled bucket is spent within about this time. */
 const SPENDING_MS = 2_000;
 
 /** A bucket `n` deep from which one call drains every `windowMs / n`; the reset header says when it is empty. */

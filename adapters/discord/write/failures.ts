@@ -17,7 +17,7 @@ const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code
 export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof ApiError)) {
-    // A network error names hosts and ports at most, but the library's own errors may carry what was sent.
+    // A network error names hosts and ports at most; the library's own errors may quote people's words.
     const words = error instanceof Error ? (readCode(error) ?? error.name) : "unknown";
     return new SinkError("unavailable", `Discord could not be reached (${words}).`);
   }

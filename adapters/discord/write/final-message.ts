@@ -8,7 +8,7 @@ import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./mes
 const WORDS =
   "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";
 const SEPARATOR = "\n\n";
-/** Before a call that went wrong is made again; the token lives only for so long. */
+/** Pause before a call that failed is made again. */
 const AGAIN_MS = 1_000;
 /** Most a timer can count. */
 const MAX_DELAY_MS = 2 ** 31 - 1;

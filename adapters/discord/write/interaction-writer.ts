@@ -45,7 +45,7 @@ export interface InteractionWriterDeps extends InteractionTokenDeps {
   files: Pick<Files, "toPostedRefs">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
-  /** No other process writes answers: what is new here was written nowhere else. */
+  /** No other process writes answers, so an interaction that is new here has no answer yet. */
   isAlone: boolean;
 }
 

@@ -43,7 +43,7 @@ export interface Meter {
   keepUntil(): number;
 }
 
-/** A quiet meter is worth keeping for so long. */
+/** A quiet meter is kept for this time. */
 const KEPT_MS = 60_000;
 /** Added to a moment of return so that a question about it is answered after it. */
 const JUST_AFTER_MS = 1e-3;
@@ -217,7 +217,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
       settle();
     },
     unheard(sentAt) {
-      // Nobody knows when this window began: count the own calls until two answers tell again.
+      // The start of this window is unknown: count the own calls until two answers tell again.
       if (mode === "fixed" && fixed.isOpening(sentAt)) mode = "unknown";
       // The call may have counted or not: the next answer cannot be compared with one before it.
       previous = undefined;

@@ -134,7 +134,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
-    // Nobody wrote a message where a command was given.
+    // A command leaves no message that could be marked.
     ...(interaction === undefined && {
       markWaiting: (id: string, isWaiting: boolean, signal: AbortSignal) =>
         guarded(signal, async () => {

@@ -4,7 +4,7 @@ import { ApiError } from "../api/error.ts";
 
 /** Discord takes the sign away after ten seconds. */
 const REPEAT_MS = 8_000;
-/** Least time between two calls in one channel, whatever the number of answers in it: typing has a rate limit too. */
+/** Least time between two calls in one channel, for all answers in it together: typing has a rate limit too. */
 const LEAST_MS = 2_000;
 /** A model that is silent for longer than this is not typing. */
 const LONGEST_MS = 5 * 60_000;
@@ -25,7 +25,7 @@ interface Sign {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The signs of all channels: one call shows that the bot is writing, whatever the number of answers. */
+/** The signs of all channels: one call per channel shows that the bot is writing, for all answers in it. */
 export function createTypings(api: Api): (channelId: string) => Typing {
   const signs = new Map<string, Sign>();
 
@@ -46,7 +46,7 @@ export function createTypings(api: Api): (channelId: string) => Typing {
     schedule(channelId, sign, REPEAT_MS);
     api
       .call({ method: "POST", route: Routes.channelTyping(channelId) }, AbortSignal.timeout(CALL_MS))
-      // Whatever is wrong, the answers themselves will meet it and say so.
+      // The answers themselves will meet the same problem and report it.
       .catch((error: unknown) => {
         const waitMs = (error instanceof ApiError ? error.retryAfterMs : undefined) ?? 0;
         sign.readyAt = Math.max(sign.readyAt, performance.now() + waitMs);

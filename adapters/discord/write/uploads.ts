@@ -27,7 +27,7 @@ export function attach(body: object, files: readonly OutboundFile[]): { body: ob
   return { body: { ...body, attachments }, files: raw };
 }
 
-/** Throws a `SinkError` for what Discord would not take. */
+/** Throws a `SinkError` for files that Discord would refuse. */
 export function checkFiles(files: readonly OutboundFile[]): void {
   if (files.length > MAX_FILES)
     throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);

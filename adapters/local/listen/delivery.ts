@@ -13,7 +13,7 @@ export interface DeliveryDeps {
   accept: () => Accept | undefined;
 }
 
-/** Hands over a noted event; what was handed over already is left alone. Rejects with what the person is told. */
+/** Hands over a noted event, unless that is done already. Rejects with a `RequestError` for the person. */
 export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Promise<void> {
   if (!outbox.has(key)) return;
   const taking = accept();
@@ -25,7 +25,7 @@ export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Pr
   }
 }
 
-/** Notes an event that only changes what is there already, and hands it over; a failure leaves no trace. */
+/** Notes an event that changes an existing message, and hands it over; a failure leaves no trace. */
 export async function offer(deps: DeliveryDeps, event: InboundEvent, change: Change): Promise<void> {
   deps.tables.inTransaction(() => deps.outbox.note(event, change));
   try {

@@ -110,7 +110,7 @@ export function toActionEvent(
   return { kind: "action", ...toBase(userAction), action, turnId, ...(isReason && { reason }) };
 }
 
-/** A stop of what has no message yet. */
+/** A stop of a turn that has no message yet. */
 export function toStopEvent(
   place: Place,
   turnId: string,

@@ -154,7 +154,7 @@ export function createRoutes(deps: RouteDeps): Hono {
   return routes;
 }
 
-/** Before anything is stored: the form stays open, with what is wrong at its field. */
+/** Refuses a form before anything is stored: it stays open, with the problem at its field. */
 function checkPersona(fields: PersonaFields | undefined): void {
   const [problem] = Object.entries(findPersonaProblems(fields ?? {}));
   if (problem !== undefined) throw new RequestError(400, problem[1], { field: problem[0] });
@@ -238,7 +238,7 @@ function addChannel(name: string, { directory, feed, now }: RouteDeps): { id: st
   return { id: channel.id };
 }
 
-/** Longest that the form waits for what it offers. */
+/** Longest wait for the form's choices. */
 const ASK_MS = 8_000;
 
 /** Serves the page's form for pictures. */

@@ -22,7 +22,7 @@ const CHECK = z.object({ stepId: z.string().max(40), values: VALUES });
 export interface SetupRouteDeps {
   /** Absent: everything is set up, and nothing is offered. */
   setup: Setup | undefined;
-  /** Whoever gets here has given the password. */
+  /** Only people who gave the password get here. */
   hasPassword: boolean;
 }
 

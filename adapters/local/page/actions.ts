@@ -30,7 +30,7 @@ export interface Actions extends PlaceActions, PictureActions {
   change: Store["change"];
   write: Store["write"];
   send: (place: Place) => void;
-  /** Sends what was written before the page was ready. */
+  /** Sends the messages that were written before the page was ready. */
   sendWaiting: () => void;
   sendText: (place: Place, text: string) => void;
   again: Sending["again"];
@@ -113,7 +113,7 @@ export function createActions(store: Store, sending: Sending): Actions {
   };
 }
 
-/** Opens the form for what the bot is told to be in a channel. What is sent is a command, and is answered as one. */
+/** Opens the form for the bot's persona in a channel, which sends the command `/persona`. */
 async function openPersona(place: Place, { state, change }: Store, notice: Actions["notice"]): Promise<void> {
   const { channelId } = place;
 
@@ -145,7 +145,7 @@ async function openPersona(place: Place, { state, change }: Store, notice: Actio
   }
 }
 
-/** Empties a composer, or brings back what was laid aside there. */
+/** Empties a composer, or brings back the text that was laid aside there. */
 function begin(place: Place, aside: Writing["aside"], { state, write }: Store): void {
   if (aside === undefined) state.writing.delete(placeKey(place));
   else write(place, { ...aside, picture: undefined, aside: undefined });
@@ -274,7 +274,7 @@ function rewrite(nonce: string, { state, write }: Store, sending: Sending): void
 }
 
 export interface PictureActions {
-  /** Opens the form; what stands in the composer then says what to draw. */
+  /** Opens the form; the composer's text then says what to draw. */
   openPicture: (place: Place) => void;
   /** Closes the form, if it is open, and brings back what stood there before a picture was to be changed. */
   closePicture: (place: Place) => boolean;

@@ -22,7 +22,7 @@ export function createModelReader({ change }: Store): (state: State) => void {
   };
 }
 
-/** The model that answers at the open place, where it runs, and what is wrong with that. */
+/** The model that answers at the open place, where it runs, and its trouble if it has any. */
 export function answeringView({ view, models, hello, isConnected, gateway }: State): TemplateResult | typeof nothing {
   const model = models.get(view.channelId);
   if (!model || hello === undefined) return nothing;

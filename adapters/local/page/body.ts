@@ -17,7 +17,7 @@ const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * Text of one message. Draws only the blocks that differ from what stands there, so a long answer costs as much
+ * Text of one message. Draws only the blocks that have changed, so a long answer costs as much
  * per step as its last paragraph, and a code block keeps its scroll position while it grows.
  */
 class MessageBody extends HTMLElement {

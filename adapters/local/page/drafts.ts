@@ -2,7 +2,7 @@ import type { State, Upload, Writing } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
 const PREFIX = "palaver.draft.";
-/** Nobody comes back for older ones. */
+/** Older drafts are dropped. */
 const KEPT_MS = 30 * 24 * 60 * 60_000;
 
 interface Stored {
@@ -23,7 +23,7 @@ export function readDrafts(now: number): Map<string, Writing> {
   return drafts;
 }
 
-/** Makes the function that keeps what stands in the composers over a reload; it writes only what is not `kept` yet. */
+/** Makes the function that keeps the composers over a reload; it writes only those that are not `kept` yet. */
 export function createDraftKeeper(kept: ReadonlyMap<string, Writing>): (state: State) => void {
   return ({ writing }) => {
     for (const key of kept.keys()) if (!writing.has(key)) localStorage.removeItem(PREFIX + key);
@@ -40,7 +40,7 @@ function keep(key: string, writing: Writing): void {
   try {
     localStorage.setItem(key, JSON.stringify(stored));
   } catch {
-    // The browser's room is full: what is written stays on the page and is only lost with it.
+    // The browser's storage is full: the draft lives on the page alone.
   }
 }
 

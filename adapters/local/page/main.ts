@@ -77,7 +77,7 @@ store.change(() => undefined);
 // A phone would open its keyboard over the page.
 if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.main.composer.focus());
 
-/** Puts right what an old address or an old visit asked for. */
+/** Replaces a speaker or a place that no longer exists. */
 function repair(state: State): void {
   if (!state.isReady) return;
   if (!state.people.has(state.speakerId)) state.speakerId = [...state.people.keys()][0] ?? "";
@@ -91,7 +91,7 @@ function openOwnThread({ channelId, threadId, text }: Pending, id: number): void
   if (findMentions(text, [state.hello?.botName ?? ""]).length > 0) actions.go({ channelId, threadId: id });
 }
 
-/** On the first visit of all, what is there already counts as read. */
+/** Marks the open channel as read; on the very first visit, all channels. */
 function markRead(state: State): void {
   if (!state.isReady || document.hidden) return;
   let isChanged = isFirstVisit;

@@ -192,7 +192,7 @@ function toolView(label: string, icon: TemplateResult, run: () => void): Templat
   return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
 }
 
-/** Opens the tools on devices without hover; they go with whatever is touched next. */
+/** Opens the tools on devices without hover; the next touch elsewhere closes them. */
 function toggleTools({ currentTarget: more }: Event): void {
   if (!(more instanceof HTMLElement)) return;
   const toggle = () => more.setAttribute("aria-expanded", String(more.parentElement?.classList.toggle("open")));

@@ -35,7 +35,7 @@ export function picturePanelView(place: Place, state: State, actions: Actions): 
   </div>`;
 }
 
-/** The picture that is to be changed, among what is attached. */
+/** The picture that is to be changed, among the attachments. */
 export function basisView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { basis } = writingAt(state, place).picture ?? {};
   if (basis === undefined) return nothing;

@@ -133,7 +133,7 @@ function createPendingList({ state, change }: Store): PendingList {
     try {
       localStorage.setItem(PREFIX + message.nonce, JSON.stringify(message));
     } catch {
-      // The browser's room is full: the message is still sent, unless the page is closed before that.
+      // The browser's storage is full: the message is still sent, unless the page is closed before that.
     }
   }
 

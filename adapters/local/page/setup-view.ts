@@ -30,7 +30,7 @@ export interface SetupActions {
   open(part: string): void;
   choose(step: SetupStep, wayId: string): void;
   write(name: string, value: string): void;
-  /** Asks for the steps again: they depend on what was filled in. */
+  /** Asks for the steps again, which depend on the values. */
   refresh(): Promise<void>;
   check(stepId: string): Promise<void>;
   listModels(stepId: string): Promise<void>;

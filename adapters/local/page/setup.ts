@@ -7,7 +7,7 @@ import type { EnvFile, Finding, SetupOffer, SetupStep, SetupValues } from "./wir
 const CHECK_MS = 70_000;
 
 export interface SetupPanel {
-  /** Asks what is offered; draws when there is something. */
+  /** Asks the server for the steps; draws when there are any. */
   load(): Promise<void>;
   /** The buttons that begin it, in an empty chat. */
   offersView(): TemplateResult | typeof nothing;
@@ -150,7 +150,7 @@ function reveal(): void {
   document.querySelector("dialog.setup :is(.findings, .problem, .done)")?.scrollIntoView({ block: "nearest" });
 }
 
-/** Values of the ways that are chosen: what was filled in for another way stays out. */
+/** Values of the chosen ways; those of other ways are left out. */
 function readChosen({ offer, filled }: Panel): SetupValues {
   const fields = offer.steps.flatMap((step) => wayOf(step, filled).fields);
   const used = fields.flatMap(({ name }) => (filled.values[name] ? [[name, filled.values[name]] as const] : []));
@@ -158,7 +158,7 @@ function readChosen({ offer, filled }: Panel): SetupValues {
   return { ...Object.fromEntries(used), ...(page !== "" && { LOCAL_CHAT: page }) };
 }
 
-/** A step counts once something of its own is filled in, not for what it begins with. */
+/** The values of the steps in which a person changed something. */
 function readTouched(panel: Panel): SetupValues {
   const all = readChosen(panel);
   const idle = panel.offer.steps
@@ -168,7 +168,7 @@ function readTouched(panel: Panel): SetupValues {
   return Object.fromEntries(Object.entries(all).filter(([name]) => !names.has(name)));
 }
 
-/** Fills in what a way begins with. */
+/** Fills in the initial values of a way. */
 function begin(stepId: string, { offer, filled }: Panel): void {
   const step = offer.steps.find(({ id }) => id === stepId);
   if (step === undefined) return;

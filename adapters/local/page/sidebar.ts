@@ -88,7 +88,7 @@ function footView(state: State, actions: Actions): TemplateResult {
   </div>`;
 }
 
-/** The gateway's trouble is whole in what the words show when pointed at, for whoever runs the service. */
+/** Shows the state of the connection; its tooltip tells the gateway's trouble in full. */
 function connectionView({ isConnected, gateway }: State): TemplateResult {
   const isWell = isConnected && gateway === null;
   const words = isConnected ? (gateway === null ? "Connected" : `Gateway: ${gateway.state}`) : "Connecting…";

@@ -112,7 +112,7 @@ export interface Store {
   readonly state: State;
   /** Changes the state and draws it in the next frame, however many changes came before. */
   change: (work: (state: State) => void) => void;
-  /** Changes what stands in the composer of a place. */
+  /** Changes the content of a place's composer. */
   write: (place: Place, writing: Partial<Writing>) => void;
   onDraw: (draw: (state: State) => void) => void;
 }

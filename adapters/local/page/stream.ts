@@ -63,7 +63,7 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
     store.change((state) => {
       state.hello = hello;
       state.isConnected = true;
-      // The server says again what is wrong.
+      // The server repeats the gateway's trouble, if there is any.
       state.gateway = null;
     });
   });

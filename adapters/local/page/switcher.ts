@@ -19,7 +19,7 @@ const MOST_PLACES = 9;
 const MOST_MESSAGES = 30;
 /** Fewer letters are in every message. */
 const MIN_SEARCHED = 2;
-/** Shown of a message on either side of what was found. */
+/** Characters of a message shown on either side of the words that were found. */
 const AROUND_CHARS = 40;
 
 /** Jumps to a conversation by a few letters of its title, or to a message by any words in it. */
@@ -42,7 +42,7 @@ export function createSwitcher(): Switcher {
       };
       const onKeyDown = (event: KeyboardEvent) => {
         if (isForInputMethod(event)) return;
-        // Whoever types fast presses Enter before what they typed is drawn.
+        // A fast typist presses Enter before the list is drawn.
         const found = toTargets(query, state, actions);
         if (event.key === "Enter") run(found[selected]);
         else if (event.key === "ArrowDown") selected = Math.min(selected + 1, found.length - 1);

@@ -114,7 +114,7 @@ export interface Example {
 
 /** First event of every stream. */
 export interface Hello {
-  /** Changes when the tables are new: what the page knows is then worth nothing. */
+  /** Changes when the tables are new: then the page has to load everything again. */
   epoch: string;
   botName: string;
   commands: CommandHelp[];
@@ -130,7 +130,7 @@ export interface Hello {
   isSandbox: boolean;
   /** Answers can be looked at as other platforms show them. */
   hasPreviews: boolean;
-  /** There is a form for what the bot is told to be in a channel. */
+  /** There is a form for the bot's persona in a channel. */
   hasPersona: boolean;
 }
 
@@ -140,7 +140,7 @@ export interface GatewayNotice {
   sentence: string;
 }
 
-/** The first run, as far as it is offered to whoever asks. */
+/** The steps of the first run that are offered. */
 export interface SetupOffer {
   /** Empty: nothing is offered. */
   steps: readonly SetupStep[];

@@ -9,8 +9,8 @@ export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" |
 const PICTURE = /^([\w-]+)\.([1-9])$/;
 
 /**
- * Messages of one place: oldest first, but work that goes on, and how it ended, behind what it brought. Pictures of one
- * request stand by their numbers, whichever was drawn first.
+ * Messages of one place: oldest first, but the status of work, running or ended, comes after the messages that it
+ * brought. Pictures of one request stand in the order of their numbers.
  */
 export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
   const ordered = messages.toSorted(compareMessages);

@@ -14,7 +14,7 @@ export interface Directory {
   person(id: string): PersonRow | undefined;
   /** Undefined when somebody already has that name. */
   addPerson(name: string): PersonRow | undefined;
-  /** Undefined also for what was deleted. */
+  /** Undefined also for a deleted one. */
   channel(id: string): ChannelRow | undefined;
   /** Undefined when a channel of that name exists. */
   addChannel(title: string, at: number): ChannelRow | undefined;
@@ -22,7 +22,7 @@ export interface Directory {
   ensureChat(id: string, firstText: string, at: number): void;
   /** Gives a chat without a title one that says what this text is about. Call it inside a transaction. */
   nameChat(id: string, text: string): void;
-  /** Takes away a title that quotes what was said. Call it inside a transaction. */
+  /** Takes away a title, which quotes a message. Call it inside a transaction. */
   clearTitle(id: string): void;
   /** Call it inside a transaction. */
   rename(id: string, title: string): void;
@@ -102,7 +102,7 @@ function createChannels({ database, nextSeq, inTransaction }: Tables): Channels 
   };
 }
 
-/** Whoever acts at the page. Throws with what the person is told. */
+/** The person who acts at the page. Throws a `RequestError` where there is none of that id. */
 export function findAuthor({ person }: Pick<Directory, "person">, id: string): Author {
   const found = person(id);
   if (found === undefined) throw new RequestError(400, "That person does not exist; choose whom you speak as.");

@@ -91,7 +91,7 @@ export function createFiles({ database, inTransaction }: Tables): Files {
 
 type NewFile = Omit<OutboundFile, "contentType">;
 
-/** Finds out from the bytes what a file is; what the sender calls it decides nothing but its name. */
+/** Finds the type of a file from its bytes alone; the sender decides only its name. */
 export async function prepareFile(
   { name, bytes, altText = "", isSpoiler = false }: NewFile,
   signal: AbortSignal,

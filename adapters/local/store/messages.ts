@@ -40,19 +40,19 @@ export interface Messages {
   isHidden(id: number): boolean;
   show(id: number): void;
   edit(id: number, text: string, editedAt: number): void;
-  /** Replaces what the bot shows, without marking it as edited. */
+  /** Replaces the content of a message of the bot, without marking it as edited. */
   redraw(id: number, look: Pick<MessageInput, "text" | "buttons" | "steps" | "isStreaming">): void;
   /** Lets a message stand behind everything that was written in its place since. */
   moveToEnd(id: number): void;
-  /** Notes what somebody thinks of an answer; their last word counts. */
+  /** Notes somebody's judgement of an answer; the last one counts. */
   judge(id: number, authorId: string, judgement: Judgement): void;
   /** Takes back everything one person said of answers. */
   unjudge(authorId: string): void;
   /** Leaves a row without content, so that every page learns of it. */
   erase(id: number): void;
-  /** Ids of what stands in one channel. */
+  /** Ids of the messages in one channel. */
   inChannel(channelId: string): number[];
-  /** Ids of what one person wrote, and of the bot's answers in their direct chats. */
+  /** Ids of one person's messages, and of the bot's answers in their direct chats. */
   ownedBy(authorId: string): number[];
   /**
    * Ids of the messages at a place: those of one person and the answers to them, or all. Messages that people wrote at or
@@ -63,8 +63,8 @@ export interface Messages {
   /** Ids of the direct chats one person has written in. */
   chatsOf(authorId: string): string[];
   /**
-   * In order of change. What was deleted up to the change `knownSince` is left out, except where replies hang on it:
-   * whoever asks has never seen it.
+   * In order of change. Messages that were deleted up to the change `knownSince` are left out, because the page has
+   * never seen them, except where they have replies.
    */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }

@@ -15,11 +15,11 @@ const HEARTBEAT_MS = 15_000;
 export interface Feed {
   /** Rows have changed. */
   changed: () => void;
-  /** Shows what the bot is doing at a place; "" takes it away. Kept in memory only. */
+  /** Shows the bot's progress at a place; "" takes it away. Kept in memory only. */
   setProgress(progress: Progress): void;
   /** Shows at a person's message that it waits for its turn, or takes that away. Kept in memory only. */
   setWaiting(messageId: number, isWaiting: boolean): void;
-  /** Shows what is wrong with the gateway; undefined takes it away. Kept in memory only. */
+  /** Shows the gateway's trouble; undefined takes it away. Kept in memory only. */
   setGateway(notice: GatewayNotice | undefined): void;
   /** The progress shown for a turn. */
   findProgress(turnId: string): Progress | undefined;
@@ -95,7 +95,7 @@ function readRows(directory: Directory, messages: Messages, seq: number, knownSi
   return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
 }
 
-/** Makes the function that gives what a page has not been sent yet, oldest first; undefined when there is nothing. */
+/** Makes the function that gives the next events for a page, oldest first; undefined when there are none. */
 function createCursor(
   since: number,
   hello: Hello,

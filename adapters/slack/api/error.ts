@@ -94,7 +94,7 @@ export interface ResponseInfo {
   retryAfterS: number | undefined;
 }
 
-/** Converts a failure of Slack's client; the message carries nothing of what was sent. */
+/** Converts a failure of Slack's client; the message quotes nothing that was sent. */
 export function toApiError(method: string, error: unknown, { status, retryAfterS }: ResponseInfo): SlackApiError {
   const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
   // Read from the header: the library's own error drops fractions of a second.
@@ -104,12 +104,12 @@ export function toApiError(method: string, error: unknown, { status, retryAfterS
     const { statusCode } = error;
     return new SlackApiError(method, `Slack answered ${method} with ${statusCode}.`, { code: "", status: statusCode });
   }
-  // Network errors name hosts and ports at most; the client's own may carry what was sent.
+  // Network errors name hosts and ports at most; the client's own may quote people's words.
   const words = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
   return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
 }
 
-/** The `ts` of the message that a call made. Throws without one: the message may or may not exist, whatever the answer says. */
+/** The `ts` of the message that a call made. Throws without one: then the message may or may not exist. */
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
   if (typeof ts === "string" && ts !== "") return ts;
   throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
@@ -133,7 +133,7 @@ function toRefusal(
   const need = scope === undefined ? "" : ` It needs ${scope}.`;
   return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
-    // It may repeat what was sent.
+    // It may quote people's words.
     quote: messages
       .map((words) => ` ${words}`)
       .join("")
@@ -162,7 +162,7 @@ export function isHopeless(error: unknown): boolean {
   return HOPELESS.has(codeOf(error));
 }
 
-/** Describes a refused token to whoever runs the service, with the remedy. */
+/** Describes a refused token, with the remedy, to the people who run the service. */
 export function describeAuthError(error: unknown, token: keyof typeof REMEDIES): string {
   const name = token === "bot" ? "bot token" : "app-level token";
   return `Slack does not accept the ${name} (${codeOf(error) || "refused"}). ${REMEDIES[token]}`;

@@ -7,7 +7,7 @@ export function toBodies(value: unknown): readonly Body[] {
   return Array.isArray(value) ? value.map(toBody) : [];
 }
 
-/** Undefined for what is no text, or an empty one. */
+/** Undefined for anything but text, and for an empty one. */
 export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -11,10 +11,10 @@ import type { Grants } from "./grants.ts";
 
 /** Slack's tokens that expire live for twelve hours, and the next one may be had at any time. */
 const RENEW_BEFORE_MS = 2 * 3_600_000;
-/** Another process may be about to store what it was given for the same refresh token. */
+/** Pauses while another process may be storing the token that it got for the same refresh token. */
 const REREAD_PAUSES_MS = [200, 500, 1_000];
 
-/** Other processes change installations too: what was read is believed for so long. */
+/** An installation is read again after this, because other processes change installations too. */
 const CACHE_MS = 60_000;
 const MAX_CACHED = 1_000;
 
@@ -33,7 +33,7 @@ const schema = z.object({
 
 /** The workspaces that installed the bot. Their tokens are sealed wherever they are kept, and renewed before they expire. */
 export interface Installations extends Workspaces {
-  /** Takes the place of what is there. Rejects when it could not be stored. */
+  /** Replaces the workspace's installation. Rejects when it could not be stored. */
   keep(installation: Installation): Promise<void>;
   /** Forgets a workspace, unless it installed the bot again after `atMs`. Resolves to whether it is gone. */
   remove(teamId: string, atMs: number): Promise<boolean>;
@@ -80,7 +80,7 @@ export function createInstallations(options: InstallationsOptions): Installation
     const installation = known ?? (await records.read(teamId));
     if (installation === undefined) return undefined;
     const { refreshToken, expiresAt = Infinity } = installation;
-    // While a renewal fails, what is known is used as long as it is good, and tried again when it is read anew.
+    // While a renewal fails, the known token is used until it expires, and renewed at the next reading.
     const isDue = expiresAt - now() < RENEW_BEFORE_MS && (known === undefined || expiresAt <= now());
     return refreshToken !== undefined && isDue ? renew(installation, refreshToken) : installation;
   }
@@ -118,13 +118,13 @@ export type Installation = Omit<z.infer<typeof schema>, "version">;
 export interface InstallationStore {
   /** The installation as it was read a moment ago; undefined when that is longer ago. */
   peek(teamId: string): Installation | undefined;
-  /** Reads what is stored. Rejects when the store does not answer. */
+  /** Reads the stored installation. Rejects when the store does not answer. */
   read(teamId: string): Promise<Installation | undefined>;
   /** Rejects when it could not be stored. */
   keep(installation: Installation): Promise<void>;
   /**
-   * Stores what took the place of something that is worth nothing any more, so it is not let go until it is stored:
-   * reading it tries again. Never rejects.
+   * Stores a renewed installation. Its former token is void, so it is kept here until it is stored: every reading tries
+   * again. Never rejects.
    */
   keepAnyhow(installation: Installation): Promise<Installation>;
   /** Takes it as if it had just been read. */
@@ -156,7 +156,7 @@ export function createInstallationStore({
     return installation;
   }
 
-  /** Undefined for what nobody can read any more: the workspace has to install the bot again. */
+  /** Undefined where the key has changed: the workspace has to install the bot again. */
   function unseal(teamId: string, sealed: string): Installation | undefined {
     try {
       const { version: _, ...installation } = schema.parse(JSON.parse(seal.open(teamId, sealed)));

@@ -20,9 +20,9 @@ export interface SeveralWorkspacesOptions {
   publicUrl: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl?: string | undefined;
-  /** Namespaces of the store; what is kept there does not expire by itself. */
+  /** Opens a namespace of the store; its values do not expire by themselves. */
   open(namespace: string): Keyv;
-  /** Erases what was kept of a workspace that uninstalled the bot. What was rejected is asked for again. */
+  /** Erases the data of a workspace that uninstalled the bot. Called again after a rejection. */
   eraseWorkspace(teamId: string): Promise<void>;
   log: Logger;
   /** Unix milliseconds. */

@@ -21,7 +21,7 @@ const MAX_SHOWN_CHARS = 2_000;
 /** Questions remembered, so that one which is delivered again is not shown again. */
 const MAX_ASKED = 500;
 
-/** A command of ours, and what was written behind it. */
+/** A command of ours, and the words behind it. */
 type CommandWords = Pick<CommandEvent, "name" | "text">;
 
 /**
@@ -67,7 +67,7 @@ export function createCommands(
     // Looked up once and passed on: each look-up may take a second of Slack's three.
     const author = await authorOf(userAction, deps.people);
     try {
-      // Nobody sees what was typed after a slash: the question has to stand there, and its thread is the place to talk.
+      // Others do not see a slash command, so the question is posted, and its thread is the place to talk.
       const threadTs = await show(text, author.name, userAction, deps);
       return { events: [await toQuestion(text, { ...userAction, author, threadTs }, threadTs, deps)] };
     } catch (error) {

@@ -19,7 +19,7 @@ import { header, plain, remark, section, select } from "./views.ts";
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
-/** The longest rate limit that is waited for: whoever opened the page looks at an empty one. */
+/** The longest rate limit that is waited for: the person looks at an empty page meanwhile. */
 const MAX_WAIT_MS = 30_000;
 
 /** `callback_id` of the page. */
@@ -47,7 +47,7 @@ type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId" | "isSole">;
 export interface Home {
   /** Rejects when Slack does not take the page. */
   show(workspace: HomeWorkspace, userId: string, channelId: string): Promise<void>;
-  /** Undefined for what is not on the page. */
+  /** Undefined for a button that is not on the page. */
   onButton(payload: ButtonPayload, workspace: Workspace): Promise<HandlerResult | undefined>;
 }
 

@@ -22,7 +22,7 @@ export const IMAGINE_FORM = "imagine_form";
 export const PROMPT = "prompt";
 export const WHERE = "where";
 const REFERENCES = "references";
-/** Slack takes so many files in one field, of ten megabytes each. */
+/** Files that Slack takes in one field, of ten megabytes each. */
 const MAX_FILES = 10;
 const MAX_METADATA_CHARS = 3_000;
 const MAX_NAME_CHARS = 60;
@@ -36,7 +36,7 @@ export interface FormContext {
   responseUrl?: string | undefined;
   /** The person whose form it is, by Slack's own id: nobody else can send it. */
   personId: string;
-  /** Only this person sees what comes of it. */
+  /** Only this person sees the picture. */
   isPrivate?: boolean | undefined;
   /** The picture that is edited. */
   basis?: string | undefined;

@@ -98,7 +98,7 @@ function wrong(name: string, sentence: string): HandlerResult {
   return { events: [], response: { response_action: "errors", errors: { [name]: sentence } } };
 }
 
-/** Undefined for what is not there in time. */
+/** Undefined where it takes too long. */
 function inTime<T>(find: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return untilAborted(find(), signal).catch(() => undefined);
 }

@@ -25,7 +25,7 @@ import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts
 import { createShortcuts } from "./shortcuts.ts";
 import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 
-/** Events that tell what somebody looks at beside their conversation with the bot. */
+/** Events about the channel that somebody looks at beside their conversation with the bot. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
 const WORN_OUT = "This button does not do anything any more.";
 const FIND_MS = 2_000;

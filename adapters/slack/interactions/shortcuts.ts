@@ -68,7 +68,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     const name = writer?.name ?? message.bot_profile?.name ?? message.username;
     const from = name === undefined ? "" : ` of ${toLine(name)}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
-    // Asked after everything that stands in the thread, which makes all of it what was said before.
+    // Asked after everything in the thread, so that all of it counts as said before.
     const question = await toQuestion(text, { ...userAction, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
     const quotes = toMessageId({ teamId: workspace.teamId, channelId: channel.id, ts: message.ts });

@@ -84,7 +84,7 @@ export function toActor({ workspace, person, channelId, threadTs }: UserContext)
   return { author: { ...toIdentity(workspace, person.id, person.team_id), name: person.id }, reply };
 }
 
-/** Never rejects, and takes a second at most: what Slack does not say in time is left out. */
+/** Never rejects, and takes a second at most: fields that Slack does not tell in time are left out. */
 export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
@@ -109,8 +109,8 @@ function toReply(userAction: UserAction): ReplyAddress {
 }
 
 /**
- * Tells something to this person alone: as the answer to what they did, for which the bot need not be in the channel, and
- * by `chat.postEphemeral` where there is no response URL or it is not accepted. Rejects when neither works.
+ * Tells something to this person alone: by the response URL, for which the bot need not be in the channel, and else by
+ * `chat.postEphemeral`. Rejects when neither works.
  */
 export type TellPerson = (by: UserContext & Pick<UserAction, "responseUrl">, words: string) => Promise<void>;
 

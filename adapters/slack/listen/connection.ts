@@ -25,7 +25,7 @@ export interface Connection {
   /** Resolves when Slack can deliver. Rejects in plain words when that is hopeless, or takes too long. */
   open(): Promise<void>;
   isReady(): boolean;
-  /** Ends delivery over sockets. What is on its way is not acknowledged, and comes again. */
+  /** Ends delivery over sockets. Events on their way are not acknowledged, and come again. */
   close(): Promise<void>;
 }
 
@@ -70,8 +70,8 @@ function overRequests(options: ConnectionOptions, signingSecret: string): Connec
       isOpen = true;
     },
     isReady: () => isOpen,
-    // Requests end with the server. Until then what is nobody's business is acknowledged, such as what the bot itself
-    // writes at its end, and everything else is refused by those who hear it.
+    // Requests end with the server. Until then events that do not concern the bot, such as its own last messages, are
+    // acknowledged, and the handlers refuse all others.
     close: async () => {},
   };
 }

@@ -2,7 +2,7 @@ import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
-/** Longest that what is being stored holds up the end. */
+/** Longest wait at the end for events that are being stored. */
 const STOP_MS = 5_000;
 
 /** Hands events over in the order in which they came, those of one key one after another. */

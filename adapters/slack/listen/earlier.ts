@@ -60,7 +60,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const mayRead = (team: string, what: keyof typeof MAX_A_MINUTE) =>
     throttle.take(`${team} ${what}`, MAX_A_MINUTE[what]);
 
-  /** Slack lists the oldest first, and what the thread began with before them. */
+  /** Slack lists the thread's first message, and then the others, oldest first. */
   async function readThread({ team, ...range }: Thread, signal: AbortSignal) {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
     const found: Body[] = [];
@@ -167,7 +167,7 @@ function createReadLast(deps: ReadLastDeps) {
     return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat().toReversed();
   }
 
-  /** The channel that somebody looks at while they talk to the bot alone: what the bot and they may both read of it. */
+  /** Reads the channel that somebody looks at while they talk to the bot alone, if both of them may read it. */
   async function readLooked(reply: ReplyAddress, maxMessages: number, signal: AbortSignal): Promise<EarlierMessage[]> {
     const { team, user, recipientTeam, lookingAt } = readExtra(reply);
     if (lookingAt === undefined || user === undefined || lookingAt === reply.channelId) return [];

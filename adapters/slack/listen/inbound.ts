@@ -34,7 +34,7 @@ export interface SlackMessage {
   /** By this bot. */
   isOwn: boolean;
   text: string;
-  /** The whole message, for what is read of it late. */
+  /** The whole message, for fields that are read late. */
   raw: Body;
 }
 
@@ -50,13 +50,13 @@ export interface InboundDeps {
   looking?: Pick<Looking, "read">;
 }
 
-/** Undefined for what nobody wrote, and for what this bot wrote itself. */
+/** Undefined for Slack's own notices, and for this bot's own messages. */
 export function readSlackMessage(raw: Body, place: Place, workspace: Workspace): SlackMessage | undefined {
   const message = readAnyMessage(raw, place, workspace);
   return message?.isOwn ? undefined : message;
 }
 
-/** Undefined for what nobody wrote. */
+/** Undefined for Slack's own notices, such as that somebody joined. */
 export function readAnyMessage(
   raw: Body,
   { channelId, channelType }: Place,
@@ -85,8 +85,8 @@ export function readAnyMessage(
 }
 
 /**
- * The addressee of a message that is the bot's business; undefined for one that is not. A channel belongs to
- * people: there only those who mention the bot are heard, and a bot even in threads and in private.
+ * The addressee of a message; undefined for one that does not concern the bot. In a channel people have to mention the
+ * bot. Another bot has to do so in threads and direct messages too.
  */
 export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | undefined {
   const { workspace, text, isBot, isDirect, threadTs } = message;
@@ -107,8 +107,8 @@ export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string 
 }
 
 /**
- * The words and files of a message, whole. What people ask has no previews of links in it, which Slack adds later; of
- * what is only read they are a part.
+ * The words and files of a message, whole. Previews of links belong to a message that is only read, not to a question:
+ * Slack adds them later.
  */
 export async function toContent(
   message: SlackMessage,

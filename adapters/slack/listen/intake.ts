@@ -42,7 +42,7 @@ export interface Interactions {
    * `workspace` is undefined where the bot is not installed any more. Slack repeats an event that was rejected.
    */
   onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<HandlerResult>;
-  /** Draws somebody's home again, after what may have changed what it says. Best effort: never rejects. */
+  /** Draws somebody's home again, because its content may have changed. Best effort: never rejects. */
   redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
 }
 

@@ -39,8 +39,8 @@ interface Context extends ListenerDeps {
 }
 
 /**
- * Hears what happens to messages: `message` and `app_mention` events. Resolves when what they mean was taken over;
- * resolves also for what is none of the bot's business. Rejects when it could not be taken over.
+ * Takes `message` and `app_mention` events. Resolves when the resulting events were taken over, or there are none.
+ * Rejects when one could not be taken over.
  */
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 
@@ -56,7 +56,7 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Undefined for what is none of the bot's business at first sight. */
+/** Undefined for an event that certainly does not concern the bot. */
 function toTask(
   event: Body,
   place: Place,
@@ -115,7 +115,7 @@ async function toEditEvents(
   context: Context,
 ): Promise<InboundEvent[]> {
   const editedTs = readText(toBody(after.raw["edited"])["ts"]);
-  // Slack tells of a change also for a preview, for a first reply, and for what the bot itself may not see.
+  // Slack reports a change also for a preview, for a first reply, and for content that the bot may not see.
   if (before === "untold" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
   if (context.known.latest(messageId, after) === undefined) return [];
@@ -123,7 +123,7 @@ async function toEditEvents(
   const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
   const isAsked = isFresh && (await addressedOf(after, context)) === "bot";
   const wasAddressed = before === "untold" || before === undefined ? undefined : await addressedOf(before, context);
-  // Slack need not show what the message said before: whoever claims its key knows whether it was taken already.
+  // Slack may leave out the former text. The claim of the message's key decides whether it was taken already.
   const asked = wasAddressed === undefined && isFresh ? await toMessageEvents(after, context) : [];
   if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return asked;
   const [base, content] = await Promise.all([toBase(after, context), toContent(after, context)]);
@@ -156,8 +156,8 @@ async function toDeletedEvents(
 }
 
 /**
- * The addressee of a message as its channel has it: where the bot listens, what people write to nobody is said to it. Its
- * threads go on as everywhere, and other bots have to mention it as everywhere, or two of them would never end.
+ * The addressee of a message. In a channel where the bot listens to everything, people's messages to nobody are meant
+ * for it; other bots still have to mention it, or two bots would never end.
  */
 async function addressedOf(
   message: SlackMessage,
@@ -184,11 +184,11 @@ function toUnknown(
   };
 }
 
-/** Remembers edits and deletions of late, which may overtake their message: Slack delivers over several connections, and again what was not acknowledged. */
+/** Remembers recent edits and deletions, which may overtake their message on another connection or be repeated. */
 export interface KnownMessages {
   setEdited(messageId: string, message: SlackMessage): void;
   setDeleted(messageId: string): void;
-  /** A message as it stands by what is known: itself, as it was edited since, or undefined once it was deleted. */
+  /** The latest known version of a message: itself, a later edit, or undefined once it was deleted. */
   latest(messageId: string, message: SlackMessage): SlackMessage | undefined;
 }
 
@@ -198,7 +198,7 @@ export function createKnownMessages(): KnownMessages {
 
   return {
     setEdited(messageId, message) {
-      // Nothing comes back from a deletion.
+      // A deleted message stays deleted.
       if (!known.has(messageId) || known.get(messageId) !== undefined) known.set(messageId, message);
     },
     setDeleted: (messageId) => void known.set(messageId, undefined),

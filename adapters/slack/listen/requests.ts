@@ -32,16 +32,16 @@ export interface Requests {
 }
 
 /**
- * Takes signed requests at `/slack/events`. What Bolt would let through and Slack never sends is refused before: times
- * in the future, headers twice, a request that was taken already, a body that is no object and would be the end of
- * the process.
+ * Takes signed requests at `/slack/events`. Refuses requests that Slack never sends and Bolt would let through: with
+ * times in the future, with a header twice, taken already, or with a body that is no object, which would end the
+ * process.
  */
 export function createRequests({ signingSecret, boltLog, log, isTaking, now }: RequestsOptions): Requests {
   const receiver = new HTTPReceiver({
     signingSecret,
     endpoints: [PATH],
     logger: boltLog,
-    // Not acknowledged, whatever it was: what could not be taken over comes again.
+    // An event that could not be taken over is not acknowledged, and comes again.
     processEventErrorHandler: async ({ response }) => {
       if (!response.headersSent) response.writeHead(503).end();
       return false;
@@ -52,13 +52,13 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
   const signed = limitBody({ maxBytes: MAX_BODY_BYTES });
   const unsigned = limitBody({ maxBytes: MAX_UNSIGNED_BYTES });
 
-  /** Everything that can be told before the body is read: only whether the signature is right cannot. */
+  /** Checks everything but the signature, for which the body is needed. */
   const checkHeaders: MiddlewareHandler = async (context, next) => {
     if (!isTaking()) return context.body(null, 503);
     const { incoming } = bindingsOf(context);
     const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
     const wasTaken = replays.has(signature);
-    // Slack did not hear that it was taken, and repeats it within the second: it is told so, and nothing else happens.
+    // Slack missed the acknowledgement and repeats the request: it is acknowledged once more.
     if (wasTaken && incoming.headers["x-slack-retry-num"] !== undefined) return context.body(null, 200);
     const problem = wasTaken ? "it was taken before" : findHeaderProblem(incoming.headersDistinct, now());
     if (problem !== undefined) {
@@ -71,7 +71,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
   app.post(PATH, checkHeaders, async (context) => {
     const { incoming, outgoing } = bindingsOf(context);
     const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
-    // The body was read by who guards its size; Bolt takes it from there.
+    // The guard of its size has read the body; Bolt takes it from here.
     const rawBody = Buffer.from(await context.req.arrayBuffer());
     const contentType = toMediaType(incoming.headers["content-type"]);
     if (!mayHoldObject(contentType, rawBody)) return context.body(null, 400);
@@ -91,7 +91,7 @@ function toMediaType(contentType = ""): string {
   return name.trim().toLowerCase();
 }
 
-/** False for JSON of any other kind. What is no JSON at all is refused by Bolt. */
+/** False for JSON of any other kind. Bolt itself refuses a body that is no JSON. */
 function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
   const text = rawBody.toString();
   const payload = contentType === "application/x-www-form-urlencoded" ? parse(text)["payload"] : text;
@@ -100,7 +100,7 @@ function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
 
 type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** Why a request cannot be Slack's, whatever its body is; undefined where Bolt can judge that by its signature. */
+/** The reason why a request cannot be Slack's, seen from its headers; undefined where only the signature can tell. */
 export function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
   for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
     if ((headers[name]?.length ?? 0) > 1) return `it has the header ${name} more than once`;

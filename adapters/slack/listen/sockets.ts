@@ -17,7 +17,7 @@ const MAX_SHORT = 2;
 /** Longest from asking for a socket to its greeting. */
 const CONNECT_MS = 20_000;
 const CALL_MS = 10_000;
-/** A socket that was asked to go stays for what it still has to acknowledge, and while another takes its place. */
+/** A socket that was asked to go stays this long for its acknowledgements, and while another takes its place. */
 const LEAVE_MS = 4_000;
 const CLOSE_MS = 2_000;
 /** The reason for which another socket would only be in the way. */
@@ -50,7 +50,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   const opened = Promise.withResolvers<void>();
   let app: App | undefined;
   let isOpen = false;
-  /** Slack counts what is opened, whichever socket it is for. */
+  /** One limit for all sockets: Slack counts every opening. */
   let refusedUntil = 0;
   let keeping: Promise<void>[] = [];
 
@@ -191,7 +191,7 @@ async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Pro
   try {
     await Promise.race([starting, stopped.promise]);
   } catch (error) {
-    // It may still connect, and would then take events that nobody hears.
+    // It may still connect, and would then receive events that nobody handles.
     const discard = () => void client.disconnect().catch(() => {});
     starting.then(discard, discard);
     discard();
@@ -203,8 +203,8 @@ async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Pro
 }
 
 /**
- * Puts itself between the socket and Bolt's client, which fails without anybody catching it on an envelope that has
- * no event inside, and which hangs up in the middle of its work when it is asked to go.
+ * Stands between the socket and Bolt's client, because that throws an uncaught error at an envelope without an event,
+ * and hangs up in the middle of its work when Slack asks it to go.
  */
 function guardMessages({ client }: SocketModeReceiver, leave: (reason: string) => void, log: Logger): void {
   const handlers = client.listeners("ws_message") as Array<(data: unknown, isBinary: boolean) => Promise<void>>;
@@ -244,7 +244,7 @@ export interface Envelope {
   payloadType: string | undefined;
 }
 
-/** Never throws: what is no envelope has nothing in it. */
+/** Never throws: anything but an envelope reads as an empty one. */
 export function readEnvelope(data: unknown): Envelope {
   const body = parse(data);
   const payload = toBody(body["payload"]);

@@ -13,7 +13,7 @@ const LOOK_MS = 1_000;
 /** Members told at once. */
 const PAGE = 1_000;
 
-/** An answer about what may be shown to whom is reused for this long. */
+/** An answer of `mayShow` is reused for this long. */
 const KNOWN_MS = 30_000;
 const MAX_KNOWN = 1_000;
 

@@ -44,7 +44,7 @@ async function findNames(text: string, workspace: Workspace, names: Names): Prom
       return [id, await names.channelName(workspace, id)];
     }),
   );
-  // Nobody's name begins a line of its own.
+  // A name must not begin a line of its own.
   return new Map(found.flatMap(([id, name]) => (name === undefined ? [] : [[id, name.replace(/[\p{Cc}\s]+/gu, " ")]])));
 }
 

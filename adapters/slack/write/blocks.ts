@@ -28,7 +28,7 @@ export interface MessageBody {
   text: string;
 }
 
-/** Throws a `SinkError` for a draft that is longer than what was promised to fit. */
+/** Throws a `SinkError` for a draft that is longer than the sink's limit. */
 export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBody {
   checkLength(draft);
   const { buttons, streaming, steps = [] } = draft;
@@ -187,12 +187,12 @@ function readPayload(message: Body): Body {
 /** The action and the turn of a reply's button. The button carries them, so it works in every process and after a restart. */
 export type ButtonValue = Pick<Button, "action" | "turnId">;
 
-/** The `value` of a button. Its `action_id` is the action alone, or whatever else is unique in the message. */
+/** The `value` of a button. Its `action_id` only has to be unique in the message. */
 export function toButtonValue({ action, turnId }: ButtonValue): string {
   return `${action}:${turnId}`;
 }
 
-/** Undefined for what is no button of a reply. */
+/** Undefined for any other button. */
 export function readButtonValue(value: unknown): ButtonValue | undefined {
   if (typeof value !== "string") return undefined;
   const [, action = "", turnId = ""] = /^([a-z]+):(.+)$/s.exec(value) ?? [];

@@ -6,7 +6,7 @@ import { toSlackMarkdown } from "./markdown.ts";
 export const MAX_CARDS = 8;
 /** Bytes of UTF-8. */
 export const MAX_TITLE_BYTES = 100;
-/** Stands for all steps that find no place of their own. */
+/** Names the card of all steps beyond `MAX_CARDS`. */
 const REST_ID = "rest";
 const REST_TITLE = "More steps";
 
@@ -19,7 +19,7 @@ export interface Card {
 /** Keyed by the step's id, in the order in which the steps came. */
 export type Cards = ReadonlyMap<string, Card>;
 
-/** A part of what a call adds to a stream. */
+/** A part of a call that adds to a stream. */
 export type Chunk = Readonly<Record<string, string>>;
 
 const STATUSES = { running: "in_progress", done: "complete", failed: "error" } as const satisfies Record<
@@ -27,7 +27,7 @@ const STATUSES = { running: "in_progress", done: "complete", failed: "error" } a
   Card["status"]
 >;
 
-/** The cards of a message that has some already. What of those is not among the steps goes on no more, or elsewhere. */
+/** The cards of a message after these steps. Earlier cards that are not among the steps are closed. */
 export function toCards(steps: readonly Step[], before: Cards): Cards {
   const cards = new Map(closeCards(before));
   let rest: Card["status"] | undefined;
@@ -42,13 +42,13 @@ export function toCards(steps: readonly Step[], before: Cards): Cards {
   return cards;
 }
 
-/** The same when nothing of it goes on: Slack shows what is left open in a stream that has ended as failed. */
+/** Closes all cards: Slack shows a card that is open when its stream ends as failed. */
 export function closeCards(cards: Cards): Cards {
   const close = (card: Card): Card => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
   return new Map([...cards].map(([id, card]) => [id, close(card)]));
 }
 
-/** The cards after a call of which nobody knows whether it was carried out: those that it was to change count as open. */
+/** The cards after a call with an uncertain outcome: those that it was to change count as open. */
 export function doubtCards(before: Cards, after: Cards): Cards {
   const doubt = ([id, card]: [string, Card]): [string, Card] =>
     isSame(before.get(id), card) ? [id, card] : [id, { ...card, status: "in_progress" }];
@@ -56,8 +56,8 @@ export function doubtCards(before: Cards, after: Cards): Cards {
 }
 
 /**
- * The chunks that bring a stream from some cards to others. Only the title and the status are said: whatever else a card holds
- * Slack adds to what it held before.
+ * The chunks that bring a stream from some cards to others. They carry the title and the status alone, because Slack
+ * appends any other field to its former value.
  */
 export function toTaskChunks(before: Cards, after: Cards): Chunk[] {
   return [...after].flatMap(([id, card]) =>

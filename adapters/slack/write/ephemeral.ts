@@ -17,7 +17,7 @@ import type { Uploader } from "./upload.ts";
 /** Slack takes five answers to a command. The last is kept for the text when it is whole. */
 const MAX_GROWING = 4;
 
-/** Longest for taking back what was said of files that did not come. */
+/** Longest for taking back the announcement of files that did not come. */
 const TAKE_BACK_MS = 5_000;
 /** Files cannot be shown to one person in a channel. What opens the place where they come is said before they are there. */
 const COMING = toWords("I am bringing what you asked for.");
@@ -58,7 +58,7 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
     uses += 1;
     const { status, words } = await send(responseUrl, body, signal);
     if (status === 200) return true;
-    // Nothing but a limit or a fault of Slack's passes; every other refusal would be the same again.
+    // Only a rate limit or a fault of Slack's passes; every other refusal would repeat.
     const mayPass = status === 429 || status >= 500;
     if (mayPass) throw new SlackApiError("response_url", `Slack answered ${status}.`, { code: words, status });
     responseUrl = undefined;

@@ -12,13 +12,13 @@ const NOT_INSTALLED = "token_revoked token_expired invalid_auth not_authed accou
 const INSTALL = "Somebody has to install the app in that workspace again.";
 const RESTRICTED = "The workspace lets only some people write there; an administrator can let the app.";
 
-/** Slack's words for what it does not let the app do, where the word says enough. */
+/** Slack's words for a missing permission, where the word says enough. */
 const FORBIDDEN =
   "cant_delete_message message_not_owned_by_app is_inactive channel_type_not_supported no_permission " +
   "access_denied team_access_not_granted org_login_required not_allowed_token_type user_is_restricted " +
   "cannot_dm_bot unknown_method";
 
-/** Slack's words for what it refuses, as the methods that write messages and files give them. */
+/** Slack's words for refusals of the methods that write messages and files. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ...FORBIDDEN.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden" }]),
   ...NOT_INSTALLED.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden", words: INSTALL }]),

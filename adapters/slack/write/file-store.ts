@@ -66,7 +66,7 @@ export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: 
         signal,
       );
       const address = String(announced["upload_url"]);
-      // It takes the bytes from whoever knows it: no token goes there.
+      // The address alone permits the upload: no token goes there.
       if (!hosts.isUpload(address)) {
         throw new SinkError("rejected", "Slack named a place for the file that is not one of its own.");
       }

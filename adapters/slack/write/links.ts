@@ -21,8 +21,8 @@ export interface Findings {
 }
 
 /**
- * Finds the links whose words name one address and that lead to another, in code too: what is code is read in many
- * ways, and the text looks the same there. An end that never comes is not waited for.
+ * Finds the links whose words name one address and that lead to another. Looks into code too, because readers of
+ * Markdown disagree on where code ends.
  */
 export function findDeceptiveLinks(text: string): Findings {
   const deceptive: number[] = [];

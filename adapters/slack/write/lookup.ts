@@ -22,14 +22,14 @@ export interface ReplyPlace {
   teamId: string;
   channelId: string;
   threadTs: string | undefined;
-  /** The question: answers stand behind it. */
+  /** The question: answers come after it. */
   questionTs: string | undefined;
 }
 
 /** A message of ours that was found. */
 export interface Found {
   ts: string;
-  /** A stream that we began and never finished. It carries no mark yet, so that it belongs to this nonce is a guess. */
+  /** A stream that we began and never finished. It has no mark yet, so its nonce is a guess. */
   isUnfinished: boolean;
   files: readonly Body[];
   /** All files that belong to it, also those that it shows as pictures or that a message before it brought. */
@@ -38,8 +38,8 @@ export interface Found {
 
 export interface Lookup {
   /**
-   * The message that was posted with a nonce. A stream carries its nonce only when it is over, so one that nobody
-   * finished is taken for it: a conversation has one answer at a time.
+   * The message that was posted with a nonce. A stream carries its nonce only when it is over, so an unfinished one
+   * counts as found: a conversation has one answer at a time.
    */
   findPost(
     place: ReplyPlace,
@@ -64,7 +64,7 @@ export async function readMessage(
 
 export interface LookupDeps {
   api: SlackApi;
-  /** Tells what the bot wrote itself from what other apps wrote. */
+  /** Tells the bot's own messages from those of other apps. */
   workspaces: Pick<Workspaces, "find">;
   toMark: ToMark;
   /** Unix milliseconds. */

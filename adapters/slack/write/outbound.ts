@@ -47,7 +47,7 @@ export function createOutbound(options: OutboundDeps): Outbound {
       const { channelId, visibleTo } = address;
       const extra = readExtra(address);
       const place = toPlace(address, extra);
-      // In a direct conversation nobody else sees anything, and what stands there is still there tomorrow.
+      // In a direct conversation nobody else sees anything, and messages last, unlike ephemeral ones.
       const isAlone = channelId.startsWith("D") && extra.responseUrl === undefined;
       if (visibleTo === undefined || isAlone) return createSink(place, extra, deps);
       return createEphemeralSink(place, readUserId(visibleTo), extra, deps);

@@ -146,7 +146,7 @@ const RICH_GAP_MS = 900;
 const TIGHT_STRETCH = 1.15;
 /** Credits that the plan for native streams leaves; nothing but appends uses them. */
 const APPEND_RESERVE = 2;
-/** The start of a reply matters to the plan for so long. */
+/** The start of a reply matters to the plan for this time. */
 const STARTS_MATTER_MS = 300_000;
 
 interface Plan {

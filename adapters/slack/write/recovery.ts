@@ -8,7 +8,7 @@ import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/** A question that came this much after the process started may still have been answered by the one before: clocks differ. */
+/** A question that came this soon after the start may have been answered by the former process: clocks differ. */
 const CLOCK_SKEW_MS = 2_000;
 /** A question this old may have been begun by another run that died, even if nothing says so. */
 const LONG_AGO_MS = 30_000;

@@ -35,7 +35,7 @@ export interface SessionDeps {
 export function createSession({ api, state, place }: SessionDeps): Session {
   const { teamId, channelId, threadTs } = place;
   const thread = `${teamId}:${channelId}:${threadTs}`;
-  /** Stands for the answer that is written. */
+  /** Identifies the answer that is being written. */
   const own = {};
   let isOpen = false;
   /** "hidden": nothing can be pressed; "refused": there is no session at all. */

@@ -48,7 +48,7 @@ export interface SinkState {
   streams: Map<string, Stream>;
   /** The files that came with a message, none for most; by the message's id. */
   files: Map<string, MessageFiles>;
-  /** Keyed by the place and the mark of what they were shared for. */
+  /** Keyed by the place and a fingerprint of the nonce. */
   shares: Map<string, Shared>;
   /** The nonce that a message's next update gives it, by the message's id. A stream has none before its end. */
   nonces: Map<string, string>;
@@ -58,7 +58,7 @@ export interface SinkState {
   supports(feature: Feature, teamId: string, channelId?: string): boolean;
   /** In one channel of the workspace where one is named. */
   markUnsupported(feature: Feature, teamId: string, channelId?: string): void;
-  /** The start of this process, Unix milliseconds: another one may have answered what was asked before. */
+  /** The start of this process, Unix milliseconds: another process may have answered earlier questions. */
   readonly startedAtMs: number;
 }
 

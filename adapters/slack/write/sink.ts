@@ -21,7 +21,7 @@ import type { MarkWaiting } from "./waiting-mark.ts";
 export const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
-  // A stream takes nothing back; the rest is for what Slack counts that the text alone does not.
+  // A stream takes nothing back; the rest is for what Slack counts beside the text.
   keptLength: NEARLY_FULL + 64,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 4,
@@ -48,7 +48,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const session = createSession({ api, state, place });
-  /** This reply has a message: whatever writes its end also ends the session. */
+  /** This reply has a message; the call that writes its end also ends the session. */
   let isWritten = false;
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };
 

@@ -10,7 +10,7 @@ import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { SinkState, Stream } from "./sink-state.ts";
 
-/** Slack ends a stream five minutes after its start, whatever it does, and leaves a broken message. */
+/** Slack ends a stream five minutes after its start, even while it grows, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
 const NO_CARDS: Cards = new Map();
 
@@ -21,7 +21,7 @@ const CHUNK_CODES = new Set(["invalid_chunks", "invalid_arguments", "no_text"]);
 /** Slack's error codes for a place where posts and updates would be refused as well. */
 const NOWHERE =
   /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
-/** Nothing in the whole workspace streams. */
+/** Codes of a workspace without streaming. */
 const WORKSPACE_CODES = new Set([
   "unknown_method",
   "feature_not_enabled",
@@ -29,7 +29,7 @@ const WORKSPACE_CODES = new Set([
   "not_allowed_token_type",
   "missing_scope",
 ]);
-/** Nothing streams at this place, or to this person. */
+/** Codes of a place, or a person, without streaming. */
 const CHANNEL_CODES = new Set([
   "channel_type_not_supported",
   "messages_tab_disabled",
@@ -48,12 +48,12 @@ export interface Recipient {
 }
 
 /**
- * Lets one message grow as a native stream, as far as that goes. Whatever ends a stream before its text is complete
- * leaves the reply on the fallback, which updates the message until it shows what it should.
+ * Lets one message grow as a native stream. A stream that ends before its text is complete leaves the reply on the
+ * fallback, which updates the message until it is complete.
  */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
-  /** Adds what is missing, or ends the stream with the last of it. */
+  /** Adds the missing text, or ends the stream with the last of it. */
   write(stream: Stream, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Ends a stream that an earlier run began. False for one that is not ours. */
   takeOver(place: MessagePlace, nonce: string | undefined, signal: AbortSignal): Promise<boolean>;
@@ -132,7 +132,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
   };
 }
 
-/** Adds a text and what is new of the cards; makes no call where that is nothing. */
+/** Adds text and changed cards; makes no call where there is neither. */
 async function append(
   deps: StreamDeps,
   stream: Stream,

@@ -13,24 +13,24 @@ import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import type { Shared, SinkState } from "./sink-state.ts";
 
 const MAX_FILES = 10;
-/** Far below what Slack takes: it is held in memory. */
+/** Far below Slack's own limit, because files are held in memory. */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const MAX_ALT_CHARS = 2_000;
 /** The types that Slack shows inside a message. */
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif"]);
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
-/** Stands for the message that brought a file where nobody tells which it is: what is done to it finds nothing. */
+/** Matches the made-up `ts` of a file's message where Slack does not tell the real one: calls for it find no message. */
 const UNTOLD = /^0\./;
 const MARK_CHARS = 8;
 
-/** Brings files into a conversation: in one message where that can be, with its words behind it where not. */
+/** Brings files into a conversation: in one message with their words where Slack can do that, else in two. */
 export interface Uploader {
   /** Rejects with a `SinkError` or a `SlackApiError`; after a time-out the message may still come. */
   upload(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
   /**
-   * The message that was made for a delivery. What was begun of one and not finished is no such message: its files are
-   * remembered, and the next upload goes on with them.
+   * The finished message of a delivery. Of an unfinished one the files are remembered, and the next upload goes on with
+   * them.
    */
   find(request: UploadRequest, signal: AbortSignal): Promise<Found | undefined>;
 }
@@ -86,7 +86,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
       try {
         return await postAndUpdate.post(place, caption, nonce, signal, { pictures, messageFiles });
       } catch (error) {
-        // Some picture of it is not ready to be shown, whatever was said of it.
+        // A picture is not ready to be shown, although Slack said that it was.
         if (!isBlockRefusal(error)) throw error;
         await sleep(pauseMs, undefined, { signal });
       }
@@ -156,13 +156,13 @@ export interface UploadRequest {
 }
 
 /**
- * Shares files the plain way: the message that brings them is made by Slack itself, a little later. The same nonce
- * shares them once; what stands behind is made up for.
+ * Shares files the plain way: Slack itself makes the message that brings them, a little later. The same nonce shares
+ * them once; words that are missing behind them are posted then.
  */
 interface FileShare {
   /** Under the words, in one message. */
   asFiles(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
-  /** In a message of their own, with the words and the buttons in one behind it. */
+  /** In a message of their own, with the words and the buttons in the next one. */
   withWordsBehind(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
   /** True when files of this nonce are known to be shared. */
   isShared(request: UploadRequest): boolean;
@@ -190,7 +190,7 @@ function createFileShare({ store, postAndUpdate, lookup, state, toMark }: FileSh
     const where = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
     await store.complete(teamId, stored, { ...where, ...words }, signal);
     const shared: Shared = { fileIds: stored.map(({ id }) => id), ts: undefined };
-    // From here on it must not be done again, whatever the rest comes to.
+    // From here on it must not be done again, even if the rest fails.
     state.shares.set(toKey(request), shared);
     return shared;
   }
@@ -241,7 +241,7 @@ function createFileShare({ store, postAndUpdate, lookup, state, toMark }: FileSh
   };
 }
 
-/** Another one for each delivery: by its message, people are taken to the conversation that it belongs to. */
+/** A different one for each delivery: the core finds the conversation of a message by its id. */
 function toUntoldTs({ nonce }: UploadRequest): string {
   const number = createHash("sha256").update(nonce).digest().readUIntBE(0, 6);
   return `0.${String(number).padStart(15, "0")}`;
