@@ -158,7 +158,7 @@ const PAGE = 200;
 /** Looked at one after the other; a bot in more servers than this is not being set up any more. */
 const MAX_GUILDS = 20;
 const MAX_NAMED = 10;
-const PLACES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
+const CHECKED_TYPES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
 
 export interface GuildsCheck {
   api: Api;
@@ -168,7 +168,7 @@ export interface GuildsCheck {
 }
 
 type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
-type Place = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
+type CheckedChannel = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
 /** Reports which permissions the bot lacks in its servers, and in channels with overwrites. */
 async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Finding[]> {
@@ -213,7 +213,7 @@ async function checkGuild(
   ]);
   const bot: Member = { id: botId, guildId: id, ownerId, roleIds: ownRoles };
   const granted = guildPermissions(bot, roles);
-  const places = channels.filter((channel): channel is Place => PLACES.has(channel.type));
+  const places = channels.filter((channel): channel is CheckedChannel => CHECKED_TYPES.has(channel.type));
   const own: Finding =
     missingOf(granted) === ""
       ? { ok: true, what: `In ${name} the bot has what it needs.` }

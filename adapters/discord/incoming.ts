@@ -18,11 +18,11 @@ import { placeOf } from "./interactions/events.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
+import { createCatchUpGate } from "./listen/catch-up-gate.ts";
 import type { Delivery } from "./listen/delivery.ts";
 import type { DirectChannels } from "./listen/direct-channels.ts";
 import { createFindMessage } from "./listen/earlier.ts";
 import type { FindMember } from "./listen/find-author.ts";
-import { createHolding } from "./listen/holding.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
 import { createPlaceQuestion } from "./listen/threads.ts";
@@ -45,7 +45,7 @@ export interface IncomingParts {
   files: Files;
   directChannels: DirectChannels;
   acknowledge: Acknowledge;
-  fresh: Map<string, Promise<unknown>>;
+  acknowledgements: Map<string, Promise<unknown>>;
   findMember: FindMember;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
@@ -68,7 +68,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
   const place = createPlaceQuestion({ mode, api, activity, rooms, log });
   const queue = { enqueue };
-  const holding = createHolding();
+  const gate = createCatchUpGate();
   const listener = createListener({
     rooms,
     files,
@@ -103,7 +103,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   ): void {
     on(event, (data) => {
       const channel = { id: data.channel_id, isDirect: data.guild_id === undefined };
-      holding.take(channel, () => attempt(event, () => listen(data)));
+      gate.take(channel, () => attempt(event, () => listen(data)));
     });
   }
   function onMessage(message: Message): void {
@@ -114,7 +114,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     listener.onMessage(message);
   }
 
-  client.ws.on(GatewayDispatchEvents.Ready, holding.begin);
+  client.ws.on(GatewayDispatchEvents.Ready, gate.begin);
   onInOrder(GatewayDispatchEvents.MessageCreate, onMessage);
   onInOrder(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
   onInOrder(GatewayDispatchEvents.MessageDelete, listener.onDelete);
@@ -138,7 +138,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       shard,
       directChannels: directChannels.list,
       onMessage,
-      holding,
+      gate,
       botId,
       log,
       now,

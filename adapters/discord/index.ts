@@ -5,9 +5,9 @@ import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
+import { createOptionalCalls } from "./api/optional-calls.ts";
 import { inviteLink } from "./api/permissions.ts";
 import type { Rooms } from "./api/rooms.ts";
-import { createSpareCalls } from "./api/spare-calls.ts";
 import { applicationIdOf, PLATFORM, shardOf } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
 import { createAcknowledge, toDeferral } from "./interactions/acknowledge.ts";
@@ -31,10 +31,10 @@ import { createTypings } from "./write/typing.ts";
 /** Longest wait at the end for calls under way. */
 const SETTLE_MS = 1_000;
 /** Interactions that wait for their answer. */
-const MAX_FRESH = 1_000;
+const MAX_ACKNOWLEDGEMENTS = 1_000;
 
 /** A shard that this process hears, with its channels and the bot's own id. */
-interface Heard {
+interface HeardShard {
   shard: Shard;
   rooms: Rooms;
   botId(): string | undefined;
@@ -46,11 +46,11 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const fatal = once(options.onFatal);
   const api = createApi({ token, apiUrl, now, processes, waits, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
-  const fresh = new BoundedMap<string, Promise<unknown>>(MAX_FRESH);
+  const acknowledgements = new BoundedMap<string, Promise<unknown>>(MAX_ACKNOWLEDGEMENTS);
   const acknowledge = createAcknowledge(api, log);
   const tokenDeps: InteractionTokenDeps = {
     api,
-    fresh,
+    acknowledgements,
     acknowledge: async (to) => (await acknowledge(to, toDeferral(to))) !== "late",
     now,
   };
@@ -58,11 +58,11 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
   /** By the shards that are heard here: none in a process that does not listen. */
-  const heard = new Map<number, Heard>();
+  const heard = new Map<number, HeardShard>();
   const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
   const mayReadHistory = (channelId: string): boolean =>
     heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
-  const reactions = createSpareCalls(api, { firstCalls: 1 });
+  const reactions = createOptionalCalls(api, { firstCalls: 1 });
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);
@@ -74,7 +74,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     directChannels,
     acknowledge,
     findMember,
-    fresh,
+    acknowledgements,
     seenMessages,
     finalMessages,
     delivery: () => delivery,
@@ -145,7 +145,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   };
 }
 
-function findGuildOfRole(heard: Iterable<Heard>, roleId: string): string | undefined {
+function findGuildOfRole(heard: Iterable<HeardShard>, roleId: string): string | undefined {
   for (const { rooms } of heard) {
     const guildId = rooms.guildOfRole(roleId);
     if (guildId !== undefined) return guildId;

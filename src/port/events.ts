@@ -48,7 +48,8 @@ export interface AttachmentRef {
   isFleeting?: true;
 }
 
-interface EventBase {
+/** The fields that all events have. */
+export interface EventBase {
   /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
   key: string;
   /** `{platform}:…`, without "~". The place's conversation: the core derives that of a private question (`ids.ts`). */

@@ -13,18 +13,18 @@ const OPEN_MS = 60_000;
 /** The least time left of a link that the gateway uses, which may take its time. */
 const PUBLIC_MS = 15 * 60_000;
 
-type Message = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
+type MessageWithFiles = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
 
 /** The files people attached and the bot posted, and the way back to their bytes. */
 export interface Files {
   /** Files of a message, which is asked for again when the links have ended. */
-  toRefs(message: Message): AttachmentRef[];
+  toRefs(message: MessageWithFiles): AttachmentRef[];
   /** Its pictures alone. */
-  toPictureRefs(message: Message): AttachmentRef[];
+  toPictureRefs(message: MessageWithFiles): AttachmentRef[];
   /** Files of a command: nothing but the link itself leads to one, for as long as Discord keeps it. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
   /** Files of a message of the bot: an ephemeral one cannot be asked for again. */
-  toPostedRefs(message: Message & Pick<APIMessage, "flags">): AttachmentRef[];
+  toPostedRefs(message: MessageWithFiles & Pick<APIMessage, "flags">): AttachmentRef[];
   /** The pictures among the files of a message, where the bot may read it. */
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;
   /** Bytes of an attachment. Rejects in plain words when it is gone. */
@@ -46,7 +46,7 @@ export function createFiles(deps: FilesDeps): Files {
     return { platform: PLATFORM, id, name: toOriginalName(filename, title), sizeBytes: size };
   }
 
-  function toRefs(message: Message, attachments = attachmentsOf(message)): AttachmentRef[] {
+  function toRefs(message: MessageWithFiles, attachments = attachmentsOf(message)): AttachmentRef[] {
     return attachments.map((attachment) => {
       const ref = toRef(`${message.channel_id}:${message.id}:${attachment.id}`, attachment);
       links.remember(ref.id, attachment.url);

@@ -15,6 +15,7 @@ import type {
   ActionEvent,
   Author,
   CommandEvent,
+  EventBase,
   MessageEvent,
   PressedAction,
   ReplyAddress,
@@ -38,7 +39,7 @@ export interface InteractionEventDeps {
 }
 
 /** An interaction on its way to an event. */
-export interface Asked {
+export interface PendingInteraction {
   interaction:
     | APIChatInputApplicationCommandInteraction
     | APIMessageApplicationCommandInteraction
@@ -51,36 +52,36 @@ export interface Asked {
   isPress?: true;
 }
 
-export function toAskEvent(asked: Asked, deps: InteractionEventDeps): MessageEvent {
-  const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
+export function toAskEvent(pending: PendingInteraction, deps: InteractionEventDeps): MessageEvent {
+  const interaction = pending.interaction as APIChatInputApplicationCommandInteraction;
   const options = readOptions(interaction);
   const file = interaction.data.resolved?.attachments?.[String(options["image"])];
   const mentions = Object.values(interaction.data.resolved?.users ?? {});
   const prompt = toWords(String(options["prompt"] ?? ""), { mentions, guild_id: interaction.guild_id }, deps);
-  return toQuestion(asked, deps, prompt, file === undefined ? [] : [file]);
+  return toQuestion(pending, deps, prompt, file === undefined ? [] : [file]);
 }
 
 /** Quotes the message that is asked about: it may be anybody's, of any time, and in a channel that the bot cannot read. */
 export function toAskAboutEvent(
-  asked: Asked,
+  pending: PendingInteraction,
   { data, guild_id }: APIMessageApplicationCommandInteraction,
   deps: InteractionEventDeps,
 ): MessageEvent {
   const message = data.resolved.messages[data.target_id];
-  if (message === undefined) return toQuestion(asked, deps, "What about this message? It could not be read.", []);
+  if (message === undefined) return toQuestion(pending, deps, "What about this message? It could not be read.", []);
   const name = message.author.global_name ?? message.author.username;
   const words = readSeen({ ...message, ...(guild_id !== undefined && { guild_id }) }, deps);
   const quoted = words.trim().replace(/^/gm, "> ");
   const text = `Explain or answer this message of ${toLine(name)}:\n${quoted}`;
-  const question = toQuestion(asked, deps, text, [], deps.files.toPostedRefs(message));
+  const question = toQuestion(pending, deps, text, [], deps.files.toPostedRefs(message));
   return {
     ...question,
-    quotes: toMessageId({ channelId: placeOf(asked.interaction).channelId, messageId: message.id }),
+    quotes: toMessageId({ channelId: placeOf(pending.interaction).channelId, messageId: message.id }),
   };
 }
 
-export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): CommandEvent {
-  const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
+export function toCommandEvent(pending: PendingInteraction, deps: InteractionEventDeps): CommandEvent {
+  const interaction = pending.interaction as APIChatInputApplicationCommandInteraction;
   const kind = kindOf(interaction, deps);
   const { channelId } = placeOf(interaction);
   const isModel = interaction.data.name === MODEL;
@@ -90,7 +91,7 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
   );
   return {
     kind: "command",
-    ...toBase(asked, deps),
+    ...toBase(pending, deps),
     // A command given in a channel is about the channel.
     conversationId: kind === "channel" ? `${PLATFORM}:${channelId}` : toConversationId(channelId, interaction.id, kind),
     name: interaction.data.name,
@@ -100,20 +101,20 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
 
 /** A submitted form of `/persona` becomes that command, with the form's fields as options. */
 export function toPersonaEvent(
-  asked: Asked,
+  pending: PendingInteraction,
   options: Readonly<Record<string, string>>,
   deps: InteractionEventDeps,
 ): CommandEvent {
-  return { kind: "command", ...toBase(asked, deps), name: PERSONA, text: "", options };
+  return { kind: "command", ...toBase(pending, deps), name: PERSONA, text: "", options };
 }
 
 export function toActionEvent(
-  asked: Asked,
+  pending: PendingInteraction,
   interaction: APIMessageComponentInteraction | APIModalSubmitInteraction,
   { action, turnId, root }: Press & { action: PressedAction },
   deps: InteractionEventDeps,
 ): ActionEvent {
-  const base = toBase(asked, deps);
+  const base = toBase(pending, deps);
   const { channelId } = placeOf(interaction);
   const rootId =
     root ?? interaction.message?.message_reference?.message_id ?? interaction.message?.id ?? interaction.id;
@@ -121,7 +122,7 @@ export function toActionEvent(
   return { kind: "action", ...base, conversationId, action, turnId };
 }
 
-export interface ImagineRequest {
+export interface PictureRequest {
   prompt: string;
   /** By the names of `ImagineOptions`. */
   options: Readonly<Record<string, string>>;
@@ -130,18 +131,18 @@ export interface ImagineRequest {
 
 /** A request for a picture, from any form or menu, becomes the command `/imagine`. */
 export function toImagineEvent(
-  asked: Asked,
-  { prompt, options, attachments }: ImagineRequest,
+  pending: PendingInteraction,
+  { prompt, options, attachments }: PictureRequest,
   deps: InteractionEventDeps,
 ): CommandEvent {
-  return { kind: "command", ...toBase(asked, deps), name: IMAGINE, text: prompt, options, attachments };
+  return { kind: "command", ...toBase(pending, deps), name: IMAGINE, text: prompt, options, attachments };
 }
 
 /** Reads the fields of `/imagine`. */
-export function toImagineRequest(
+export function toPictureRequest(
   interaction: APIChatInputApplicationCommandInteraction,
   deps: InteractionEventDeps,
-): ImagineRequest {
+): PictureRequest {
   const given = readOptions(interaction);
   const files = interaction.data.resolved?.attachments ?? {};
   const options = CHOSEN.flatMap((name) => (given[name] === undefined ? [] : [[name, String(given[name])] as const]));
@@ -154,7 +155,7 @@ export function toImagineRequest(
 }
 
 /** The person behind an interaction, and the place. */
-export function toActor(interaction: Asked["interaction"], deps: InteractionEventDeps): Actor {
+export function toActor(interaction: PendingInteraction["interaction"], deps: InteractionEventDeps): Actor {
   const { channelId } = placeOf(interaction);
   return {
     author: readAuthor(interaction),
@@ -163,7 +164,7 @@ export function toActor(interaction: Asked["interaction"], deps: InteractionEven
 }
 
 /** True where the message with the button or the form is ephemeral. */
-export function isBesideSecret({ message }: Pick<APIInteraction, "message">): boolean {
+export function isOnEphemeral({ message }: Pick<APIInteraction, "message">): boolean {
   return ((message?.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 }
 
@@ -175,16 +176,16 @@ export function readOptions({
 }
 
 function toQuestion(
-  asked: Asked,
+  pending: PendingInteraction,
   deps: InteractionEventDeps,
   text: string,
   linked: readonly APIAttachment[],
   attachments: MessageEvent["attachments"] = [],
 ): MessageEvent {
-  const { interaction } = asked;
+  const { interaction } = pending;
   return {
     kind: "message",
-    ...toBase(asked, deps),
+    ...toBase(pending, deps),
     messageId: toMessageId({ channelId: placeOf(interaction).channelId, messageId: interaction.id }),
     text,
     attachments: [...attachments, ...deps.files.toLinkedRefs(linked)],
@@ -193,24 +194,21 @@ function toQuestion(
   };
 }
 
-function toBase(
-  asked: Asked,
-  deps: InteractionEventDeps,
-): Pick<MessageEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
-  const { interaction } = asked;
+function toBase(pending: PendingInteraction, deps: InteractionEventDeps): EventBase {
+  const { interaction } = pending;
   const author = readAuthor(interaction);
   return {
     key: `${PLATFORM}:${interaction.id}`,
     conversationId: toConversationId(placeOf(interaction).channelId, interaction.id, kindOf(interaction, deps)),
     author,
-    reply: toReply(asked, author, deps),
+    reply: toReply(pending, author, deps),
     at: timeOf(interaction.id),
   };
 }
 
-function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): ReplyAddress {
-  const { interaction, isPrivate, hasToken } = asked;
-  const isPress = asked.isPress === true || interaction.type === InteractionType.MessageComponent;
+function toReply(pending: PendingInteraction, author: Author, deps: InteractionEventDeps): ReplyAddress {
+  const { interaction, isPrivate, hasToken } = pending;
+  const isPress = pending.isPress === true || interaction.type === InteractionType.MessageComponent;
   const kind = kindOf(interaction, deps);
   return {
     ...toPlaceOfReply(placeOf(interaction).channelId, kind, deps.rooms),
@@ -222,7 +220,7 @@ function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): Repl
   };
 }
 
-function kindOf(interaction: Asked["interaction"], { rooms }: InteractionEventDeps): RoomKind {
+function kindOf(interaction: PendingInteraction["interaction"], { rooms }: InteractionEventDeps): RoomKind {
   const { channelId, type } = placeOf(interaction);
   return rooms.kindOf(channelId, interaction.guild_id, type);
 }

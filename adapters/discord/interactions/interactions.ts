@@ -20,9 +20,9 @@ import { readCustomId } from "../write/message-body.ts";
 import { type Acknowledge, askWithin, completeModels, type FirstAnswer, FORM_MS, toDeferral } from "./acknowledge.ts";
 import { ASK, IMAGINE, PERSONA, USE_AS_REFERENCE } from "./commands.ts";
 import {
-  type Asked,
   type InteractionEventDeps,
-  isBesideSecret,
+  isOnEphemeral,
+  type PendingInteraction,
   placeOf,
   readOptions,
   toActionEvent,
@@ -31,8 +31,8 @@ import {
   toAskEvent,
   toCommandEvent,
   toImagineEvent,
-  toImagineRequest,
   toPersonaEvent,
+  toPictureRequest,
 } from "./events.ts";
 import { readPersonaForm, toPersonaForm } from "./persona-form.ts";
 import { createPictureForms } from "./picture-forms.ts";
@@ -50,7 +50,7 @@ export interface InteractionsDeps extends InteractionEventDeps {
   readPersona?: ReadPersona;
   imagine?: ImagineMenu;
   /** By token, the acknowledgements of the interactions that wait for their answer. */
-  fresh: Map<string, Promise<unknown>>;
+  acknowledgements: Map<string, Promise<unknown>>;
   finalMessages: Pick<FinalMessages, "promise" | "settle">;
 }
 
@@ -60,7 +60,7 @@ const STORE_MS = 1_500;
 type TakenAs = "answer" | "press";
 /** `shown`: the first answer, where that is a form. */
 type Take = (
-  asked: Asked,
+  pending: PendingInteraction,
   as: TakenAs,
   toEvent: () => InboundEvent | Promise<InboundEvent>,
   shown?: object,
@@ -78,10 +78,10 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     const isImagine = name === IMAGINE && deps.imagine !== undefined;
     // The answer to a command is ephemeral; the answer to a question is for all, unless it was asked in private.
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
-    const asked: Asked = { interaction, isPrivate };
-    return take(asked, "answer", () => {
-      if (isImagine) return toImagineEvent(asked, toImagineRequest(interaction, deps), deps);
-      return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
+    const pending: PendingInteraction = { interaction, isPrivate };
+    return take(pending, "answer", () => {
+      if (isImagine) return toImagineEvent(pending, toPictureRequest(interaction, deps), deps);
+      return name === ASK ? toAskEvent(pending, deps) : toCommandEvent(pending, deps);
     });
   }
 
@@ -97,8 +97,8 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       if (isOpen !== true) await acknowledge(interaction, say("There is no picture in this message."));
       return;
     }
-    const asked: Asked = { interaction, isPrivate: false };
-    await take(asked, "answer", () => toAskAboutEvent(asked, interaction, deps));
+    const pending: PendingInteraction = { interaction, isPrivate: false };
+    await take(pending, "answer", () => toAskAboutEvent(pending, interaction, deps));
   }
 
   async function onPress(interaction: APIMessageComponentInteraction): Promise<void> {
@@ -109,10 +109,10 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       await acknowledge(interaction, say("This button does not do anything any more."));
       return;
     }
-    const isPrivate = !PUBLIC_ACTIONS.has(action) || isBesideSecret(interaction);
-    const asked: Asked = { interaction, isPrivate };
+    const isPrivate = !PUBLIC_ACTIONS.has(action) || isOnEphemeral(interaction);
+    const pending: PendingInteraction = { interaction, isPrivate };
     const form = action === "bad" ? toReasonForm(press) : undefined;
-    await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps), form);
+    await take(pending, "press", () => toActionEvent(pending, interaction, { ...press, action }, deps), form);
   }
 
   /** Undefined for another form. */
@@ -120,10 +120,10 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     const sent = readReasonForm(interaction);
     if (sent === undefined) return undefined;
     const { press, reason } = sent;
-    const asked: Asked = { interaction, isPrivate: true, isPress: true };
+    const pending: PendingInteraction = { interaction, isPrivate: true, isPress: true };
     const judged = { ...press, action: "bad" as const };
-    return take(asked, "press", () => ({
-      ...toActionEvent(asked, interaction, judged, deps),
+    return take(pending, "press", () => ({
+      ...toActionEvent(pending, interaction, judged, deps),
       ...(reason !== "" && { reason }),
     }));
   }
@@ -133,7 +133,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     if (onOther !== undefined) return onOther;
     const persona = readPersonaForm(interaction);
     if (persona !== undefined) {
-      const told: Asked = { interaction, isPrivate: true };
+      const told: PendingInteraction = { interaction, isPrivate: true };
       return take(told, "answer", () => toPersonaEvent(told, persona, deps));
     }
     const toEvent = forms?.read(interaction);
@@ -141,8 +141,8 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
       await acknowledge(interaction, say("This form does not do anything any more."));
       return;
     }
-    const asked: Asked = { interaction, isPrivate: isBesideSecret(interaction) };
-    await take(asked, "answer", () => toEvent(asked));
+    const pending: PendingInteraction = { interaction, isPrivate: isOnEphemeral(interaction) };
+    await take(pending, "answer", () => toEvent(pending));
   }
 
   return async (interaction) => {
@@ -169,21 +169,21 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
  * ends in between leaves no promise that waits for ever. When storing takes too long, the interaction is acknowledged
  * all the same, and the event goes on being offered.
  */
-function createTake({ acknowledge, delivery, fresh, finalMessages }: InteractionsDeps): Take {
-  return async (asked, as, toEvent, shown) => {
-    const { interaction, isPrivate } = asked;
+function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: InteractionsDeps): Take {
+  return async (pending, as, toEvent, shown) => {
+    const { interaction, isPrivate } = pending;
     const first =
       shown === undefined
         ? toDeferral({ isPress: as === "press", isPrivate })
         : { type: InteractionResponseType.Modal, data: shown };
     // A form leaves nothing behind that an answer could take the place of.
-    asked.hasToken = shown === undefined;
+    pending.hasToken = shown === undefined;
     const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
     const acknowledging = waitAtMost(taking, STORE_MS).then(() => acknowledge(interaction, first));
-    if (asked.hasToken) fresh.set(interaction.token, acknowledging);
+    if (pending.hasToken) acknowledgements.set(interaction.token, acknowledging);
     // An acknowledgement whose answer was lost may have reached Discord.
     const isPromised = (await acknowledging) !== "taken" && as === "answer";
-    const promised = isPromised && isPrivate ? toPromised(asked) : undefined;
+    const promised = isPromised && isPrivate ? toPromised(pending) : undefined;
     if (promised !== undefined) finalMessages.promise(promised);
     if ((await taking) || !isPromised) return;
     if (promised !== undefined) finalMessages.settle(promised, ORIGINAL);
@@ -191,7 +191,7 @@ function createTake({ acknowledge, delivery, fresh, finalMessages }: Interaction
   };
 }
 
-function toPromised({ interaction }: Asked): Parameters<FinalMessages["promise"]>[0] {
+function toPromised({ interaction }: PendingInteraction): Parameters<FinalMessages["promise"]>[0] {
   const { token, application_id: applicationId, id } = interaction;
   return { token, applicationId, expiresAt: expiryOf(id) };
 }

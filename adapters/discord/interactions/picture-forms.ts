@@ -14,7 +14,7 @@ import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
 import { type Acknowledge, askWithin, FORM_MS } from "./acknowledge.ts";
-import { type Asked, type InteractionEventDeps, placeOf, toActor, toImagineEvent } from "./events.ts";
+import { type InteractionEventDeps, type PendingInteraction, placeOf, toActor, toImagineEvent } from "./events.ts";
 import { toTextField } from "./text-field.ts";
 
 const READ_MS = 10_000;
@@ -28,7 +28,7 @@ export interface PictureForms {
   /** For the pictures of any message; false where there are none. */
   openReference(interaction: APIMessageApplicationCommandInteraction): Promise<boolean>;
   /** Reads a submitted form; undefined for a form that is not one of these. */
-  read(interaction: APIModalSubmitInteraction): ((asked: Asked) => Promise<CommandEvent>) | undefined;
+  read(interaction: APIModalSubmitInteraction): ((pending: PendingInteraction) => Promise<CommandEvent>) | undefined;
 }
 
 export interface PictureFormsDeps extends InteractionEventDeps {
@@ -76,7 +76,7 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
     read(interaction) {
       const wanted = readFormId(interaction.data.custom_id);
       if (wanted === undefined || !isHere(wanted, interaction)) return undefined;
-      return async (asked) => {
+      return async (pending) => {
         const { prompt, options, uploads } = readForm(interaction);
         const attachments = [
           ...(await readReferences(wanted, toActor(interaction, deps).author.id)),
@@ -85,7 +85,7 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
         const more = "basis" in wanted ? { basis: wanted.basis, ...(wanted.isCovered && { spoiler: "true" }) } : {};
         const most = menu.maxReferences - ("basis" in wanted ? 1 : 0);
         const request = { prompt, options: { ...options, ...more }, attachments: attachments.slice(0, most) };
-        return toImagineEvent(asked, request, deps);
+        return toImagineEvent(pending, request, deps);
       };
     },
   };

@@ -6,7 +6,7 @@ import { type Api, read } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
-import type { Holding } from "./holding.ts";
+import type { CatchUpGate } from "./catch-up-gate.ts";
 import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
@@ -31,7 +31,7 @@ export interface CatchUpDeps {
   /** `isAnswered`: the bot has answered it, so its answer needs no thread. */
   onMessage(message: Message, isAnswered: boolean): void;
   /** Holds new events of a channel back until it has been read. */
-  holding: Pick<Holding, "expect" | "release">;
+  gate: Pick<CatchUpGate, "expect" | "release">;
   botId(): string | undefined;
   log: Logger;
   now(): number;
@@ -48,19 +48,19 @@ interface Room {
  * heard before is no bound, because it does not tell how much was missed. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
-  const { rooms, shard, holding, now } = deps;
+  const { rooms, shard, gate, now } = deps;
   const since = now() - MAX_AGE_MS;
   const guildRooms = rooms
     .recent(shard)
     .filter(({ lastMessageId }) => timeOf(lastMessageId) > since)
     .slice(0, MAX_ROOMS);
-  holding.expect(false, guildRooms.map(toChannelId));
+  gate.expect(false, guildRooms.map(toChannelId));
   // Direct messages all come through the first shard. They and the servers' channels are read side by side.
   const finding = shard === 0 ? readDirects(deps, signal) : Promise.resolve([]);
   await Promise.all([
     readRooms(guildRooms, deps, signal),
     finding.then((directRooms) => {
-      holding.expect(true, directRooms.map(toChannelId));
+      gate.expect(true, directRooms.map(toChannelId));
       return readRooms(directRooms, deps, signal);
     }),
   ]);
@@ -91,7 +91,7 @@ async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: Abor
 /** Resolves to the rooms that may be readable later. */
 async function readEach(
   rooms: readonly Room[],
-  { api, botId, onMessage, holding, now, log }: CatchUpDeps,
+  { api, botId, onMessage, gate, now, log }: CatchUpDeps,
   signal: AbortSignal,
 ): Promise<Room[]> {
   const failed: Room[] = [];
@@ -112,7 +112,7 @@ async function readEach(
       log.debug({ err: error, channelId: room.channelId }, "A channel could not be read for what was missed.");
       if (mayPass(error)) failed.push(room);
     } finally {
-      holding.release(room.channelId);
+      gate.release(room.channelId);
     }
   }
   return failed;

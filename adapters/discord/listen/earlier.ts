@@ -5,7 +5,7 @@ import { askNames, type NamedRooms } from "../api/asked-names.ts";
 import { type Api, read } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
-import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
+import { createOptionalCalls, type OptionalCalls } from "../api/optional-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, timeOf, toMessageId } from "../ids.ts";
 import { createMayShow } from "./access.ts";
 import { isByPerson, isReplyHere, isWritten, toAuthor, toWhole } from "./inbound.ts";
@@ -43,7 +43,7 @@ const AROUND = 25;
  * was in it from its beginning.
  */
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
-  const calls = createSpareCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
+  const calls = createOptionalCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
   const readAboveInChannel = createReadAboveInChannel(calls);
   const mayShow = createMayShow(deps);
 
@@ -105,7 +105,7 @@ interface Above {
 async function readAround(
   message: APIMessage,
   maxMessages: number,
-  { api, calls }: EarlierDeps & { calls: SpareCalls },
+  { api, calls }: EarlierDeps & { calls: OptionalCalls },
   signal: AbortSignal,
 ): Promise<Found[]> {
   const { channel_id: channelId, id, thread } = message;
@@ -123,7 +123,7 @@ async function readAround(
 async function readAbove(
   event: MessageEvent,
   range: EarlierRange,
-  deps: EarlierDeps & { calls: SpareCalls },
+  deps: EarlierDeps & { calls: OptionalCalls },
   signal: AbortSignal,
 ): Promise<Above> {
   const place = readMessageId(event.messageId);
@@ -146,7 +146,7 @@ function toThreadId({ reply }: MessageEvent): string | undefined {
 async function readThread(
   { channelId, messageId }: MessagePlace,
   { since, maxMessages }: EarlierRange,
-  calls: SpareCalls,
+  calls: OptionalCalls,
   signal: AbortSignal,
 ): Promise<Above> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
@@ -186,7 +186,7 @@ function toStarter(threadId: string): (message: APIMessage) => Found[] {
   };
 }
 
-async function readRoot(threadId: string, calls: SpareCalls, signal: AbortSignal): Promise<Found[]> {
+async function readRoot(threadId: string, calls: OptionalCalls, signal: AbortSignal): Promise<Found[]> {
   const oldest = (await readPage(threadId, { after: "0" }, 1, calls, signal)) ?? [];
   return oldest.flatMap(toStarter(threadId)).filter(({ isRoot }) => isRoot);
 }

@@ -1,5 +1,5 @@
 import { type APIUser, MessageFlags, MessageReferenceType, MessageType } from "discord.js";
-import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
+import type { Author, EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
@@ -46,11 +46,7 @@ export function toMessageEvent(
 }
 
 /** The fields that every event of a message has. */
-function toBase(
-  message: Message,
-  kind: RoomKind,
-  rooms: Rooms,
-): Pick<MessageEvent, "conversationId" | "author" | "reply" | "at"> {
+function toBase(message: Message, kind: RoomKind, rooms: Rooms): Omit<EventBase, "key"> {
   return {
     conversationId: toConversationId(message.channel_id, message.id, kind),
     author: {

@@ -1,6 +1,6 @@
 import { type APIMessage, Routes } from "discord.js";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
-import type { SpareCalls } from "../api/spare-calls.ts";
+import type { OptionalCalls } from "../api/optional-calls.ts";
 
 /** Discord's most for one call. */
 export const PAGE = 100;
@@ -12,7 +12,7 @@ export async function readPage(
   channelId: string,
   from: Record<string, string>,
   limit: number,
-  calls: SpareCalls,
+  calls: OptionalCalls,
   signal: AbortSignal,
 ): Promise<APIMessage[] | undefined> {
   const query = new URLSearchParams({ ...from, limit: String(limit) });
@@ -44,7 +44,7 @@ interface Shared {
  * Lets questions that come while a page is read share the next page, because Discord answers the calls of one channel
  * one after another: five questions at once take at most two calls.
  */
-export function createReadAboveInChannel(calls: SpareCalls): ReadAboveInChannel {
+export function createReadAboveInChannel(calls: OptionalCalls): ReadAboveInChannel {
   const reading = new Map<string, Promise<unknown>>();
   const waiting = new Map<string, Shared>();
 

@@ -4,8 +4,8 @@ import type { MessageEvent } from "../../../src/port/events.ts";
 import { toTitle } from "../../../src/text/title.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
+import { createOptionalCalls } from "../api/optional-calls.ts";
 import type { Rooms } from "../api/rooms.ts";
-import { createSpareCalls } from "../api/spare-calls.ts";
 import { PLATFORM } from "../ids.ts";
 import type { ThreadMode } from "../options.ts";
 import type { Activity } from "./activity.ts";
@@ -32,7 +32,7 @@ export type PlaceQuestion = (
 ) => Promise<MessageEvent>;
 
 export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
-  const calls = createSpareCalls(api, { firstCalls: OPENED_AT_ONCE });
+  const calls = createOptionalCalls(api, { firstCalls: OPENED_AT_ONCE });
 
   /** Resolves to the thread's id; undefined where there is none. */
   async function open(channelId: string, messageId: string, name: string): Promise<string | undefined> {

@@ -32,13 +32,13 @@ export interface FinalMessages {
 }
 
 /** One answer that is not over: its messages that grow. */
-interface Growing {
+interface GrowingAnswer {
   messages: Set<string>;
   timer: NodeJS.Timeout;
 }
 
 export function createFinalMessages(api: Api, now: () => number, closing: AbortSignal): FinalMessages {
-  const answers = new Map<string, Growing>();
+  const answers = new Map<string, GrowingAnswer>();
   const underWay = new Set<{ token: string; over: Promise<void> }>();
 
   function grow(to: TokenAddress, messageId: string): void {
@@ -46,7 +46,7 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
     answer.messages.add(messageId);
   }
 
-  function begin(to: TokenAddress): Growing {
+  function begin(to: TokenAddress): GrowingAnswer {
     const delayMs = Math.min(Math.max(0, to.expiresAt - MARGIN_MS - now()), MAX_DELAY_MS);
     const timer = setTimeout(() => void interrupt(to), delayMs).unref();
     const answer = { messages: new Set<string>(), timer };

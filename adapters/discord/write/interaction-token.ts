@@ -89,7 +89,7 @@ export const ORIGINAL = "@original";
 export interface InteractionTokenDeps {
   api: Api;
   /** By token, the acknowledgements that this process is making, for the interactions that it heard itself. Never reject. */
-  fresh: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
+  acknowledgements: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
   /** Gives an interaction its first answer; resolves to whether it has one then. Never rejects. */
   acknowledge(to: InteractionAddress): Promise<boolean>;
   now(): number;
@@ -98,7 +98,7 @@ export interface InteractionTokenDeps {
 /** The process that heard the interaction may have ended before acknowledging it; then the first call makes up for that. */
 export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
   const { applicationId, token, expiresAt } = to;
-  const { api, fresh, now } = deps;
+  const { api, acknowledgements, now } = deps;
   let isExpired = false;
   let isKnown = false;
 
@@ -108,7 +108,7 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   }
 
   const call: InteractionToken["call"] = async ({ messageId, ...rest }, signal) => {
-    await fresh.get(token);
+    await acknowledgements.get(token);
     for (;;) {
       if (isExpired || now() > expiresAt - MARGIN_MS) return undefined;
       try {

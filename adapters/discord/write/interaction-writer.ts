@@ -50,7 +50,7 @@ export interface InteractionWriterDeps extends InteractionTokenDeps {
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
-  const { channel, channelId, files, fresh, finalMessages } = deps;
+  const { channel, channelId, files, acknowledgements, finalMessages } = deps;
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
   let isBegun = false;
@@ -62,7 +62,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
-    const isFresh = fresh.delete(to.token) && deps.isAlone;
+    const isFresh = acknowledgements.delete(to.token) && deps.isAlone;
     // A pressed button promises nothing.
     const filled = isPress ? undefined : await fill(post, isFresh, signal);
     isBegun = true;

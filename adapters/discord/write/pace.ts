@@ -38,7 +38,7 @@ export interface DiscordShared {
 }
 
 /** An accepted call, and what the headers of its answer say. */
-interface Shown {
+interface HeaderReading {
   sentAt: number;
   answeredAt: number;
   budget: BudgetHeaders;
@@ -48,7 +48,7 @@ interface Shown {
 const GLOBAL_CALLS = 45;
 const GLOBAL_WINDOW_MS = 1_200;
 /** Answers remembered per kind: a comparison may need one from before a call that was under way for long. */
-const SHOWN_KEPT = 8;
+const READINGS_KEPT = 8;
 
 export function createDiscordShared(processes = () => 1): DiscordShared {
   return {
@@ -65,14 +65,14 @@ export function createDiscordShared(processes = () => 1): DiscordShared {
 export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
   let posts = learnt.isSplit ? createMeter(learnt.post) : edits;
-  const shown: Record<"post" | "edit", Shown[]> = { post: [], edit: [] };
+  const readings: Record<"post" | "edit", HeaderReading[]> = { post: [], edit: [] };
 
   const meterOf = (kind: CallKind) => (kind === "post" ? posts : edits);
   const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
 
   /** Two counters: an answer shows more than one counter could after what the other kind's last answer said. */
-  function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: Shown): boolean {
-    const other = shown[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
+  function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: HeaderReading): boolean {
+    const other = readings[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
     if (other === undefined || answeredAt >= other.sentAt + other.budget.resetAfterMs) return false;
     if (budget.remaining >= budget.limit - 1) return true;
     const spacingMs = other.budget.resetAfterMs / Math.max(1, other.budget.limit - other.budget.remaining);
@@ -85,7 +85,7 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
     const divided = (kind: "post" | "edit"): Meter => {
       const meter = createMeter({ mode: "unknown", limit, windowMs }, shared.blockedUntil());
       for (const call of shared.calls()) if (call.kind === kind) meter.add(call);
-      const last = shown[kind].at(-1);
+      const last = readings[kind].at(-1);
       if (last !== undefined) meter.done(kind, last.sentAt, { ok: true, budget: last.budget }, last.answeredAt);
       return meter;
     };
@@ -96,9 +96,9 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 
   function hear(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
     if (answer.ok && answer.budget !== undefined) {
-      const latest: Shown = { sentAt, answeredAt: now, budget: answer.budget };
+      const latest: HeaderReading = { sentAt, answeredAt: now, budget: answer.budget };
       const isProof = posts === edits && provesTwo(kind, latest);
-      shown[kind] = [...shown[kind].slice(-SHOWN_KEPT), latest];
+      readings[kind] = [...readings[kind].slice(-READINGS_KEPT), latest];
       if (isProof) return split();
     }
     meterOf(kind).done(kind, sentAt, answer, now);

@@ -32,7 +32,7 @@ export interface PostPrivatelyDeps extends InteractionTokenDeps {
 
 /** Writes an ephemeral message in place of the answer that an interaction promised to everybody; without one, directly. */
 export function createPostPrivately(deps: PostPrivatelyDeps): NonNullable<Adapter["postPrivately"]> {
-  const { api, finalMessages, fresh } = deps;
+  const { api, finalMessages, acknowledgements } = deps;
   return async (reply, authorId, text, nonce, signal) => {
     const markdown = neutralize(text);
     const interaction = readInteractionAddress(reply);
@@ -40,7 +40,7 @@ export function createPostPrivately(deps: PostPrivatelyDeps): NonNullable<Adapte
       const token = createInteractionToken(interaction, deps);
       // The first message after a promise is as public as the promise, so that is deleted first.
       const isGone = await token.call({ method: "DELETE", messageId: ORIGINAL }, signal);
-      fresh.delete(interaction.token);
+      acknowledgements.delete(interaction.token);
       finalMessages.settle(interaction, ORIGINAL);
       const body = toMessageBody({ markdown, buttons: [], streaming: false }, {});
       const flags = body.flags | MessageFlags.Ephemeral;

@@ -12,10 +12,10 @@ const WAIT_MS = 2_000;
 export interface SeenInteractionMessages {
   see(message: APIMessage): void;
   /** One that was seen or, where it may still be on its way, is seen within two seconds. */
-  find(sought: Sought, signal: AbortSignal): Promise<APIMessage | undefined>;
+  find(sought: MessageSearch, signal: AbortSignal): Promise<APIMessage | undefined>;
 }
 
-export interface Sought {
+export interface MessageSearch {
   interactionId: string;
   isMeant(message: APIMessage): boolean;
   mayBeOnItsWay: boolean;

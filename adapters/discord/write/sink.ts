@@ -4,8 +4,8 @@ import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import type { OptionalCalls } from "../api/optional-calls.ts";
 import type { Rooms } from "../api/rooms.ts";
-import type { SpareCalls } from "../api/spare-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { toSinkError } from "./failures.ts";
@@ -43,7 +43,7 @@ export interface SinkDeps extends InteractionTokenDeps {
   typingIn(channelId: string): Typing;
   rooms: Pick<Rooms, "mayReadHistory" | "mayReact">;
   /** By the channel. Discord takes few: one in a quarter of a second. */
-  reactions: SpareCalls;
+  reactions: OptionalCalls;
 }
 
 /** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */

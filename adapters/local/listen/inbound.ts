@@ -2,6 +2,7 @@ import type {
   ActionEvent,
   Author,
   CommandEvent,
+  EventBase,
   InboundEvent,
   MessageEvent,
   ReplyAddress,
@@ -135,7 +136,7 @@ export function toStopEvent(
   };
 }
 
-function toBase(userAction: UserAction): Pick<InboundEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
+function toBase(userAction: UserAction): EventBase {
   const { nonce, author, at } = userAction;
   return {
     key: `local:${nonce}`,

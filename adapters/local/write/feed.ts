@@ -33,7 +33,7 @@ interface Reader {
   wake(): void;
 }
 
-interface Doing {
+interface LiveState {
   places: Map<string, Progress>;
   /** Ids of messages. */
   waiting: Set<number>;
@@ -44,7 +44,7 @@ interface Doing {
 
 export function createFeed(tables: Tables, directory: Directory, messages: Messages, hello: Hello): Feed {
   const readers = new Set<Reader>();
-  const doing: Doing = { places: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
+  const live: LiveState = { places: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
   let isClosed = false;
 
   function wakeAll(): void {
@@ -55,29 +55,29 @@ export function createFeed(tables: Tables, directory: Directory, messages: Messa
     changed: wakeAll,
     setProgress(update) {
       const key = `${update.channelId}/${update.threadId ?? ""}`;
-      const shown = doing.places.get(key);
+      const shown = live.places.get(key);
       if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
-      if (update.text === "") doing.places.delete(key);
-      else doing.places.set(key, update);
-      doing.version++;
+      if (update.text === "") live.places.delete(key);
+      else live.places.set(key, update);
+      live.version++;
       wakeAll();
     },
     setWaiting(messageId, isWaiting) {
-      if (isWaiting) doing.waiting.add(messageId);
-      else doing.waiting.delete(messageId);
-      doing.version++;
+      if (isWaiting) live.waiting.add(messageId);
+      else live.waiting.delete(messageId);
+      live.version++;
       wakeAll();
     },
     setGateway(notice) {
-      doing.gateway = notice;
-      doing.version++;
+      live.gateway = notice;
+      live.version++;
       wakeAll();
     },
-    findProgress: (turnId) => doing.places.values().find((each) => each.turnId === turnId),
+    findProgress: (turnId) => live.places.values().find((each) => each.turnId === turnId),
     open(since) {
       const knownSince = since === 0 ? tables.lastSeq() : 0;
       const rowsAfter = (seq: number): Row[] => readRows(directory, messages, seq, knownSince);
-      return openStream(createCursor(since, hello, rowsAfter, doing), readers, () => isClosed);
+      return openStream(createCursor(since, hello, rowsAfter, live), readers, () => isClosed);
     },
     close() {
       isClosed = true;
@@ -100,11 +100,11 @@ function createCursor(
   since: number,
   hello: Hello,
   rowsAfter: (seq: number) => Row[],
-  doing: Doing,
+  live: LiveState,
 ): () => string | undefined {
   let sent: number | undefined;
   let isCaughtUp = false;
-  let sentDoing = -1;
+  let sentVersion = -1;
   let sentGateway: GatewayNotice | undefined;
 
   return () => {
@@ -122,12 +122,12 @@ function createCursor(
       isCaughtUp = true;
       return toEvent("ready", {});
     }
-    if (sentDoing === doing.version) return undefined;
-    sentDoing = doing.version;
-    const progress = toEvent("progress", [...doing.places.values()]) + toEvent("waiting", [...doing.waiting]);
-    if (sentGateway === doing.gateway) return progress;
-    sentGateway = doing.gateway;
-    return progress + toEvent("gateway", doing.gateway ?? null);
+    if (sentVersion === live.version) return undefined;
+    sentVersion = live.version;
+    const progress = toEvent("progress", [...live.places.values()]) + toEvent("waiting", [...live.waiting]);
+    if (sentGateway === live.gateway) return progress;
+    sentGateway = live.gateway;
+    return progress + toEvent("gateway", live.gateway ?? null);
   };
 }
 

@@ -14,7 +14,7 @@ const REDIRECT_PATH = "/slack/oauth_redirect";
 const OPEN_PATH = "/app_redirect";
 const COOKIE = "palaver-slack-install";
 
-const WORN_OUT = "This link was used before, is too old, or was opened in another browser.";
+const EXPIRED_LINK = "This link was used before, is too old, or was opened in another browser.";
 
 /** Nothing of these pages is kept, framed or told to others: the address carries a code. */
 const HEADERS = {
@@ -83,10 +83,10 @@ export function createOAuth(options: OAuthOptions): Hono {
     const cookie = getCookie(context, COOKIE) ?? "";
     deleteCookie(context, COOKIE, { path: "/slack", secure: isSecure });
     if (!isSame(cookie, state) || !states.isGood(state) || (await isUsed(state, options))) {
-      return fail(context, 400, WORN_OUT);
+      return fail(context, 400, EXPIRED_LINK);
     }
     if (error === "access_denied") return fail(context, 200, "Nobody agreed, so nothing was installed.");
-    if (code === undefined || code === "") return fail(context, 400, WORN_OUT);
+    if (code === undefined || code === "") return fail(context, 400, EXPIRED_LINK);
     try {
       const { teamId, teamName, appId } = await install(code, redirectUri, options);
       log.info({ team: teamId }, "A Slack workspace installed the bot.");

@@ -33,7 +33,7 @@ const stopped = z.object({
 });
 
 /** A conversation with the bot alone, and the channel beside it. */
-export interface Place {
+export interface AssistantPane {
   channelId: string;
   threadTs?: string | undefined;
   lookingAt?: string | undefined;
@@ -45,13 +45,13 @@ export interface Assistant {
    * Suggests prompts: those set for the channel that the person looks at, else those of the conversation itself, else
    * the usual ones. Best effort: never rejects.
    */
-  suggest(workspace: Workspace, where: Place): Promise<void>;
+  suggest(workspace: Workspace, where: AssistantPane): Promise<void>;
   /** Slack's own Stop was pressed. Stops the turns it names as our button would; Slack has ended their streams already. */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 
 export function createAssistant(deps: HandlerDeps): Assistant {
-  const placeless = new Set<string>();
+  const withoutAgents = new Set<string>();
   const usual = deps.imagine === undefined ? SUGGESTIONS : [...SUGGESTIONS, PICTURE_SUGGESTION];
 
   async function findPrompts(workspaceId: string, channelIds: readonly string[]): Promise<readonly Suggestion[]> {
@@ -64,7 +64,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
 
   return {
     async suggest(workspace, { channelId, threadTs, lookingAt }) {
-      if (placeless.has(workspace.teamId)) return;
+      if (withoutAgents.has(workspace.teamId)) return;
       const prompts = await findPrompts(workspace.teamId, [...(lookingAt === undefined ? [] : [lookingAt]), channelId]);
       const place = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
       try {
@@ -72,7 +72,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
         await deps.api.call(workspace.teamId, "assistant.threads.setSuggestedPrompts", { ...place, prompts }, signal);
       } catch (error) {
         const code = codeOf(error);
-        if (isNoAgent(error)) placeless.add(workspace.teamId);
+        if (isNoAgent(error)) withoutAgents.add(workspace.teamId);
         deps.log.info({ code, team: workspace.teamId }, "Suggested prompts could not be shown.");
       }
     },

@@ -27,7 +27,7 @@ import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-a
 
 /** Events about the channel that somebody looks at beside their conversation with the bot. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
-const WORN_OUT = "This button does not do anything any more.";
+const EXPIRED_BUTTON = "This button does not do anything any more.";
 const FIND_MS = 2_000;
 
 export interface InteractionsDeps extends HandlerDeps {
@@ -191,12 +191,12 @@ function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: W
     const press = readButtonValue(element.value ?? element.selected_option?.value);
     const inThread = payload.message?.thread_ts ?? container.thread_ts ?? undefined;
     const told = { workspace, person: user, channelId, threadTs: inThread, responseUrl };
-    const tellWornOut = { events: [], afterwards: () => deps.tellPerson(told, WORN_OUT) };
-    if (press === undefined) return tellWornOut;
+    const tellExpired = { events: [], afterwards: () => deps.tellPerson(told, EXPIRED_BUTTON) };
+    if (press === undefined) return tellExpired;
     const threadTs = threadOf(payload);
     const { action, turnId } = press;
     if (action === "edit") {
-      if (forms === undefined) return tellWornOut;
+      if (forms === undefined) return tellExpired;
       const opened = { responseUrl, basis: turnId, isPrivate: container.is_ephemeral, references: [] };
       const by = { workspace, person: user, channelId, threadTs };
       return { events: [], afterwards: () => forms.open(by, trigger, opened) };

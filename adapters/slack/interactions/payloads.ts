@@ -89,4 +89,4 @@ export type CommandPayload = z.infer<typeof commandPayload>;
 export type ButtonPayload = z.infer<typeof buttonPayload>;
 export type MessageShortcutPayload = z.infer<typeof messageShortcutPayload>;
 export type SubmissionPayload = z.infer<typeof submissionPayload>;
-export type Person = z.infer<typeof person>;
+export type PayloadUser = z.infer<typeof person>;

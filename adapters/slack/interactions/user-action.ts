@@ -8,7 +8,7 @@ import type {
   Looking,
   ReadPersona,
 } from "../../../src/port/catalogue.ts";
-import type { ActionEvent, AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
+import type { AttachmentRef, Author, EventBase, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
@@ -16,14 +16,14 @@ import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
 import { type People, toIdentity } from "../people/people.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
-import type { Person } from "./payloads.ts";
+import type { PayloadUser } from "./payloads.ts";
 
 const TELL_MS = 5_000;
 
 /** Somebody who did something, and where. */
 export interface UserAction {
   workspace: Workspace;
-  person: Pick<Person, "id" | "name" | "username" | "team_id">;
+  person: Pick<PayloadUser, "id" | "name" | "username" | "team_id">;
   channelId: string;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
@@ -46,9 +46,6 @@ export type UserContext = Pick<UserAction, "workspace" | "person"> &
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;
 }
-
-/** The fields that all events of interactions have. */
-export type EventBase = Pick<ActionEvent, "key" | "conversationId" | "author" | "reply" | "at">;
 
 /** An action at the top level of a channel belongs to the conversation of the channel. */
 export async function toEventBase(

@@ -1,5 +1,5 @@
 import type { Looking } from "../../../src/port/catalogue.ts";
-import type { AttachmentRef, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
+import type { AttachmentRef, EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
@@ -38,7 +38,7 @@ export interface SlackMessage {
   raw: Body;
 }
 
-export interface Place {
+export interface EventChannel {
   channelId: string;
   /** `im`, `mpim`, `channel`, `group`; absent from mentions, which channels alone have. */
   channelType: string | undefined;
@@ -51,7 +51,7 @@ export interface InboundDeps {
 }
 
 /** Undefined for Slack's own notices, and for this bot's own messages. */
-export function readSlackMessage(raw: Body, place: Place, workspace: Workspace): SlackMessage | undefined {
+export function readSlackMessage(raw: Body, place: EventChannel, workspace: Workspace): SlackMessage | undefined {
   const message = readAnyMessage(raw, place, workspace);
   return message?.isOwn ? undefined : message;
 }
@@ -59,7 +59,7 @@ export function readSlackMessage(raw: Body, place: Place, workspace: Workspace):
 /** Undefined for Slack's own notices, such as that somebody joined. */
 export function readAnyMessage(
   raw: Body,
-  { channelId, channelType }: Place,
+  { channelId, channelType }: EventChannel,
   workspace: Workspace,
 ): SlackMessage | undefined {
   const [ts, text, threadTs] = [raw["ts"], raw["text"], raw["thread_ts"]].map(readText);
@@ -142,7 +142,7 @@ export async function toMessageEvent(
 export async function toBase(
   message: SlackMessage,
   { people, looking }: Pick<InboundDeps, "people" | "looking">,
-): Promise<Pick<MessageEvent, "conversationId" | "author" | "reply" | "at">> {
+): Promise<Omit<EventBase, "key">> {
   const { workspace, channelId, userId, userName, userTeam, isDirect, isGroup, ts } = message;
   const given = { name: userName, channelId, isDirect: isDirect || isGroup, team: userTeam };
   return {

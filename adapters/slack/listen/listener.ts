@@ -7,9 +7,9 @@ import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { firstMention } from "../people/wording.ts";
 import type { Delivery } from "./delivery.ts";
 import {
+  type EventChannel,
   type InboundDeps,
   messageIdOf,
-  type Place,
   readSlackMessage,
   SLACKBOT,
   type SlackMessage,
@@ -50,7 +50,7 @@ export function createListener(deps: ListenerDeps): Listener {
   return async (event, workspace) => {
     const channelId = readText(event["channel"]);
     if (channelId === undefined) return;
-    const place: Place = { channelId, channelType: readText(event["channel_type"]) };
+    const place: EventChannel = { channelId, channelType: readText(event["channel_type"]) };
     const toEvents = toTask(event, place, workspace, context);
     if (toEvents !== undefined) await deps.delivery.enqueue(`${workspace.teamId} ${channelId}`, toEvents);
   };
@@ -59,7 +59,7 @@ export function createListener(deps: ListenerDeps): Listener {
 /** Undefined for an event that certainly does not concern the bot. */
 function toTask(
   event: Body,
-  place: Place,
+  place: EventChannel,
   workspace: Workspace,
   context: Context,
 ): (() => Promise<InboundEvent[]>) | undefined {
@@ -92,7 +92,7 @@ function toTask(
 /** The message that was changed or deleted. "untold" where Slack, which need not, does not show it. */
 type Before = SlackMessage | "untold" | undefined;
 
-function toBefore(event: Body, place: Place, workspace: Workspace): Before {
+function toBefore(event: Body, place: EventChannel, workspace: Workspace): Before {
   const message = event["previous_message"];
   return message === undefined || message === null ? "untold" : readSlackMessage(toBody(message), place, workspace);
 }
@@ -142,7 +142,7 @@ async function toEditEvents(
 async function toDeletedEvents(
   before: Before,
   ts: string,
-  { channelId }: Place,
+  { channelId }: EventChannel,
   workspace: Workspace,
   context: Context,
 ): Promise<DeletedEvent[]> {

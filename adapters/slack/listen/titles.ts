@@ -19,14 +19,14 @@ export interface TitlesDeps {
 }
 
 export function createTitleThread({ api, log }: TitlesDeps): TitleThread {
-  const placeless = new Set<string>();
+  const withoutAgents = new Set<string>();
 
   async function set({ workspace: { teamId }, channelId, ts }: SlackMessage, title: string): Promise<void> {
     try {
       const args = { channel_id: channelId, thread_ts: ts, title };
       await api.call(teamId, "assistant.threads.setTitle", args, AbortSignal.timeout(TITLE_MS));
     } catch (error) {
-      if (isNoAgent(error)) placeless.add(teamId);
+      if (isNoAgent(error)) withoutAgents.add(teamId);
       log.info({ code: codeOf(error), team: teamId }, "A thread could not be given a title.");
     }
   }
@@ -35,6 +35,6 @@ export function createTitleThread({ api, log }: TitlesDeps): TitleThread {
     const title = toTitle(question, MAX_TITLE_CHARS);
     // Each message outside of a thread begins one there; a command is no question.
     const begins = message.isDirect && message.threadTs === undefined && !question.startsWith("!");
-    if (begins && title !== "" && !placeless.has(message.workspace.teamId)) void set(message, title);
+    if (begins && title !== "" && !withoutAgents.has(message.workspace.teamId)) void set(message, title);
   };
 }

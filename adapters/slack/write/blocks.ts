@@ -89,12 +89,12 @@ export function hasFeedback(buttons: readonly Button[]): boolean {
   return readFeedback(buttons) !== undefined;
 }
 
-interface Feedback {
+interface FeedbackButtons {
   good: Button;
   bad: Button;
 }
 
-function readFeedback(buttons: readonly Button[]): Feedback | undefined {
+function readFeedback(buttons: readonly Button[]): FeedbackButtons | undefined {
   const [good, bad] = ["good", "bad"].map((action) => buttons.find((button) => button.action === action));
   return good === undefined || bad === undefined ? undefined : { good, bad };
 }
@@ -104,7 +104,7 @@ function isFeedback({ action }: Button): boolean {
 }
 
 /** https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element */
-function toFeedbackBlock({ good, bad }: Feedback): Block {
+function toFeedbackBlock({ good, bad }: FeedbackButtons): Block {
   const buttons = { positive_button: toPlainButton(good), negative_button: toPlainButton(bad) };
   return { type: "context_actions", elements: [{ type: "feedback_buttons", action_id: FEEDBACK, ...buttons }] };
 }

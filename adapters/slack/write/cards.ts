@@ -2,7 +2,7 @@ import type { Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
 import { toSlackMarkdown } from "./markdown.ts";
 
-/** Cards of one message: with their titles they take no more than what a full text leaves of a streamed message. */
+/** TaskCards of one message: with their titles they take no more than what a full text leaves of a streamed message. */
 export const MAX_CARDS = 8;
 /** Bytes of UTF-8. */
 export const MAX_TITLE_BYTES = 100;
@@ -11,26 +11,26 @@ const REST_ID = "rest";
 const REST_TITLE = "More steps";
 
 /** A step as a stream shows it, beside its text. */
-export interface Card {
+export interface TaskCard {
   title: string;
   status: "in_progress" | "complete" | "error";
 }
 
 /** Keyed by the step's id, in the order in which the steps came. */
-export type Cards = ReadonlyMap<string, Card>;
+export type TaskCards = ReadonlyMap<string, TaskCard>;
 
 /** A part of a call that adds to a stream. */
 export type Chunk = Readonly<Record<string, string>>;
 
 const STATUSES = { running: "in_progress", done: "complete", failed: "error" } as const satisfies Record<
   Step["state"],
-  Card["status"]
+  TaskCard["status"]
 >;
 
 /** The cards of a message after these steps. Earlier cards that are not among the steps are closed. */
-export function toCards(steps: readonly Step[], before: Cards): Cards {
+export function toCards(steps: readonly Step[], before: TaskCards): TaskCards {
   const cards = new Map(closeCards(before));
-  let rest: Card["status"] | undefined;
+  let rest: TaskCard["status"] | undefined;
   for (const step of steps) {
     const { id, title } = step;
     const status = STATUSES[step.state];
@@ -43,14 +43,14 @@ export function toCards(steps: readonly Step[], before: Cards): Cards {
 }
 
 /** Closes all cards: Slack shows a card that is open when its stream ends as failed. */
-export function closeCards(cards: Cards): Cards {
-  const close = (card: Card): Card => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
+export function closeCards(cards: TaskCards): TaskCards {
+  const close = (card: TaskCard): TaskCard => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
   return new Map([...cards].map(([id, card]) => [id, close(card)]));
 }
 
 /** The cards after a call with an uncertain outcome: those that it was to change count as open. */
-export function doubtCards(before: Cards, after: Cards): Cards {
-  const doubt = ([id, card]: [string, Card]): [string, Card] =>
+export function doubtCards(before: TaskCards, after: TaskCards): TaskCards {
+  const doubt = ([id, card]: [string, TaskCard]): [string, TaskCard] =>
     isSame(before.get(id), card) ? [id, card] : [id, { ...card, status: "in_progress" }];
   return new Map([...after].map(doubt));
 }
@@ -59,7 +59,7 @@ export function doubtCards(before: Cards, after: Cards): Cards {
  * The chunks that bring a stream from some cards to others. They carry the title and the status alone, because Slack
  * appends any other field to its former value.
  */
-export function toTaskChunks(before: Cards, after: Cards): Chunk[] {
+export function toTaskChunks(before: TaskCards, after: TaskCards): Chunk[] {
   return [...after].flatMap(([id, card]) =>
     isSame(before.get(id), card) ? [] : [{ type: "task_update", id, title: card.title, status: card.status }],
   );
@@ -70,7 +70,7 @@ export function toFold(steps: readonly Step[]): Chunk[] {
   return steps.length === 0 ? [] : [{ type: "plan_update", title: foldSteps(steps) }];
 }
 
-function isSame(before: Card | undefined, after: Card): boolean {
+function isSame(before: TaskCard | undefined, after: TaskCard): boolean {
   return before?.title === after.title && before.status === after.status;
 }
 

@@ -14,7 +14,7 @@ const POLL_PAUSES_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as
 const UNTOLD_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
 
 /** A file whose bytes are with Slack. */
-export interface Stored {
+export interface UploadedFile {
   id: string;
   file: OutboundFile;
 }
@@ -26,9 +26,9 @@ export type PollResult<T> = { found: T } | "untold" | "late";
 export interface FileStore {
   readonly pollPausesMs: readonly number[];
   /** Sends the bytes of a file under a name; nobody sees it yet. */
-  store(teamId: string, file: OutboundFile, name: string, signal: AbortSignal): Promise<Stored>;
+  store(teamId: string, file: OutboundFile, name: string, signal: AbortSignal): Promise<UploadedFile>;
   /** Finishes uploads, which are shown where `share` says, or nowhere. Each file can be finished once. */
-  complete(teamId: string, stored: readonly Stored[], share: object, signal: AbortSignal): Promise<void>;
+  complete(teamId: string, stored: readonly UploadedFile[], share: object, signal: AbortSignal): Promise<void>;
   /** Looks at a file until it is as wanted. */
   waitFor<T>(
     teamId: string,
@@ -37,7 +37,7 @@ export interface FileStore {
     signal: AbortSignal,
   ): Promise<PollResult<T>>;
   /** Deletes files that nobody sees. Best effort. */
-  drop(teamId: string, stored: readonly Stored[], signal: AbortSignal): Promise<void>;
+  drop(teamId: string, stored: readonly UploadedFile[], signal: AbortSignal): Promise<void>;
 }
 
 export interface FileStoreDeps {

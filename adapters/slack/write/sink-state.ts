@@ -2,7 +2,7 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Posted } from "../../../src/port/sink.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { MessageFiles } from "./blocks.ts";
-import type { Cards } from "./cards.ts";
+import type { TaskCards } from "./cards.ts";
 
 const MAX_REMEMBERED = 2_000;
 /** A workspace, or a channel, that lacks a feature is not asked for it again for this long. */
@@ -28,7 +28,7 @@ export interface Stream {
   /** The text that accepted calls have written, in Slack's own Markdown. */
   sent: string;
   /** The cards that they may have shown. */
-  cards: Cards;
+  cards: TaskCards;
   startedAtMs: number;
   /** The last call may or may not have been carried out: nothing may be added any more. */
   isDoubtful: boolean;

@@ -5,14 +5,14 @@ import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
 import { checkLength, hasFeedback, isBlockRefusal, toButtonBlocks, toFoldBlocks, toMetadata } from "./blocks.ts";
-import { type Cards, closeCards, doubtCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
+import { closeCards, doubtCards, type TaskCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { SinkState, Stream } from "./sink-state.ts";
 
 /** Slack ends a stream five minutes after its start, even while it grows, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
-const NO_CARDS: Cards = new Map();
+const NO_CARDS: TaskCards = new Map();
 
 /** Slack's error codes for a stream that is over, and whose message can be updated. */
 const OVER_CODES: ReadonlySet<string> = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
@@ -136,7 +136,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
 async function append(
   deps: StreamDeps,
   stream: Stream,
-  { text, cards }: { text: string; cards: Cards },
+  { text, cards }: { text: string; cards: TaskCards },
   signal: AbortSignal,
 ): Promise<Receipt> {
   const { teamId, channelId, ts } = stream.place;
@@ -214,7 +214,7 @@ function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Re
 }
 
 /** The cards that a draft asks for, where the workspace supports them. */
-function toWanted(teamId: string, { steps = [] }: Draft, before: Cards, state: StreamState): Cards {
+function toWanted(teamId: string, { steps = [] }: Draft, before: TaskCards, state: StreamState): TaskCards {
   return state.supports("cards", teamId) ? toCards(steps, before) : before;
 }
 

@@ -7,7 +7,7 @@ import { toAttachments } from "../api/attachments.ts";
 import type { SlackAnswer } from "../api/client.ts";
 import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
 import { type Block, isBlockRefusal, toMessageBody } from "./blocks.ts";
-import { type FileStore, type Stored, toFileName } from "./file-store.ts";
+import { type FileStore, toFileName, type UploadedFile } from "./file-store.ts";
 import type { Found, Lookup, ReplyPlace } from "./lookup.ts";
 import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import type { Shared, SinkState } from "./sink-state.ts";
@@ -51,7 +51,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
   async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
     const { place, files } = request;
     const { teamId } = place;
-    const stored: Stored[] = [];
+    const stored: UploadedFile[] = [];
     for (const file of files) stored.push(await store.store(teamId, file, file.name, signal));
     // The files are finished first, and then shown.
     await store.complete(teamId, stored, {}, signal);
@@ -63,7 +63,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
     return undefined;
   }
 
-  async function areReady(teamId: string, stored: readonly Stored[], signal: AbortSignal): Promise<boolean> {
+  async function areReady(teamId: string, stored: readonly UploadedFile[], signal: AbortSignal): Promise<boolean> {
     for (const { id } of stored) {
       const look = await store.waitFor(teamId, id, ({ mimetype }) => mimetype || undefined, signal);
       if (look === "late") return false;
@@ -73,7 +73,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
 
   async function postInside(
     { place, caption = BARE, nonce }: UploadRequest,
-    stored: readonly Stored[],
+    stored: readonly UploadedFile[],
     signal: AbortSignal,
   ): Promise<Posted | undefined> {
     const pictures: Block[] = stored.map(({ id, file }) => ({
@@ -183,7 +183,7 @@ function createFileShare({ store, postAndUpdate, lookup, state, toMark }: FileSh
     const { place, files } = request;
     const { teamId, channelId, threadTs } = place;
     const names = toMarkedNames(files, toMark(request.nonce));
-    const stored: Stored[] = [];
+    const stored: UploadedFile[] = [];
     for (const [index, file] of files.entries()) {
       stored.push(await store.store(teamId, file, names[index] ?? file.name, signal));
     }

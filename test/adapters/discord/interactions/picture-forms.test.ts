@@ -363,7 +363,7 @@ describe("the menu of a message with pictures", () => {
     const { opened } = await openForm(stage, said);
     discord.people.submitModal({ ...opened, user: bob }, { prompt: "at night" });
     expect(names(await command(0))).toEqual(["one.png"]);
-    // Asked for anew, as everybody may who reads there.
+    // PendingInteraction for anew, as everybody may who reads there.
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 

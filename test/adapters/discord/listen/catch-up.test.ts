@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
+import { createCatchUpGate } from "../../../../adapters/discord/listen/catch-up-gate.ts";
 import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
-import { createHolding } from "../../../../adapters/discord/listen/holding.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
@@ -113,7 +113,7 @@ describe("what was said while the bot was away", () => {
       botId: () => "1",
       log: silent,
       now: () => now,
-      holding: createHolding(),
+      gate: createCatchUpGate(),
     };
     const directChannels = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
     const toRoute = (id: string) => `/channels/${id}/messages`;
@@ -168,7 +168,7 @@ describe("what was said while the bot was away", () => {
       botId: () => "1",
       log: silent,
       now: () => now,
-      holding: createHolding(),
+      gate: createCatchUpGate(),
     };
     const onMessage = ({ channel_id }: { channel_id: string }) => void heard.add(channel_id);
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, onMessage }, signal);

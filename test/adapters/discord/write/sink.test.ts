@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
-import { createSpareCalls } from "../../../../adapters/discord/api/spare-calls.ts";
+import { createOptionalCalls } from "../../../../adapters/discord/api/optional-calls.ts";
 import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
 import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
 import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
@@ -353,11 +353,11 @@ describe("the sign that the bot is writing", () => {
         api,
         files,
         seenMessages: createSeenInteractionMessages(),
-        fresh: new Map<string, Promise<unknown>>(),
+        acknowledgements: new Map<string, Promise<unknown>>(),
         acknowledge: async () => true,
         isAlone: true,
         rooms: { mayReadHistory: () => true, mayReact: () => true },
-        reactions: createSpareCalls(api, { firstCalls: 1 }),
+        reactions: createOptionalCalls(api, { firstCalls: 1 }),
         finalMessages,
         pace: createDiscordPace(),
         now: Date.now,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type Place, readSlackMessage } from "../../../../adapters/slack/listen/inbound.ts";
+import { type EventChannel, readSlackMessage } from "../../../../adapters/slack/listen/inbound.ts";
 import { createOtherBots } from "../../../../adapters/slack/listen/other-bots.ts";
 import { ACME } from "../workspace.ts";
 
-const PLACE: Place = { channelId: "C1", channelType: "channel" };
+const PLACE: EventChannel = { channelId: "C1", channelType: "channel" };
 
 function say(ts: number, fields: Readonly<Record<string, unknown>>) {
   const said = readSlackMessage(

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
-  type Cards,
   closeCards,
   MAX_CARDS,
   MAX_TITLE_BYTES,
+  type TaskCards,
   toAddition,
   toCards,
   toTaskChunks,
@@ -11,7 +11,7 @@ import {
 import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
 import type { Step } from "../../../../src/port/sink.ts";
 
-const NONE: Cards = new Map();
+const NONE: TaskCards = new Map();
 
 function step(id: string, state: Step["state"] = "running", title = `looking at ${id}`): Step {
   return { id, title, state };

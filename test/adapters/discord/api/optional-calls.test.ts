@@ -2,7 +2,7 @@ import { Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { createApi } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { createSpareCalls } from "../../../../adapters/discord/api/spare-calls.ts";
+import { createOptionalCalls } from "../../../../adapters/discord/api/optional-calls.ts";
 import { startDiscord } from "../../../simulators/discord/index.ts";
 import { signal, startStage } from "../stage.ts";
 
@@ -13,7 +13,7 @@ describe("calls that may be left out", () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 5, windowMs: 600_000 } } });
     const { channel } = await startStage({ discord, listens: false });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
-    const calls = createSpareCalls(api, { firstCalls: 3, reserve: 1 });
+    const calls = createOptionalCalls(api, { firstCalls: 3, reserve: 1 });
     const read = () => calls.call(channel.id, { method: "GET", route: Routes.channelMessages(channel.id) }, signal);
     const first = await Promise.all(Array.from({ length: 10 }, read));
     const later = await Promise.all(Array.from({ length: 10 }, read));
@@ -24,7 +24,7 @@ describe("calls that may be left out", () => {
 
   test("are left out for as long as Discord says, in that place alone", async () => {
     let asked = 0;
-    const calls = createSpareCalls(
+    const calls = createOptionalCalls(
       {
         async call() {
           asked += 1;
@@ -40,7 +40,7 @@ describe("calls that may be left out", () => {
   });
 
   test("that fail for another reason say so", async () => {
-    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
+    const calls = createOptionalCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");
   });

@@ -5,29 +5,32 @@ import { ApiError } from "./error.ts";
 const MAX_KEYS = 1_000;
 
 /** Makes optional calls, and leaves out those that Discord would refuse for the rate: each key has a limit of its own. */
-export interface SpareCalls {
+export interface OptionalCalls {
   /** Resolves to undefined where no call is made, or it was refused for the rate; otherwise as `Api.call`. */
   call(key: string, call: ApiCall, signal: AbortSignal): Promise<Answer | undefined>;
 }
 
-interface Counter {
+interface CallCounter {
   left: number;
   underWay: number;
   /** As `performance.now` counts. */
   closedUntil: number;
 }
 
-export interface SpareCallsOptions {
+export interface OptionalCallsOptions {
   /** Concurrent calls per key until Discord's headers tell the limit. */
   firstCalls: number;
   /** Calls of the limit left to others, which are not optional; absent: none. */
   reserve?: number;
 }
 
-export function createSpareCalls(api: Pick<Api, "call">, { firstCalls, reserve = 0 }: SpareCallsOptions): SpareCalls {
-  const counters = new BoundedMap<string, Counter>(MAX_KEYS);
+export function createOptionalCalls(
+  api: Pick<Api, "call">,
+  { firstCalls, reserve = 0 }: OptionalCallsOptions,
+): OptionalCalls {
+  const counters = new BoundedMap<string, CallCounter>(MAX_KEYS);
 
-  function counterOf(key: string): Counter {
+  function counterOf(key: string): CallCounter {
     const counter = counters.get(key) ?? { left: firstCalls, underWay: 0, closedUntil: 0 };
     counters.set(key, counter);
     if (counter.closedUntil !== 0 && counter.closedUntil <= performance.now()) {

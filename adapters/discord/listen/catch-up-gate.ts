@@ -8,7 +8,7 @@ const LONGEST_MS = 5_000;
  * Keeps each channel's events in order when a session begins without resuming: the messages missed meanwhile are read
  * first, and new events wait for that.
  */
-export interface Holding {
+export interface CatchUpGate {
   /** A session begins. Everything waits until `expect` has named the channels that are read. */
   begin(): void;
   /** Names the server channels, or the direct ones, that are being read: events of the others no longer wait. */
@@ -24,7 +24,7 @@ interface Waiting {
   tasks: Array<() => void>;
 }
 
-export function createHolding(longestMs = LONGEST_MS): Holding {
+export function createCatchUpGate(longestMs = LONGEST_MS): CatchUpGate {
   const waiting = new Map<string, Waiting>();
   const released = new Set<string>();
   /** The channels that are read, by `isDirect`: a missing entry is not known yet. Undefined when nothing waits. */
