@@ -18,7 +18,7 @@ function statusAt(url: string, path: string, headers: Record<string, string>): P
 
 describe("the way into the dashboard", () => {
   test.each(["live", "trends/hour", "failures", "turns", "turns/x/sight", "doctor", "settings"])(
-    "%s is told to nobody without a session",
+    "%s answers nobody without a session",
     async (path) => {
       const { url } = await startReplica();
       expect((await fetch(`${url}/admin/api/${path}`)).status).toBe(401);
@@ -74,7 +74,7 @@ describe("the way into the dashboard", () => {
     expect(await statusAt(url, "/admin", { Host: "bot.example" })).toBe(200);
   });
 
-  test("whom a trusted proxy names is in, and nobody else names anybody", async () => {
+  test("a person whom a trusted proxy names is let in, and no other request may name one", async () => {
     const proxy = (networks: string[]) => ({
       password: undefined,
       proxy: { networks, userHeader: "x-forwarded-user" },

@@ -19,7 +19,7 @@ test("the stream ends with the session that opened it", async () => {
   expect((await admin.ask("live")).status).toBe(401);
 });
 
-test("nothing is told of the processes while nobody knows who is still in", async () => {
+test("the state of the processes is not sent while the sessions are unknown", async () => {
   let looks = 0;
   const live = createLive({ read: async () => [] }, () => (looks += 1));
   let asked = 0;
@@ -34,7 +34,7 @@ test("nothing is told of the processes while nobody knows who is still in", asyn
   live.close();
 });
 
-test("that the store is away is told all the same", async () => {
+test("the outage of the store is sent all the same", async () => {
   const away = () => Promise.reject(new Error("The store does not answer."));
   const live = createLive({ read: away }, () => 1);
   const stream = live.open(away);

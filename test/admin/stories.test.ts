@@ -12,7 +12,7 @@ import { fakePlatform } from "../support/fake-platform.ts";
 const SECRET = "the password of the safe is swordfish";
 
 describe("the stories of the dashboard", () => {
-  test("a failure tells what happened when and what the person saw, and no word that was said", async () => {
+  test("the story of a failure tells the times and the shown sentence, and no word of the conversation", async () => {
     const broken = new GatewayError("interrupted", "cut");
     const replica = await startReplica({ scripts: [[`I heard that ${SECRET}`, broken]] });
     const { ask } = await comeIn(replica.url);
@@ -34,7 +34,7 @@ describe("the stories of the dashboard", () => {
     expect(story?.steps.filter(({ isBad }) => isBad)).toHaveLength(2);
   });
 
-  test("an end of which its process could not tell any more is told when its turn is taken up, and counted once", async () => {
+  test("the end of a process that died is recorded when its turn is taken up, and counted once", async () => {
     const { database, platform } = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const question = message("hi");
     const dead = startEngine({ database, platform, scripts: [["Well", new GatewayError("interrupted", "cut")]] });
@@ -52,7 +52,7 @@ describe("the stories of the dashboard", () => {
     expect(counts.turns).toMatchObject({ interrupted: expect.arrayContaining([1]) });
   });
 
-  test("messages are opened only after it was noted who did", async () => {
+  test("messages are opened only after the audit log has the name of the reader", async () => {
     const replica = await startReplica({ scripts: [["Yes."]] });
     const admin = await comeIn(replica.url);
     await replica.accept(message(SECRET));
@@ -75,7 +75,7 @@ describe("the stories of the dashboard", () => {
     ]);
   });
 
-  test("nothing is opened that cannot be noted", async () => {
+  test("messages stay closed while the audit log cannot be written", async () => {
     const note = () => Promise.reject(new Error("the disk is full"));
     const replica = await startReplica({ note });
     const admin = await comeIn(replica.url);

@@ -49,7 +49,7 @@ test("a policy that changes is in force once nobody has written to it for a whil
 });
 
 test.each(["access: [", "access: *nobody", "acces: {}"])(
-  "a policy that becomes %j leaves in force what was",
+  "a policy that becomes %j leaves the former one in force",
   (broken) => {
     const { write, look, rules } = follow(DENY);
     write(broken);
@@ -59,7 +59,7 @@ test.each(["access: [", "access: *nobody", "acces: {}"])(
   },
 );
 
-test("a policy that is gone leaves in force what was", () => {
+test("a policy file that is gone leaves the former one in force", () => {
   const { look, rules, remove } = follow(DENY);
   remove();
   look();

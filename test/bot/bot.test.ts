@@ -169,7 +169,7 @@ describe("a command", () => {
     expect(texts()[1]).toContain("/help");
   });
 
-  test("in a place that no longer takes messages is done with", async () => {
+  test("in a place that no longer takes messages counts as done", async () => {
     const { accept, idle, setTrouble, queue } = startEngine();
     setTrouble(() => ({ kind: "gone" }));
     await accept(command("help"));
@@ -236,7 +236,7 @@ describe("a conversation longer than the window", () => {
 });
 
 describe("the log", () => {
-  test("tells of a turn without a word of what was said", async () => {
+  test("describes a turn without a word of the conversation", async () => {
     const { log, lines } = recordingLog();
     const { accept, idle } = startEngine({ scripts: [["canary in the answer"]], log });
     await accept(message("canary in the question"));
@@ -247,7 +247,7 @@ describe("the log", () => {
 });
 
 describe.skipIf(isOnRedis())("while the store takes nothing", () => {
-  test("whoever gave a command is told once that it waits, and it is carried out when the store is back", async () => {
+  test("the person who gave a command is told once that it waits, and it is carried out when the store is back", async () => {
     const storeDatabase = new DatabaseSync(":memory:");
     const { log, lines } = recordingLog();
     const { accept, idle, texts, until } = startEngine({ storeDatabase, log });

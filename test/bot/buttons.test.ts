@@ -37,7 +37,7 @@ describe("a button", () => {
     expect(texts()[0]?.split("\n\n")[1]).toBe(said);
   });
 
-  test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {
+  test("pressed by a stranger is refused in private at once; a moderator's press counts", async () => {
     const { accept, idle, calls, channel, texts, until, openStreams } = startEngine({
       scripts: [["So far", held().promise]],
     });
@@ -55,7 +55,7 @@ describe("a button", () => {
     expect(calls.filter((call) => call === "post")).toHaveLength(2);
   });
 
-  test("is not needed to stop: the word alone does it, and is no question", async () => {
+  test('is not needed to stop: the word "stop" does it, and is no question', async () => {
     const { accept, idle, channel, texts, until, openStreams, requests } = startEngine({
       scripts: [["So far", held().promise]],
     });
@@ -109,7 +109,7 @@ describe("a button", () => {
     expect(channel[0]?.draft.buttons).toEqual([]);
   });
 
-  test("shows the end that its place did not take when it came", async () => {
+  test("shows the end of an answer that the platform had refused before", async () => {
     const { accept, idle, texts, channel, setTrouble, until } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
@@ -176,7 +176,7 @@ describe("a button", () => {
     expect(requests[3]?.messages).toHaveLength(2);
   });
 
-  test("in vain takes nothing away that people have read, and may be asked for again", async () => {
+  test("that fails leaves the shown answer, and may be pressed again", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const { accept, idle, texts, requests, history } = startEngine({
       scripts: [["So far", cut], [new GatewayError("overloaded", "busy")], ["Whole"]],
@@ -317,7 +317,7 @@ describe("a button", () => {
     ]);
   });
 
-  test("of an answer that is no longer known says so, to the one who pressed", async () => {
+  test("of an unknown answer says so to the person who pressed", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(action("retry", "unknown"));
     await idle();

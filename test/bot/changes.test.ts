@@ -101,7 +101,7 @@ describe("an edit", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("of an answered message is what the model reads next time", async () => {
+  test("of an answered message is read by the model next time", async () => {
     const { accept, idle, requests } = startEngine();
     const question = message("I like tea");
     await accept(question);
@@ -140,7 +140,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual(["first"]);
   });
 
-  test("takes back also what was posted although that seemed to fail", async () => {
+  test("takes back also a message whose post seemed to fail", async () => {
     const refused = held();
     const { accept, idle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     let first = true;

@@ -71,7 +71,7 @@ describe.skipIf(isOnRedis())("a process that dies", () => {
     expect(platform.texts()).toEqual(["First.", "Second."]);
   });
 
-  test("is followed by one that answers what was begun as it was begun, and what came later after it", async () => {
+  test("is followed by one that answers the begun messages together, and later ones after them", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("one"));
@@ -142,7 +142,7 @@ describe.skipIf(isOnRedis())("a process that dies", () => {
     expect(platform.channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
-  test("answers afterwards what had been accepted and not begun", async () => {
+  test("answers afterwards the questions that were accepted and not begun", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("one"));

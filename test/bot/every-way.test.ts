@@ -222,12 +222,12 @@ function toEvent(one: Way, world: World): InboundEvent {
   }
 }
 
-describe("whatever somebody does who is denied it", () => {
+describe("actions of a person to whom they are denied", () => {
   const ways = fc.array(way, { minLength: 1, maxLength: 12 });
 
   test("each kind of event is tried", () => expect(missing).toEqual([]));
 
-  test("nothing is asked, drawn, read, called and set for them, where all that is denied", async () => {
+  test("have no effect where asking, drawing, reading, calling and setting are denied", async () => {
     await fc.assert(
       fc.asyncProperty(ways, async (tried) => {
         // Not the models, which would keep questions back by themselves.
@@ -245,7 +245,7 @@ describe("whatever somebody does who is denied it", () => {
     );
   });
 
-  test("but asking, nothing is drawn, read, called and set, where that is all they may", async () => {
+  test("have no effect but an answer where only asking is allowed", async () => {
     const rules = [{ allow: "chat", to: "person:ada" }, { allow: "models", to: "person:ada" }, { deny: "everything" }];
     await fc.assert(
       fc.asyncProperty(ways, async (tried) => {
@@ -265,7 +265,7 @@ describe("whatever somebody does who is denied it", () => {
     );
   });
 
-  test("all of it is done for somebody else", async () => {
+  test("have their effect for somebody else", async () => {
     const world = await startWorld([{ deny: "everything", to: "person:ada" }]);
     for (const text of WORDS) for (const how of HOW) await world.accept(message(text, { author: ben, ...how }));
     await world.idle();

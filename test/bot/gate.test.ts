@@ -29,7 +29,7 @@ function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] 
 }
 
 describe("a question that is denied", () => {
-  test("is answered by a word to the person alone, and once in ten minutes", async () => {
+  test("is answered by one private notice in ten minutes", async () => {
     const { accept, idle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hello"));
     await accept(message("hello?"));
@@ -40,7 +40,7 @@ describe("a question that is denied", () => {
     expect(texts()).toEqual(["One."]);
   });
 
-  test("and was said to nobody, or in a channel that is listened to, is left alone", async () => {
+  test("and was said to nobody, or in a channel with /listen on, is ignored", async () => {
     const { accept, idle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hi", { author: ben }));
     await idle();
@@ -50,7 +50,7 @@ describe("a question that is denied", () => {
     expect([privatePosts, requests.length]).toEqual([[], 1]);
   });
 
-  test("is none of those that were begun before", async () => {
+  test("does not concern answers that were begun before", async () => {
     const database = new DatabaseSync(":memory:");
     const hold = Promise.withResolvers<void>();
     const { accept, idle, setRules, texts } = start([], { database, scripts: [["One ", hold.promise, "more."]] });
@@ -95,8 +95,8 @@ describe("a question that is denied", () => {
   });
 });
 
-describe("what is used for an answer", () => {
-  test("is the usual model, where the channel's own is denied", async () => {
+describe("the model, the tools and the files of an answer", () => {
+  test("fall back to the usual model where the channel's own is denied", async () => {
     const { accept, idle, setRules, requests, texts } = start([], { model: "small" });
     await accept(message("hello"));
     await idle();
@@ -107,7 +107,7 @@ describe("what is used for an answer", () => {
     expect(texts()).toHaveLength(1);
   });
 
-  test("are no tools and files that are denied, whatever the model calls", async () => {
+  test("leave out denied tools and files, even if the model calls them", async () => {
     let runs = 0;
     const tool = defineTool({
       name: "count",

@@ -99,7 +99,7 @@ describe("an event", () => {
   });
 });
 
-describe("what is asked so that only one person sees the answer", () => {
+describe("a private question", () => {
   const only = { platform: "test", channelId: "general", visibleTo: "ada" };
 
   test("is a conversation of its own, and the next to ask is shown nothing of it", async () => {
@@ -132,7 +132,7 @@ describe("what is asked so that only one person sees the answer", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("is joined by nothing that everybody sees, whatever message that names", async () => {
+  test("is not joined by a public message, even by a reply to it", async () => {
     const { accept, idle, requests } = startEngine();
     const question = message("my secret", { reply: only });
     await accept(question);
@@ -156,7 +156,7 @@ describe("what is asked so that only one person sees the answer", () => {
     expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
   });
 
-  test("takes up nothing that others said before, which stays for them", async () => {
+  test("takes nothing of the others' earlier talk, which stays for them", async () => {
     const platform = fakePlatform();
     const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
     platform.adapter.readEarlier = async () => ({ messages: [said] });
@@ -196,7 +196,7 @@ describe("a command that is said in words", () => {
     expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
   });
 
-  test("delivered twice is carried out once, and what only looks like one is answered", async () => {
+  test("delivered twice is carried out once, and words that only look like one are answered", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const said = message("!help");
     await Promise.all([accept(said), accept(said)]);

@@ -53,7 +53,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("what is sent before the page is connected goes once it is, with its files", async () => {
+  test("a message sent before the page is connected goes once it is, with its files", async () => {
     const connection = Promise.withResolvers<void>();
     await desk.tab.route("**/local/events*", async (route) => {
       await connection.promise;
@@ -73,7 +73,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("two tabs keep what each has not sent yet, and send it once", async () => {
+  test("two tabs each keep their unsent messages, and send them once", async () => {
     await desk.write("first of all");
     await desk.takeUp();
     const other = await desk.tab.context().newPage();
@@ -148,7 +148,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     expect(await desk.lastEvent(3)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1" });
   });
 
-  test("a judgement stays pressed for whoever gave it", async () => {
+  test("a judgement stays pressed for the person who gave it", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const buttons = [
@@ -197,7 +197,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await desk.tab.waitForSelector('[aria-label="What was wrong?"]');
   });
 
-  test("forgetting asks what is meant before anything is sent", async () => {
+  test("a bare /forget asks for its scope before anything is sent", async () => {
     await desk.write("/forget");
     await desk.tab.waitForSelector("dialog[open]");
     await desk.tab.keyboard.press("Escape");

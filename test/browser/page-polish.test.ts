@@ -78,7 +78,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(await desk.tab.locator(".message").first().innerText()).toContain("/nonsense");
   });
 
-  test("whatever is pressed on a phone has room for a finger", async () => {
+  test("every button on a phone has room for a finger", async () => {
     await desk.tab.setViewportSize({ width: 390, height: 780 });
     await answer("an answer\n\n```\ncode\n```");
     const small = () =>
@@ -110,7 +110,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(() => head.innerText()).toMatch(/second-model\s*sandbox/);
   });
 
-  test("words find the message that holds them, and lead to it", async () => {
+  test("a search by words finds a message and leads to it", async () => {
     await answer("The needle is in here.");
     await desk.tab.click("text=general");
     await desk.tab.keyboard.press("Control+k");

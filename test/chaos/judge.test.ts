@@ -100,7 +100,7 @@ function toRecord(given: Partial<Record>): Record {
 
 const columnsOf = (given: Partial<Record>) => judge(toRecord(given)).findings.map(({ column }) => column);
 
-describe("the judge of what was recorded", () => {
+describe("the judge of a recorded run", () => {
   test("finds nothing where all is as it should be", () => expect(judge(toRecord({})).findings).toEqual([]));
 
   test("lets a direct conversation of Discord be lost that began while no process heard, and no other question", () => {

@@ -35,7 +35,7 @@ describe("/export", () => {
   test.each([
     ["files:write", /^I could not give you the file .*lacks the permission `files:write`.*Then ask for it again\.$/],
     [undefined, /^I could not give you the file .*No file is taken here\. Ask for it in another place\.$/],
-  ])("/export says that the file is refused; what is missing: %s", async (missing, words) => {
+  ])("/export reports a refused file; missing permission: %s", async (missing, words) => {
     const platform = fakePlatform();
     const { accept, idle } = startEngine({ platform });
     const refusal = { kind: "forbidden", ...(missing !== undefined && { missing }) } as const;

@@ -82,7 +82,7 @@ describe("the options of /model", () => {
     expect(prompts()).toEqual(["Be kind.\n\nAnswer with one JSON object and nothing else."]);
   });
 
-  test("show what the model thinks as a quote before the answer, which the model does not get back", async () => {
+  test("show the model's thoughts as a quote before the answer, which the model does not get back", async () => {
     const { say, channel, history } = start({ scripts: [[{ reasoning: "A greeting.\nI greet back." }, "Hel", "lo."]] });
     await say(command("model", "--thinking shown"));
     await say(message("Hi"));
@@ -171,7 +171,7 @@ describe("/model", () => {
     expect(models()).toEqual(["maker/large"]);
   });
 
-  test("/model says so when the gateway does not list its models, and still goes back", async () => {
+  test("/model reports a gateway that does not list its models, and still resets", async () => {
     const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
     expect(await say(command("model"))).toBe(
       `The model here is \`fake\`. The gateway does not tell me its models at the moment. ${HINT}`,

@@ -39,7 +39,7 @@ describe("/persona", () => {
     );
   });
 
-  test("/persona prompts are what the channel suggests, noted, exported and forgotten with whoever set them", async () => {
+  test("/persona prompts are suggested in the channel, and exported and forgotten with the person who set them", async () => {
     const { say, settings, audit } = start();
     const general = { platform: "test", channelId: "general" };
     expect(await say(command("persona", "prompts"))).toContain("I suggest the usual things here.");
@@ -111,7 +111,7 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["a pirate"]);
   });
 
-  test("/persona is said back as far as the platform's message goes", async () => {
+  test("/persona is repeated as far as it fits into one message", async () => {
     const { say, violations, texts } = start({ platform: fakePlatform({ maxLength: 500 }) });
     await say(command("persona", "🧪 x\n".repeat(250)));
     expect(texts()[0]).toMatch(/…$/);

@@ -60,7 +60,7 @@ test("what is used up stays used up for who has everything about them erased", a
   expect(requests).toHaveLength(2);
 });
 
-test("whoever goes on at a limit is told once, so that bots which answer each other fall silent", async () => {
+test("a person at a limit is told once, so that bots which answer each other fall silent", async () => {
   const { accept, idle, texts, requests } = start({ quotas: { all: { month: { requests: 2 } } } });
   const other = { id: "other-bot", name: "Other", kind: "bot" as const };
   for (let round = 0; round < 10; round++) {

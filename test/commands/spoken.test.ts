@@ -78,7 +78,7 @@ describe("a spoken command", () => {
     });
   });
 
-  test("a spoken command without a mark is only what was said to the bot itself, and of pictures whatever it says", () => {
+  test("a spoken command without a mark has to be said to the bot itself", () => {
     expect(spoken("imagine a fox", { addressed: "open" })).toBeUndefined();
     expect(spoken("!imagine a fox", { addressed: "open" })).toEqual(["imagine", "a fox"]);
     expect(spoken("imagine you were here", { attachments: [file] })).toEqual(["imagine", "you were here"]);

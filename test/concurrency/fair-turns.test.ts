@@ -51,7 +51,7 @@ describe("createFairTurns", () => {
     await more[2];
   });
 
-  test("lets whoever brings one task pass those who bring many", async () => {
+  test("lets a person with one task pass those with many", async () => {
     const { begun, add, end } = setUp();
     const names = ["a1", "a2", "a3", "a4", "b1", "c1", "c2"];
     const all = names.map((name) => add(name.slice(0, 1), name));
@@ -71,7 +71,7 @@ describe("createFairTurns", () => {
     expect(await next).toBe("b1");
   });
 
-  test("leaves the line with the signal, and holds nobody up by that", async () => {
+  test("leaves the queue with its signal, and holds up no other task", async () => {
     const { begun, add, end } = setUp();
     const first = add("ada", "a1");
     const left = new AbortController();

@@ -83,7 +83,7 @@ describe("parts that are shared out", () => {
     expect(world.sizes(["b", "c"])).toEqual([2, 2]);
   });
 
-  test("are nobody's when one is silent for too long; come back, it has what nobody else has in use by then", () => {
+  test("are free when their holder is silent for too long, which later gets only free ones back", () => {
     const world = createWorld(2);
     world.settle(["a", "b"]);
     world.pass(MEMBER_MS);
@@ -94,7 +94,7 @@ describe("parts that are shared out", () => {
     expect(world.claim("b").own).toEqual([1]);
   });
 
-  test("are another one's who has them in use when one comes back that was silent for too long", () => {
+  test("stay with the new holder when a silent one comes back", () => {
     const world = createWorld(1);
     world.settle(["a"]);
     world.pass(MEMBER_MS);

@@ -19,7 +19,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
 }
 
 describe("readConfig", () => {
-  test("readConfig needs nothing: without variables the sandbox answers on the local page", () => {
+  test("readConfig needs no variable: by default the sandbox answers on the local page", () => {
     const config = readConfig({});
     expect(config).toMatchObject({
       gateway: { baseUrl: undefined, apiKey: undefined, chatModel: "sandbox-chat", imageModel: "sandbox-image" },

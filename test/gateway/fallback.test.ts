@@ -125,7 +125,7 @@ describe("a second model is asked", () => {
     expect(detours.at(-1)).toEqual({ model: "small", isSecondGateway: true, because: "unreachable" });
   });
 
-  test("not where whoever asks may not use it", async () => {
+  test("not where the person who asks may not use it", async () => {
     const { ask, asked } = await setUp([rateLimit()], [good], "small");
     expect(await ask({ mayAsk: (model) => model !== "small" })).toMatchObject({ text: "Hello" });
     expect(asked()).toEqual([["m"], ["m"]]);

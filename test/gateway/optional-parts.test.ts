@@ -57,14 +57,14 @@ test("a model that refuses the part is asked without it, and from then on withou
   expect(asked.map(({ stop }) => stop)).toEqual([["x"], undefined, undefined]);
 });
 
-test("what is refused without the part as well was not refused because of it", async () => {
+test("a request that is refused without the part too was not refused because of it", async () => {
   const { asked, ask } = setUp(() => new GatewayError("rejected", "no stop here", { status: 400 }));
   await expect(ask()).rejects.toThrow();
   await expect(ask()).rejects.toThrow();
   expect(asked.map(({ stop }) => stop)).toEqual([["x"], undefined, ["x"], undefined]);
 });
 
-test("another refusal is nobody's business here", async () => {
+test("another refusal is passed on", async () => {
   const { asked, ask } = setUp(() => new GatewayError("rejected", "no", { status: 400, param: "messages" }));
   await expect(ask()).rejects.toThrow("no");
   expect(asked).toHaveLength(1);

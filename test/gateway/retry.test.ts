@@ -266,7 +266,7 @@ test("All attempts together end when an answer should have begun", async () => {
   expect(received.length).toBeLessThan(3);
 });
 
-test("What is no GatewayError is not tried again", async () => {
+test("An error other than a GatewayError is not tried again", async () => {
   const error = new TypeError("a bug");
   await expect(createRetry(DEFAULT_LIMITS)("m", {}).recover(error, open)).rejects.toBe(error);
 });

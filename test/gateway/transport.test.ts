@@ -55,8 +55,8 @@ describe("the gateway", () => {
   });
 });
 
-describe("whoever notes that a request is made", () => {
-  test("is not told where there is no connection to send it on", async () => {
+describe("the note that a request is made", () => {
+  test("is not taken where there is no connection", async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;

@@ -83,7 +83,7 @@ describe("without METRICS_TOKEN, the metrics and what is behind /readyz", () => 
 });
 
 describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
-  test("are told to whoever brings it, from anywhere", async () => {
+  test("are told to anybody who sends it, from anywhere", async () => {
     const { statusOf, checksOf } = await setUp(TOKEN);
     const headers = { Authorization: `Bearer ${TOKEN}`, Host: "bot.example", "X-Forwarded-For": "203.0.113.9" };
     expect(await statusOf(headers, OUTSIDE)).toBe(200);
@@ -102,7 +102,7 @@ describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
     expect([ready.statusCode, ready.headers["www-authenticate"]]).toEqual([200, undefined]);
   });
 
-  test("are not looked at for a while by whoever guesses, and the log tells of it without the guess", async () => {
+  test("are refused for a while to a client that guesses, and the log tells of it without the guess", async () => {
     const { statusOf, lines } = await setUp(TOKEN);
     const statuses: Array<number | undefined> = [];
     for (let n = 0; n < 8; n++) statuses.push(await statusOf({ Authorization: `Bearer canary-guess-${n}` }));

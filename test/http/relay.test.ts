@@ -170,7 +170,7 @@ describe("createRelayRoutes", () => {
     expect(lines.join("")).not.toContain(token.slice(0, 20));
   });
 
-  test("leaves every other address to whoever is mounted after it", async () => {
+  test("leaves every other address to the routes after it", async () => {
     const { url } = await setUp();
     expect(await (await fetch(`${url}/relays/v1/x`)).text()).toBe("page");
   });

@@ -58,7 +58,7 @@ describe("an address that guesses", () => {
     expect(enter(attacker)).toBe("right");
   });
 
-  test("begins anew after a quarter of an hour of rest", () => {
+  test("starts over after a quarter of an hour without guesses", () => {
     const { countJudged, guess, waitMs, advance } = setUp();
     countJudged(() => attacker, 60_000);
     advance(15 * 60_000);

@@ -413,8 +413,8 @@ test.skipIf(isOnRedis())(
   },
 );
 
-describe("a job that is cut", () => {
-  test("is gone on with by the next start: four pictures, none twice", async () => {
+describe("an interrupted job", () => {
+  test("is finished by the next start: four pictures, none twice", async () => {
     const database = new DatabaseSync(":memory:");
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index < 2 ? undefined : gate.promise);

@@ -106,7 +106,7 @@ describe("the run of a job", () => {
     await rejected;
   });
 
-  test("gives up what is not tried any more, and says so", async () => {
+  test("gives up parts that are not tried any more, and says so", async () => {
     const { runs, jobs, texts, calls } = start();
     await runs.giveUp(pictureJob(), signal);
     expect(calls).not.toContain("upload");

@@ -45,7 +45,7 @@ describe("a caption", () => {
     );
   });
 
-  test("shows nobody's words as anything but words", () => {
+  test("shows people's words as plain text", () => {
     const job = named("a `fox` \u202Eevil\n# heading", { author: { id: "x", name: "`**Eve" } });
     expect(toCaption(job, 1, { text: "", tokens: undefined }, limits).markdown).toBe(
       "`a 'fox' evil # heading` · `painter` · for `'**Eve`",

@@ -18,7 +18,7 @@ function openTrends(wrap: (counters: Counters) => Counters = (counters) => count
 const sum = (numbers: readonly number[] = []) => numbers.reduce((total, number) => total + number, 0);
 
 describe("trends", () => {
-  test("what two processes count adds up, in each of the ranges", async () => {
+  test("the counts of two processes add up, in each of the ranges", async () => {
     const { open, pass } = openTrends();
     const [one, other] = [open(), open()];
     one.count("turns", "complete");
@@ -42,7 +42,7 @@ describe("trends", () => {
     expect(month.times.lag["all"]?.all.p99).toBeCloseTo(900, -2);
   });
 
-  test("what the store did not take is counted once when it does", async () => {
+  test("counts that the store did not take are added once when it does", async () => {
     let isAway = true;
     const { open } = openTrends((counters) => ({
       ...counters,
@@ -62,7 +62,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
   });
 
-  test("an end is counted once, whoever tells of it and however often", async () => {
+  test("an end is counted once, also when several processes report it", async () => {
     const { open } = openTrends();
     const [one, other] = [open(), open()];
     const told = [];

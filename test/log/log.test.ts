@@ -60,7 +60,7 @@ describe("createLogger", () => {
       expect(lines.join()).not.toContain("marmalade");
     });
 
-    test("its own words stand at every level, and all of it in a line at debug that follows", () => {
+    test("its own words stand at every level, and the quotes in a further line at debug", () => {
       const { log, lines } = createRecorder("debug");
       log.warn({ err: own, turnId: "t" }, "it failed");
       const [told, whole] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);

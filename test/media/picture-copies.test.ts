@@ -43,7 +43,7 @@ function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {
 }
 
 describe("copies of pictures", () => {
-  test("are made of what will not stay, once, and open as what they were", async () => {
+  test("are made once of files that expire, and open like them", async () => {
     const { copies, reads, bytes, bytesOf } = start({ sizeBytes: LARGE });
     const stays: AttachmentRef = { platform: "test", id: "stays", name: "s.png", sizeBytes: 1 };
     await Promise.all([copies.keep([fleeting("a"), stays], ada, signal), copies.keep([fleeting("a")], ben, signal)]);
@@ -52,7 +52,7 @@ describe("copies of pictures", () => {
     expect(await bytesOf("stays")).toBeUndefined();
   });
 
-  test("leave out what cannot be read, and what there is no room for", async () => {
+  test("leave out files that cannot be read, or have no room", async () => {
     const { copies, bytesOf, lines } = start({ maxJobBytes: 7, maxTotalBytes: 10 });
     await copies.keep(["broken", "a", "b", "c"].map(fleeting), ada, signal);
     expect([await bytesOf("broken"), await bytesOf("c")]).toEqual([undefined, undefined]);

@@ -186,7 +186,7 @@ describe("createReferences", () => {
     await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
-  test("has nothing to do for nothing", async () => {
+  test("does nothing for no files", async () => {
     expect(await setUp().prepare([], owner, never)).toEqual({ ok: true, parts: [] });
   });
 });

@@ -160,7 +160,7 @@ describe("createRelay", () => {
 });
 
 describe("erasure", () => {
-  test("reaches the links to a file, whoever they were made for, and the bytes that other processes keep", async () => {
+  test("reaches the links to a file for all people, and the bytes that other processes keep", async () => {
     const { publish, open, erase, restart, keyv } = setUp();
     const paths = [
       await publish(ref, picture, owner),

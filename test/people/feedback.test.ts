@@ -45,7 +45,7 @@ test("a judgement is kept with the turn and counted", async () => {
   expect(counted).toEqual(["test good"]);
 });
 
-test("a judgement that is given twice is counted once", async () => {
+test("a repeated judgement is counted once", async () => {
   const { rate, counted } = setUp();
   await rate(event, "good");
   await rate(event, "good");

@@ -13,7 +13,7 @@ function setUp() {
   return { begin, pass: (ms: number) => void (time += ms) };
 }
 
-test("what a person looks at is known to another process, by its thread and else by the conversation", async () => {
+test("the channel that a person looks at is known to another process, by thread and else by conversation", async () => {
   const { begin } = setUp();
   const [one, other] = [begin(), begin()];
   await one.note(ada, "C1");
@@ -26,7 +26,7 @@ test("what a person looks at is known to another process, by its thread and else
   expect(await other.read({ ...ada, threadId: "1.0" })).toBe("C2");
 });
 
-test("what a person looked at is forgotten after a day, and beyond the newest twenty places", async () => {
+test("the channel that a person looked at is forgotten after a day, and beyond the newest twenty", async () => {
   const { begin, pass } = setUp();
   const looking = begin();
   for (let thread = 0; thread <= 20; thread++) await looking.note({ ...ada, threadId: `${thread}` }, `C${thread}`);
@@ -43,7 +43,7 @@ test("changes of what one person looks at in one moment are all kept", async () 
   expect((await looking.exportAuthor("test", "ada")).map(({ channelId }) => channelId)).toEqual(["C1", "C2", "C3"]);
 });
 
-test("a store that is out of reach leaves open what a person looks at", async () => {
+test("while the store is out of reach, the channel that a person looks at is unknown", async () => {
   const stores = openBotStores(new DatabaseSync(":memory:"));
   const inTurn = () => Promise.reject(new Error("down"));
   const open = (namespace: string) => Object.assign(stores.open(namespace), { get: inTurn });

@@ -147,7 +147,7 @@ describe("the policy of a company", () => {
   );
 });
 
-describe("what was decided", () => {
+describe("a decision", () => {
   test("names the rule, and whom to ask", () => {
     expect(decide(policy, [], on(slack(), guest), "model:large-2")).toEqual({
       isAllowed: false,
@@ -160,7 +160,7 @@ describe("what was decided", () => {
     expect(decide({ rules: [{ deny: "chat" }] }, [], on(slack()), "chat").refusal).toContain("Ask whoever runs me.");
   });
 
-  test("is as before there was a policy, where there is none", () => {
+  test("allows everything as before where there is no policy", () => {
     expect(decide({}, [], on(slack(), plain), "settings").refusal).toBe(
       "Only people who manage this channel may change that.",
     );

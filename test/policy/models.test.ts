@@ -78,7 +78,7 @@ describe("a cheaper model", () => {
 });
 
 describe("in the bot", () => {
-  test("/model lists and sets what is offered to whoever asks, and nothing else", async () => {
+  test("/model lists and sets only the models that are offered to the person", async () => {
     const { gateway } = fakeGateway(["Hello."]);
     const listing = { ...gateway, listModels: async () => ["large", "small", "new"] };
     const policy = toPolicy({ models: OFFERED });

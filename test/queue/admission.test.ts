@@ -137,7 +137,7 @@ describe("turns between people", () => {
   });
 });
 
-describe("what the process died on", () => {
+describe("work on which the process died", () => {
   test("runs alone among its kind, beside everything else", () => {
     const suspects = many(3, (index) => ({ ...question(`${index}`), isSuspect: true }));
     expect(fill([...suspects, question("ada")]).filter(({ isSuspect }) => isSuspect)).toHaveLength(1);
@@ -145,7 +145,7 @@ describe("what the process died on", () => {
   });
 });
 
-describe("what may begin", () => {
+describe("work that may begin", () => {
   const picture = (id: string, channelId = "general") => {
     return { ...command("imagine", "a fox", { author: { id, name: id } }), reply: { platform: "test", channelId } };
   };
@@ -158,14 +158,14 @@ describe("what may begin", () => {
     return toWork(lane === undefined ? event : { ...event, lane });
   };
 
-  test("are so many conversations, whatever is drawn", () => {
+  test("has a limit of conversations that does not depend on drawings", () => {
     const mayBegin = running(message("a"), picture("ada"), picture("ben"), action("delete", "job.1"));
     expect(mayBegin(message("b", { author: ben }))).toBe(false);
     expect(running(message("a"), picture("ada"), picture("ben"))(message("b", { author: ben }))).toBe(true);
     expect(running(message("a"), message("b"))(picture(ada.id))).toBe(true);
   });
 
-  test("are two jobs of a person, four of a channel, and eight in all", () => {
+  test("has a limit of two drawings for a person, four for a channel, and eight in all", () => {
     const two = running(picture(ada.id), picture(ada.id, "other"));
     expect([two(picture(ada.id)), two(picture(ben.id))]).toEqual([false, true]);
     const four = running(...["a", "b", "c", "d"].map((id) => picture(id)));

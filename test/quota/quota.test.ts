@@ -151,7 +151,7 @@ describe("a quota", () => {
     expect(await refusalOf(quota)).toContain("Your limit of 1 request per month");
   });
 
-  test("what a process that died had reserved counts as used: for who takes the turn up, and after a quarter of an hour", async () => {
+  test("a dead process's reservation counts as used when its turn is taken up, or after a quarter of an hour", async () => {
     const { quota, usage, counters, clock } = start({
       quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 300 },
     });
@@ -170,7 +170,7 @@ describe("a quota", () => {
     expect(await quota.read(turn.by)).toMatchObject([{ used: 900, held: 0 }]);
   });
 
-  test("what was reserved and never asked for counts nothing, and is not asked for once it is somebody else's", async () => {
+  test("a reservation without a request counts nothing, and no request follows once it is another process's", async () => {
     const { quota, usage, counters, clock } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
     const turn = need();
     const dead = await quota.reserve(turn, signal);

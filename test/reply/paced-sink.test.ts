@@ -39,7 +39,7 @@ describe("a paced sink", () => {
     expect(body).toContain('palaver_platform_calls_total{platform="test",call="post"} 3');
   });
 
-  test("leaves every other failure to whoever calls", async () => {
+  test("leaves every other failure to the caller", async () => {
     const { paced, calls, setTrouble } = start();
     for (const kind of ["unavailable", "gone", "forbidden"] as const) {
       setTrouble(() => ({ kind }));
@@ -48,7 +48,7 @@ describe("a paced sink", () => {
     expect(calls).toHaveLength(3);
   });
 
-  test("lets what has its last word go before what is on its way", async () => {
+  test("sends finals before other edits", async () => {
     const { paced, calls, sink } = start(0.02);
     const { id } = await sink.post(draft("status"), "status", never);
     await paced.post(draft("before"), "first", never);
@@ -73,7 +73,7 @@ describe("a paced sink", () => {
     expect(calls).toEqual(["post"]);
   });
 
-  test("says what became of a call that is given up while it is under way", async () => {
+  test("reports the outcome of a call that is given up while it is under way", async () => {
     const { paced, setTrouble, calls } = start();
     const gate = Promise.withResolvers<void>();
     setTrouble(() => gate.promise);

@@ -42,7 +42,7 @@ describe("writeReply", () => {
     expect(texts()).toEqual([`one${".".repeat(100)}`]);
   });
 
-  test("writes again what the platform may or may not have taken, and makes no second message of it", async () => {
+  test("repeats a write of unknown outcome, and makes no second message", async () => {
     const { options, texts, setTrouble } = setUp();
     let failures = 2;
     setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
@@ -79,7 +79,7 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
   });
 
-  test("writes again what the platform has shown in part only", async () => {
+  test("repeats a write that the platform has shown in part only", async () => {
     const { options, texts, calls } = setUp();
     let parts = 2;
     const edit: typeof options.sink.edit = async (...call) => {
@@ -237,7 +237,7 @@ describe("writeReply", () => {
     expect(channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
-  test("leaves its messages to whoever goes on with them, without a call in flight", async () => {
+  test("leaves its messages to the next process, without a call in flight", async () => {
     const { options, setTrouble, until, channel, calls } = setUp({ closing: null });
     const [slow, more] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble((call) => (call === "edit" ? slow.promise : undefined));

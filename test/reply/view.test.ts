@@ -233,7 +233,7 @@ describe("a reply whose message takes no more changes", () => {
   });
 });
 
-test("what people are about to see is noted ahead of them, once for many calls", async () => {
+test("the text that people are about to see is recorded before, once for many calls", async () => {
   const platform = fakePlatform();
   const record = structuredClone(NEW);
   let notes = 0;
@@ -256,7 +256,7 @@ test("what people are about to see is noted ahead of them, once for many calls",
   expect(notes).toBeLessThanOrEqual(5);
 });
 
-test("what people are about to see is noted exactly where another process may take the reply over", async () => {
+test("the text that people are about to see is recorded exactly where another process may take the reply over", async () => {
   const fence = { key: "lane", value: "1", check: async () => {} };
   const { view, kept, platform, calls, texts } = withFence(fence, () => begin());
   await grow(view, "One piece.", " Another piece.");

@@ -13,7 +13,7 @@ function open() {
 }
 
 describe("the keys of the settings", () => {
-  test("the keys of the settings hold whatever a platform calls its things, and keep it apart", async () => {
+  test("the keys of the settings hold any id of a platform, and keep ids apart", async () => {
     const { keys } = open();
     await keys.writeModel(odd, "large");
     expect((await keys.read(odd)).model).toBe("large");

@@ -93,7 +93,7 @@ describe("the clock of a database", () => {
 
 describe("after a jump of the system's clock by years", () => {
   for (const jump of [YEARS, -YEARS]) {
-    test(`what is stored is still there, and goes when its time is over: ${jump / HOUR} hours`, async () => {
+    test(`a stored value is still there, and expires in time: ${jump / HOUR} hours`, async () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];
       const options = { table: "kept", now: createClock(database, time) };
       const store = createSqliteStore(database, options);

@@ -120,7 +120,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     },
   );
 
-  test("ten at once never hold more than there is, whatever becomes of them", async () => {
+  test("ten at once never hold more than there is, whether they settle or lapse", async () => {
     const works = fc.array(
       fc.record({
         by: fc.integer({ min: 1, max: 60 }),
@@ -203,7 +203,7 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
     expect(ttlMs).toBeGreaterThan(DAY_MS - 60_000);
   });
 
-  test("a hold that comes late from whoever was taken over from ends nobody else's", async () => {
+  test("a late hold of a process that was taken over from ends no other one", async () => {
     const { client, run } = shared.connection;
     const counters = createRedisCounters(shared.connection, () => 0);
     await run(() => client.set("owner", "2"));

@@ -27,7 +27,7 @@ function marking(name: string, acts: boolean, onRun: () => void): Tool {
 const toCall = (name: string) => ({ id: name, type: "function" as const, function: { name, arguments: "{}" } });
 
 describe("a round where nothing can be written down", () => {
-  test("runs what only reads, and nothing that acts", async () => {
+  test("runs tools that only read, and none that act", async () => {
     const { keyv, store } = brittleStore();
     store.isAway = true;
     const ran: string[] = [];
@@ -40,7 +40,7 @@ describe("a round where nothing can be written down", () => {
     expect(results.map(({ content }) => content)).toEqual(["done", expect.stringMatching(/^Not run: .*written down/)]);
   });
 
-  test("does not begin what acts when the store goes away after the round was planned", async () => {
+  test("begins no acting tool when the store goes away after the round was planned", async () => {
     const { keyv, store } = brittleStore();
     const ran: string[] = [];
     const tools = [marking("acts", true, () => void ran.push("acts"))];

@@ -141,7 +141,7 @@ describe("an answer that goes on where it was cut off", () => {
   });
 });
 
-describe("what was said before the bot was asked", () => {
+describe("earlier talk before the bot was asked", () => {
   const before = (text: string, author = ben): EarlierMessage => {
     const { messageId, at } = message(text);
     return { messageId, author, text, attachments: [], at };
@@ -216,7 +216,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts()).toEqual(["Hello.\n\n_I could read only a part of what was said here before._"]);
   });
 
-  test("is what was said to others too, until it is asked of the bot", async () => {
+  test("includes talk to others, until the bot is asked about it", async () => {
     const engine = startEngine({ scripts: [["One."], ["Two."], ["Three."]] });
     const { accept, idle, history } = engine;
     await accept(message("Hello"));

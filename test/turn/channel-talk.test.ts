@@ -27,7 +27,7 @@ function setUp(found: EarlierMessage[] | Error) {
 }
 
 describe("the talk of a channel", () => {
-  test("is what the conversation does not have, and is looked for around its questions", async () => {
+  test("holds only messages that the conversation lacks, and is read around its questions", async () => {
     const [first, question] = [message("first"), message("question")];
     const { read, asked } = setUp([
       said("new"),

@@ -32,7 +32,7 @@ function said(text: string, messageId = `test:${text}`): EarlierMessage {
   return { messageId, author: ben, text, attachments: [], at: 5 };
 }
 
-describe("bringing in what was said earlier", () => {
+describe("bringing in earlier messages", () => {
   test("stores each message as its author's, marked", async () => {
     const { bringEarlier, kept } = setUp({
       messages: [
@@ -92,7 +92,7 @@ describe("bringing in what was said earlier", () => {
     expect((await kept()).map(({ id }) => id)).toEqual(["test:a", first.messageId, "test:b"]);
   });
 
-  test("brings nothing back that was erased", async () => {
+  test("does not bring erased messages back", async () => {
     const { bringEarlier, history, kept, ranges } = setUp({ messages: [said("a")] });
     await bringEarlier([message("Hello")], never);
     await history.forgetConversation("test:a");

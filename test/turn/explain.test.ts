@@ -35,8 +35,8 @@ function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: 
   };
 }
 
-describe("what the model was given for an answer", () => {
-  test("is told by a button under it: messages, model, tools with arguments and times, tokens", async () => {
+describe("the explanation of an answer", () => {
+  test("is shown by a button: messages, model, tools with arguments and times, tokens", async () => {
     const { accept, idle, channel, explained } = start({ scripts: [["Hello."], [CALL], ["It rains."]], tools: [look] });
     await accept(message("I am Ada."));
     await idle();
@@ -79,7 +79,7 @@ describe("what the model was given for an answer", () => {
     expect(await explained(question.key)).toContain("of this channel, which was changed since");
   });
 
-  test("holds no word of anybody: what is erased since is not told any more", async () => {
+  test("is not stored as words: erased messages are missing from it", async () => {
     const { accept, idle, explained } = start();
     const secret = message("a secret of ben", { author: ben });
     await accept(secret);
@@ -94,7 +94,7 @@ describe("what the model was given for an answer", () => {
     expect(told).toContain("1 that were erased since");
   });
 
-  test("is told to people of its place alone, and to nobody else", async () => {
+  test("is shown only to people of its place", async () => {
     const { accept, idle, explained, texts } = start();
     const question = message("Hello");
     await accept(question);

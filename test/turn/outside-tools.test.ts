@@ -154,7 +154,7 @@ describe("a call of a tool that acts", () => {
     expect(results(engine)).toEqual(["bought milk"]);
   });
 
-  test("that was done is told to the model when the question is edited after the answer", async () => {
+  test("that was carried out is told to the model when the question is edited after the answer", async () => {
     const { engine, marks, question } = await buyTea([[buy("coffee", "c2")], ["Coffee too."]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
@@ -166,7 +166,7 @@ describe("a call of a tool that acts", () => {
     expect(engine.texts()).toEqual(["Coffee too."]);
   });
 
-  test("and of which nobody knows is offered to be made again before the other answers, also where one was shown", async () => {
+  test("of unknown outcome is offered again before the other answers, also where one was shown", async () => {
     const { tool, marks } = counting(() =>
       marks.length === 1 ? Promise.reject(new Error("cut")) : Promise.resolve("ok"),
     );

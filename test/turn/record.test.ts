@@ -84,8 +84,8 @@ describe("turn records", () => {
   });
 });
 
-describe("what people think of an answer", () => {
-  test("is kept with its turn, the latest word of each, and only news counts", async () => {
+describe("the judgements of an answer", () => {
+  test("are kept with the turn, the latest of each person, and repetitions do not count", async () => {
     const { records } = open();
     await records.save(record("one"));
     const rate = async (...given: Parameters<typeof records.rate>) => (await records.rate(...given)).isNew;
@@ -96,7 +96,7 @@ describe("what people think of an answer", () => {
     expect(await rate("long gone", "ben", "good")).toBe(false);
   });
 
-  test("is kept with its reason, which goes with a change of mind and with the person", async () => {
+  test("are kept with their reason, which goes with a new judgement and with the person", async () => {
     const { records, database } = open();
     await records.save(record("one"));
     const rate = (...given: Parameters<typeof records.rate>) => records.rate(...given);
@@ -116,7 +116,7 @@ describe("what people think of an answer", () => {
     expect([stored.includes("wrong year"), stored.includes("too long")]).toEqual([false, true]);
   });
 
-  test("goes with them, also from the turns of others, and can be had before", async () => {
+  test("are erased with the person, also from the turns of others, and can be exported before", async () => {
     const { records, database } = open();
     await records.save(record("one"));
     await records.save(record("two", ben));
@@ -133,7 +133,7 @@ describe("what people think of an answer", () => {
     expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("rater");
   });
 
-  test("is gone with the record of the turn", async () => {
+  test("are gone with the record of the turn", async () => {
     const { records, database } = open();
     await records.save(record("one"));
     await records.save(record("two"));

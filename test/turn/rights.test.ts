@@ -14,7 +14,7 @@ const made = (reply: Partial<ReplyAddress> = {}, author = ada) => {
 const by = (author: Author, reply: Partial<ReplyAddress> = {}) => ({ author, reply: { ...HERE, ...reply } });
 
 describe("an answer or a picture", () => {
-  test("is seen by everybody in its place, and by who asked for it anywhere", () => {
+  test("is seen by everybody in its place, and by its person anywhere", () => {
     expect(maySee(by(ben), made())).toBe(true);
     expect(maySee(by(ben, { channelId: "elsewhere" }), made())).toBe(false);
     expect(maySee(by(ben, { workspaceId: "one" }), made({ workspaceId: "other" }))).toBe(false);

@@ -60,7 +60,7 @@ describe("an edit of an answered question", () => {
     expect(violations).toEqual([]);
   });
 
-  test("that changes no word, and one of what was never answered, asks nothing", async () => {
+  test("that changes no word, or is of a message that was never answered, asks nothing", async () => {
     const { accept, idle, requests, texts } = start();
     const question = message("Hello");
     await accept(question);
@@ -108,7 +108,7 @@ describe("Regenerate", () => {
     expect([texts(), labels()]).toEqual([["Two.\n\n_Answer 2 of 3: an earlier one._"], ["‹ 2/3", "›"]]);
   });
 
-  test("in vain leaves the answer that was there, and offers to ask again", async () => {
+  test("that fails leaves the former answer, and offers to ask again", async () => {
     const down = new GatewayError("unreachable", "no");
     const { accept, idle, texts, press, labels, history } = start({ scripts: [["One."], [down], ["Two."]] });
     await accept(message("Count"));

@@ -8,8 +8,8 @@ function setUp() {
   return { thinking, told, clock };
 }
 
-describe("what the model thinks", () => {
-  test("is told at once and then every few seconds, however many deltas come", () => {
+describe("the model's thoughts", () => {
+  test("are announced at once and then every few seconds", () => {
     const { thinking, told, clock } = setUp();
     for (clock.ms = 0; clock.ms <= 12_000; clock.ms += 100) thinking.add("hm ");
     expect(told).toEqual(["thinking", "thinking, 5 s", "thinking, 10 s"]);
@@ -19,7 +19,7 @@ describe("what the model thinks", () => {
     expect([thinking.describe(), thinking.pause()]).toEqual(["", false]);
   });
 
-  test("is quoted once, with the time it took without what came between", () => {
+  test("are quoted once, with their own time alone", () => {
     const { thinking, clock } = setUp();
     thinking.add("First this.\n");
     clock.ms = 2_000;
@@ -31,7 +31,7 @@ describe("what the model thinks", () => {
     expect(thinking.takeQuote(false)).toBe("");
   });
 
-  test("is quoted in part where there is much of it, and not at all where there are no words", () => {
+  test("are quoted in part where they are long, and not at all where they have no words", () => {
     const { thinking } = setUp();
     thinking.add(`a${"😀".repeat(5_000)}`);
     const quote = thinking.takeQuote(true);
@@ -41,7 +41,7 @@ describe("what the model thinks", () => {
     expect(thinking.takeQuote(true)).toBe("");
   });
 
-  test("is forgotten when the model is asked again", () => {
+  test("are forgotten when the model is asked again", () => {
     const { thinking, clock } = setUp();
     thinking.add("In vain.");
     clock.ms = 9_000;

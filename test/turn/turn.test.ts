@@ -162,7 +162,7 @@ describe("runTurn", () => {
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
   });
 
-  test("takes what the model thinks for no part of the answer, and for tokens", async () => {
+  test("counts the model's thoughts as tokens, and not as a part of the answer", async () => {
     const [plain, thinking] = [
       setUp(["Yes."]),
       setUp([{ reasoning: "Is twice 21 a number? " }, { reasoning: "It is." }, "Yes."]),

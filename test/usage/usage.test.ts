@@ -107,14 +107,14 @@ const BEFORE = { v: 1, answers: 2, promptTokens: 3, completionTokens: 0, estimat
 test.each([
   ["counts for the one workspace there is", new Set<string>(), 3],
   ["counts for none of several", new Set(["test"]), 1],
-])("what a channel used before workspaces were told apart %s", async (_, severalWorkspaces, answers) => {
+])("the usage of a channel from before workspaces were told apart %s", async (_, severalWorkspaces, answers) => {
   const { usage, note, open } = start(undefined, severalWorkspaces);
   await open("usage").set("in:test:general:2026-11-20", BEFORE);
   await note(ada, general, { answers: 1 });
   expect(await usage.readMonth(general)).toMatchObject({ answers });
 });
 
-test("what was stored while sums were written whole is counted, exported and erased", async () => {
+test("usage stored by versions that wrote whole sums is counted, exported and erased", async () => {
   const { usage, note, open } = start();
   for (const day of ["19", "20"])
     await open("usage").set(`by:test:ada:2026-11-${day}`, { ...BEFORE, workspaceId: "w" });
@@ -125,7 +125,7 @@ test("what was stored while sums were written whole is counted, exported and era
   expect(await usage.readMonth(ofAda)).toEqual(NOTHING);
 });
 
-test("what is counted again, as after a crash, counts once", async () => {
+test("usage that is counted again after a crash counts once", async () => {
   const { usage } = start();
   const by = { author: ada, reply: general };
   await Promise.all([1, 2, 3].map(() => usage.note("one answer", by, { answers: 1, costs: { EUR: 5 } })));

@@ -106,7 +106,7 @@ describe("the terminal", () => {
     return { ...terminal, sink: terminal.adapter.sink(event.reply) };
   }
 
-  test("greets a person, and nobody who pipes something in", async () => {
+  test("greets a person at a terminal, and prints no greeting for piped input", async () => {
     const input = Object.assign(new PassThrough(), { isTTY: true });
     const greeting = await startTerminal(async () => {}, tmpdir(), input);
     cleanups.push(() => greeting.adapter.close());
@@ -114,7 +114,7 @@ describe("the terminal", () => {
     expect((await start()).text()).toBe("");
   });
 
-  test("prints of a growing answer what is new, and the text once more where it became another", async () => {
+  test("prints only the new part of a growing answer, and a replaced text whole", async () => {
     const { sink, text } = await startReply();
     const draft = { buttons: [], streaming: true };
     const { id } = await sink.post({ ...draft, markdown: "Once **upon**", source: "Once **upon" }, "n", signal);
@@ -123,7 +123,7 @@ describe("the terminal", () => {
     expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, once more: Another text\n");
   });
 
-  test("takes a word after a slash for a button that is shown, and for a command otherwise", async () => {
+  test("reads /name as the shown button of that name, and else as a command", async () => {
     const { sink, enter, events } = await startReply();
     const buttons = [{ action: "retry" as const, turnId: "t", label: "Retry" }];
     await sink.post({ markdown: "It failed.", buttons, streaming: false }, "n", signal);

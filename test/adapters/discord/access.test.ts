@@ -16,8 +16,8 @@ async function start(toRules: (ids: { role: string; channel: string; category: s
   return { ...bot, role };
 }
 
-describe("on Discord, somebody who is denied to ask", () => {
-  test("is told so directly, once, and those of the role are answered", async () => {
+describe("on Discord, somebody who may not ask", () => {
+  test("gets one direct message about it, while people of the role are answered", async () => {
     const bot = await start(({ role }) => [{ allow: "chat", to: `role:${role}` }, { deny: "chat" }]);
     const { discord, guild, channel, ada, bob, role, idle, requests } = bot;
     discord.giveRole(guild, bob, role);
@@ -32,7 +32,7 @@ describe("on Discord, somebody who is denied to ask", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("by a role, or to all but a role, is so in direct messages too", async () => {
+  test("may not ask in direct messages either, where a rule names a role", async () => {
     const bot = await start(({ role }) => [{ deny: "chat", to: `role:${role}` }]);
     const { discord, guild, ada, bob, role, idle, requests } = bot;
     discord.giveRole(guild, bob, role);

@@ -22,7 +22,7 @@ const FAULTS: [route: string, fault: Fault][] = [
 ];
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-test("the model is told on Discord who of several people said what, by the names they have there", async () => {
+test("the model is told on Discord which person said which message, by server nickname", async () => {
   const bot = await startGuild({ scripts: [["One."], ["Two."]] });
   const { discord, guild, channel, ada, requests } = bot;
   const tanaka = discord.addUser("tanaka_t", guild);
@@ -40,7 +40,7 @@ test("the model is told on Discord who of several people said what, by the names
   ]);
 });
 
-test("a channel that the bot listens to on Discord has everything answered that people write to nobody", async () => {
+test("in a Discord channel with /listen on, messages to nobody in particular are answered", async () => {
   const bot = await startGuild({ isListening: true, scripts: [["Soup."], ["Tea."]] });
   const { discord, guild, channel, ada, bob, requests, idle } = bot;
   discord.people.say(channel, discord.addBot("other", guild), "I am a bot.");
@@ -81,7 +81,7 @@ describe("second thoughts on Discord", () => {
     await discord.until(() => botTexts(discord, channel)[0] === "Oslo.");
   });
 
-  test("what the model was given is told to whoever presses the button, and to nobody else", async () => {
+  test("the model's input is shown only to the person who presses Explain", async () => {
     const bot = await startGuild({ scripts: [["Paris."]] });
     const { discord, channel, ada, bob } = bot;
     discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
@@ -121,7 +121,7 @@ describe("second thoughts on Discord", () => {
 describe("a model that thinks, on Discord", () => {
   const THOUGHT = { reasoning: "A greeting.\nI greet || back." };
 
-  test("shows that it writes meanwhile, and nothing of what it thinks", async () => {
+  test("shows that the bot is typing, and none of the thoughts", async () => {
     const hold = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[THOUGHT, hold.promise, "Hello."]] });
     const { discord, channel, ada } = bot;
@@ -132,7 +132,7 @@ describe("a model that thinks, on Discord", () => {
     expect(await finished(bot, channel)).toEqual(["Hello."]);
   });
 
-  test("has it covered before the answer where somebody wants to see it, in words that cannot uncover it", async () => {
+  test("shows the thoughts as a spoiler before the answer where the channel asks for them", async () => {
     const bot = await startGuild({ scripts: [[THOUGHT, "Hello."]] });
     const { discord, ada } = bot;
     const direct = discord.openDm(ada);
@@ -292,7 +292,7 @@ describe("the bot on Discord", () => {
     expect(await finished(bot, channel)).toEqual(["First"]);
   });
 
-  test("goes on in a thread without being named again, until somebody else is", async () => {
+  test("goes on in a thread without a mention, until somebody else is mentioned", async () => {
     const bot = await startGuild({ scripts: [["One."], ["Two."]] });
     const { discord, channel, ada, bob, requests } = bot;
     const thread = discord.people.openThread(channel, ada, "thread");
@@ -337,7 +337,7 @@ describe("the bot on Discord", () => {
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(
-    "keeps what was asked in private in %s out of what others are answered there",
+    "keeps a private question in %s out of later answers to others",
     async (name) => {
       const bot = await startGuild({ scripts: [["My secret answer."], ["A public answer."], ["Another."]] });
       const { discord, channel, ada, bob, requests } = bot;
@@ -363,7 +363,7 @@ describe("the bot on Discord", () => {
   );
 
   test.skipIf(isOnRedis())(
-    "ends what a shutdown cuts in plain words, and answers after the start what came meanwhile, once",
+    "ends an answer that a shutdown cuts in plain words, and answers later questions once after the start",
     async () => {
       const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const first = await startGuild({ scripts: [["Half of", more.promise, " it", never.promise]] });
@@ -383,7 +383,7 @@ describe("the bot on Discord", () => {
     },
   );
 
-  test("answers each question once, whatever fails on the way", async () => {
+  test("answers each question once under every injected failure", async () => {
     const limits = { messages: { kind: "fixed" as const, limit: 100, windowMs: 5_000 } };
     const scripts = FAULTS.map((_, index) => [`Answer ${index} `, ...WORDS]);
     const bot = await startGuild({ scripts, simulator: { limits, latencyMs: 2 } });
@@ -417,7 +417,7 @@ describe("the bot on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["Half and half."]);
   });
 
-  test("two at once on one shard answer each message once", async () => {
+  test("two bots at once on one shard answer each message once", async () => {
     const database = new DatabaseSync(":memory:");
     const bot = await startGuild({ database, scripts: [["Hello."]] });
     const { discord, channel, ada } = bot;

@@ -35,7 +35,7 @@ describe("what Discord must grant", () => {
     expect(discord.gateway.sessions).toHaveLength(sessions);
   });
 
-  test("the check reports a token that is none, and one that Discord does not know", async () => {
+  test("the check reports a malformed token, and an unknown one", async () => {
     const { discord } = await startInvited({ allow: "anything" });
     const strange = `${Buffer.from(discord.bot.id).toString("base64url")}.abcdef.SECRETPART`;
     for (const token of ["SECRETPART", strange]) {
@@ -83,7 +83,7 @@ describe("what Discord must grant", () => {
     expect(findings.map(({ what }) => what).join()).toContain("In Last the bot has what it needs");
   });
 
-  test("the check names the permissions that a server withholds, with what they are for", async () => {
+  test("the check names the permissions that a server withholds, with their purpose", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ name: "Team", everyone: NAMES.filter((name) => !/Attach|Threads/.test(name)) });
     discord.addChannel(guild, "general");
@@ -126,7 +126,7 @@ describe("what Discord must grant", () => {
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("the check says what it could not ask Discord, and looks at the rest all the same", async () => {
+  test("the check reports a question that Discord did not answer, and goes on with the rest", async () => {
     const { discord } = await startInvited({ allow: "anything" });
     discord.faults.failNext("GET /gateway/bot", { status: 500 });
     expect(wrong(await check(discord)).map(({ what }) => what)).toEqual([

@@ -6,7 +6,7 @@ import { finished, startGuild } from "./bot-stage.ts";
 const card = (description: string) => ({ embeds: [{ type: "rich", title: "Disk", description, color: ALERT_COLOR }] });
 
 describe("a discussion on Discord", () => {
-  test("of 300 messages is known where the bot is asked in it, and so is what is said between two answers", async () => {
+  test("of 300 messages is known to the bot when it is asked there, with the messages between two answers", async () => {
     const bot = await startGuild({ scripts: [["The sum of it."], ["Seen."]] });
     const { discord, channel, ada, bob, requests } = bot;
     const { people } = discord;

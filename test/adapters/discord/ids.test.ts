@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { readMessageId, timeOf, toFingerprint, toMessageId, toNonce } from "../../../adapters/discord/ids.ts";
 
 describe("Discord's ids", () => {
-  test("say when they were made", () => {
+  test("hold the time at which they were made", () => {
     expect(timeOf("175928847299117063")).toBe(1_462_015_105_796);
     expect(timeOf(String(SnowflakeUtil.generate({ timestamp: 1_700_000_000_123 })))).toBe(1_700_000_000_123);
   });

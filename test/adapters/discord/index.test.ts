@@ -98,7 +98,7 @@ function there<T>(value: T | undefined): T {
 }
 
 describe("the Discord adapter", () => {
-  test("says nothing of what people write or ask in any line of its log", async () => {
+  test("logs nothing that people write", async () => {
     const { log, lines } = recordingLog();
     const { discord, adapter, channel, ada, message, heard } = await startStage({
       log,
@@ -126,7 +126,7 @@ describe("the Discord adapter", () => {
   });
 });
 
-test("a Discord that leaves out whatever it may is heard and answered like any other", async () => {
+test("a Discord that leaves out all optional fields is answered like any other", async () => {
   const commands = [{ name: "help", description: "Says what I can do." }];
   // A guild that is there already comes whole when the bot connects.
   const discord = await startDiscord({ isSparse: true });

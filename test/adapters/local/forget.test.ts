@@ -18,7 +18,7 @@ async function answer(text: string): Promise<void> {
 }
 
 describe("forgetting a person at the local page", () => {
-  test("erases what they wrote, the answers in their chats, and the files of both", async () => {
+  test("erases their messages, the answers in their chats, and the files of both", async () => {
     const { id } = await page.upload("secret.txt", new TextEncoder().encode("secret file"));
     await page.send({ text: "my secret", fileIds: [id] });
     await answer("about your secret");
@@ -47,14 +47,14 @@ describe("forgetting a person at the local page", () => {
     expect((await page.rows()).at(-1)).toMatchObject({ text: "Forgotten." });
   });
 
-  test("tells open pages of it", async () => {
+  test("is seen on open pages", async () => {
     await page.send({ text: "my secret" });
     const since = (await page.rows()).at(-1)?.seq ?? 0;
     await page.adapter.forget?.("ada");
     expect(await page.rows(since)).toMatchObject([{ isDeleted: true }, { type: "channel", title: "New chat" }]);
   });
 
-  test("keeps what was not accepted yet from coming back", async () => {
+  test("keeps events that were not accepted yet from coming back", async () => {
     await page.close();
     page = await startLocalPage({ accept: () => Promise.reject(new Error("down")) });
     await page.send({ text: "my secret" }).catch(() => undefined);
@@ -87,7 +87,7 @@ describe("forgetting a conversation at the local page", () => {
     expect(await texts()).toContain("Erased.");
   });
 
-  test("of one person leaves what others said and were answered", async () => {
+  test("of one person leaves the others' messages and their answers", async () => {
     await page.send({ text: "ada's" });
     await answer("to ada");
     await page.send({ text: "ben's", authorId: "ben" });

@@ -75,7 +75,7 @@ describe("the local adapter in its process", () => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
   });
 
-  test("delivers at the next start what was stored when the process ended before the queue had it", async () => {
+  test("delivers stored events at the next start when the process ended before the queue had them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-local-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, "palaver.db");
@@ -117,7 +117,7 @@ describe("the local adapter in its process", () => {
     expect(texts(await silent.rows())).toEqual(["hello", "hi"]);
   });
 
-  test("takes nothing before it listens and after a pause, and says so", async () => {
+  test("refuses requests with a sentence before it listens and after a pause", async () => {
     const silent = await start({ isSilent: true });
     await expect(silent.send({ text: "hello" })).rejects.toThrow("not taking messages");
     const paused = await start();
@@ -127,7 +127,7 @@ describe("the local adapter in its process", () => {
     expect(await response.json()).toEqual({ error: expect.stringContaining("Try again in a moment.") });
   });
 
-  test("says that a message is to be sent again while the disk takes nothing", async () => {
+  test("asks to send a message again while the disk is full", async () => {
     const database = new DatabaseSync(":memory:");
     const page = await start({ database });
     database.exec("PRAGMA query_only = ON");

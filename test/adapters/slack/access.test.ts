@@ -12,8 +12,8 @@ async function start(rules: object[], admins: string[] = []) {
   return startBot({ slack, policy: () => ({ access }), scripts: [["One."], ["Two."]] });
 }
 
-describe("on Slack, somebody who is denied to ask", () => {
-  test("is told so alone, once, and nobody else sees anything", async () => {
+describe("on Slack, somebody who may not ask", () => {
+  test("gets one ephemeral message about it, and nobody else sees anything", async () => {
     const slack = await startSlack();
     let rules: object[] = [];
     const policy = () => ({ access: accessSchema.parse({ rules }) });
@@ -38,7 +38,7 @@ describe("on Slack, somebody who is denied to ask", () => {
   });
 });
 
-describe("on Slack, who is in a user group", () => {
+describe("on Slack, a member of a user group", () => {
   test("may what the group may", async () => {
     const { slack, ada, bob, general, finished } = await start([
       { allow: "everything", to: "group:S0ENG" },

@@ -28,7 +28,7 @@ describe.each(WAYS)(
       },
     );
 
-    test("says that it has ended where only that is missing, and goes on where it was cut by Slack itself", async () => {
+    test("says that the answer has ended where only that is missing, and goes on where Slack cut it", async () => {
       const [shown, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const { slack, ada, general, finished } = await start({
         scripts: [

@@ -17,7 +17,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.pings).toEqual([]);
   });
 
-  test("tells that the model thinks, and shows what only where somebody wants to see it", async () => {
+  test("shows that the model thinks, and its thoughts only where the channel asks for them", async () => {
     const thought = { reasoning: "A greeting to <@U1>.\nI greet back." };
     const hold = Promise.withResolvers<void>();
     const bot = await start({
@@ -62,7 +62,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(methods).not.toContain("chat.update");
   });
 
-  test("tells the model who of several people said what, by the names they have there", async () => {
+  test("tells the model which person said which message, by display name", async () => {
     const { slack, ada, requests, finished } = await start({ scripts: [["One."], ["Two."]] });
     const tanaka = slack.user({ name: "田中" });
     const general = slack.channel({ name: "lunch", members: [ada, tanaka] });
@@ -115,7 +115,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     await bot.idle();
   });
 
-  test("an edit that mentions it in a thread where it was nobody's business is answered, and the next one once more", async () => {
+  test("an edit that adds a mention in a foreign thread is answered, and the next edit again", async () => {
     const { slack, ada, bob, general, requests, finished, heard, idle } = await start({
       scripts: [["Soup."], ["Salad."]],
     });
@@ -132,7 +132,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(requests).toHaveLength(2);
   });
 
-  test("knows what people said in the thread before it was asked", async () => {
+  test("knows the messages of the thread before it was asked", async () => {
     const { ada, bob, general, requests, finished, heard } = await start({ scripts: [["Soup."]] });
     const root = ada.say(general, "Soup or salad?");
     bob.say(general, "I like soup.", { thread: root });
@@ -143,7 +143,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(shown).toMatch(/Soup or salad\?.*I like soup\..*decide/s);
   });
 
-  test("answers one question once, however often Slack tells of it", async () => {
+  test("answers a question once that Slack delivers several times", async () => {
     const { slack, ada, general, requests, finished, idle } = await start({ scripts: [["Once."]] });
     const asked = ada.mention(general, "hello");
     await finished(general, asked);
@@ -169,7 +169,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
 });
 
 describe("the bot on Slack", () => {
-  test("says in the direct conversation, and so that it stays, what came of a button of the home page", async () => {
+  test("answers a button of the home page in the direct conversation, in a message that stays", async () => {
     const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
     await finished(ada.direct(), ada.dm("hi"));
     ada.openHome();
@@ -180,7 +180,7 @@ describe("the bot on Slack", () => {
     expect(slack.ephemerals(ada.direct())).toEqual([]);
   });
 
-  test("draws the home again when what was chosen or asked there is done", async () => {
+  test("draws the home again when a choice made there is done", async () => {
     const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
     await finished(ada.direct(), ada.dm("hi"));
     ada.openHome();

@@ -45,7 +45,7 @@ describe("checkSlack", () => {
     });
   });
 
-  test("says what to do about a token that is refused, and shows none", async () => {
+  test("says what to do about a refused token, and shows no token", async () => {
     const slack = await startSlack();
     const wrong = await check(slack, { botToken: "xoxb-canary", appToken: "xapp-canary" });
     expect(wrong).toEqual([

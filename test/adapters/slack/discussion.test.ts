@@ -7,7 +7,7 @@ import { startBot } from "./bot-stage.ts";
 const card = (text: string) => ({ attachments: [{ color: "danger", title: "Disk", text, fallback: "x" }] });
 
 describe("a discussion on Slack", () => {
-  test("of 300 messages is known where the bot is asked in it, and so is what is said between two answers", async () => {
+  test("of 300 messages is known to the bot when it is asked there, with the messages between two answers", async () => {
     const bot = await startBot({ scripts: [["The sum of it."], ["Seen."]] });
     const { slack, ada, bob, general, requests, finished } = bot;
     const pager = slack.user({ name: "Pager", isBot: true });

@@ -22,7 +22,7 @@ describe("ids on Slack", () => {
     },
   );
 
-  test("of what one person sees lead to no message, and are the same for the same nonce", () => {
+  test("of ephemeral messages lead to no message, and are the same for the same nonce", () => {
     const id = toEphemeralId("T01", "C02", "turn:0");
     expect(readMessageId(id)).toBeUndefined();
     expect(toEphemeralId("T01", "C02", "turn:0")).toBe(id);

@@ -82,7 +82,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(await message(0)).toMatchObject({ text: "look", attachments: [{ platform: "slack" }] });
   });
 
-  test("an edit comes whole, and what only looks like one does not", async () => {
+  test("an edit comes whole, and a preview or another notice is no edit", async () => {
     const { general, ada, bob, message, event, events, heard } = await start();
     const asked = ada.mention(general, "frist");
     await message(0);
@@ -115,7 +115,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events.map(({ kind }) => kind)).toEqual(["message"]);
   });
 
-  test("a deletion is told, also where a thread keeps its place", async () => {
+  test("a deletion is an event, also where a thread leaves a tombstone", async () => {
     const { general, ada, bob, events, heard } = await start();
     const lone = ada.mention(general, "lone");
     const root = ada.mention(general, "root");
@@ -176,7 +176,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(texts().slice(3)).toEqual(["go on", "question 6"]);
   });
 
-  test("what is delivered again has the key it had", async () => {
+  test("a repeated delivery has the same key", async () => {
     const { slack, general, ada, events, heard } = await start();
     const said = ada.mention(general, "once");
     await heard();
@@ -202,7 +202,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toHaveLength(1);
   });
 
-  test("nothing is acknowledged before it was stored", async () => {
+  test("an event is acknowledged only after it was stored", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await start({ accept: () => stored.promise });
     ada.dm("hello");
@@ -215,7 +215,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toHaveLength(2);
   });
 
-  test("what is being stored when the end comes is acknowledged, and nothing after it", async () => {
+  test("an event that is being stored at the end is acknowledged, and no later one", async () => {
     const stored = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const { slack, ada, adapter, events } = await start({

@@ -26,7 +26,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(await message(1)).toMatchObject({ conversationId, text: "and then?" });
   });
 
-  test("answers a command to who gave it, also where it is no member", async () => {
+  test("answers a command to the person who gave it, also where the bot is no member", async () => {
     const { slack, adapter, ada, event } = await startStage({ transport, commands: COMMANDS });
     const elsewhere = slack.channel({ name: "elsewhere", members: [ada], hasApp: false });
     await ada.command("/model", "", elsewhere);

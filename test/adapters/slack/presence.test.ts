@@ -6,7 +6,7 @@ import { startSlack } from "../../simulators/slack/slack.ts";
 import { saidIn } from "../../support/discussion.ts";
 import { startBot } from "./bot-stage.ts";
 
-test("a channel that the bot listens to on Slack has everything answered that people write to nobody", async () => {
+test("in a Slack channel with /listen on, messages to nobody in particular are answered", async () => {
   const bot = await startBot({ scripts: [["Soup."], ["Tea."]] });
   const { slack, general, ada, bob, requests, heard, idle, finished } = bot;
   ada.say(general, "Lunch?");
@@ -47,7 +47,7 @@ test("a question from Slack's side pane brings along the channel that the person
   expect(places).not.toContain(-1);
 });
 
-test("what a person looks at beside a thread on Slack is known to the process that hears the question", async () => {
+test("the channel that a person looks at beside a thread on Slack is known to the process that hears the question", async () => {
   const database = new DatabaseSync(":memory:");
   const scripts = [["Hello."], ["The disk is full."]];
   const events = [...DEFAULT_EVENTS, "assistant_thread_context_changed"];

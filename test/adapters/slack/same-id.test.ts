@@ -25,7 +25,7 @@ async function tell({ finished }: Two, person: Two["eve"], text: string): Promis
   return (await finished(person.direct(), said)).join();
 }
 
-test("people of two workspaces with one id use, keep and forget what is theirs", async () => {
+test("people of two workspaces with one id have usage, history and erasure of their own", async () => {
   const stage = await startTwo([["For Ada."], ["For Eve."]]);
   const { ada, eve, slack, history } = stage;
   await tell(stage, ada, "a question of Ada's");
@@ -39,7 +39,7 @@ test("people of two workspaces with one id use, keep and forget what is theirs",
   expect(await tell(stage, ada, "!forget me for good")).toMatch(/^Erased: 2 /);
 });
 
-test("what was kept under the id alone is found by the one of them whose workspace it was said in", async () => {
+test("data stored under the id alone belongs to the person of the workspace where it was written", async () => {
   const stage = await startTwo([]);
   const { ada, eve, slack, other, history } = stage;
   const author = { platform: "slack", id: ada.id, name: "Somebody" };

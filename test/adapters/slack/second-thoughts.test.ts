@@ -51,7 +51,7 @@ describe("second thoughts on Slack", () => {
     expect(slack.texts(general, asked)).toEqual(["3."]);
   });
 
-  test("what the model was given is told to whoever presses the button, and to nobody else", async () => {
+  test("the model's input is shown only to the person who presses Explain", async () => {
     const { slack, ada, bob, general, finished, answerTo, settled } = await start({ scripts: [["Paris."]] });
     const asked = ada.mention(general, "The capital of France?");
     await finished(general, asked);

@@ -65,7 +65,7 @@ describe("a stream on Slack that goes wrong", () => {
     },
   );
 
-  test("is not begun a second time when what was found of it cannot be ended", async () => {
+  test("is not begun a second time when the found one cannot be ended", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address);
     desk.slack.failNext("chat.startStream", { isDone: true, cutsConnection: true });
@@ -171,7 +171,7 @@ describe("a stream on Slack that goes wrong", () => {
     expect(shown(desk)).toEqual(["One, two, three."]);
   });
 
-  test("waits as long as Slack says, whichever way it says it", async () => {
+  test("waits as long as Slack says, by header or by code", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -262,7 +262,7 @@ describe("a refusal of Slack", () => {
     await expect(posting).rejects.toMatchObject({ kind, message: expect.stringMatching(words) });
   });
 
-  test("is no refusal when it is a page of something in between", async () => {
+  test("is no refusal when it is a proxy's page", async () => {
     const { slack, address, outbound } = await startDesk();
     slack.failNext("chat.postMessage", { html: "<html>busy</html>" });
     await expect(outbound.sink(address).post(finalDraft("One"), "n", signal)).rejects.toMatchObject({

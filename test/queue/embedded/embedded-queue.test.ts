@@ -35,7 +35,7 @@ describe("embedded queue", () => {
     }
   });
 
-  test("takes up after a restart what was open, in order, and not what was done", async () => {
+  test("takes up open events after a restart, in order, and no finished ones", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
     for (const text of ["one", "two", "three"]) await first.accept(message(text));
@@ -58,7 +58,7 @@ describe("embedded queue", () => {
     expect(texts).toEqual(["two", "three"]);
   });
 
-  test("takes up five times what the process dies on, then gives it up, and says so", async () => {
+  test("takes up an event on which the process dies five times, then gives it up, and says so", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     for (let death = 0; death < 6; death++) {
@@ -156,7 +156,7 @@ describe("embedded queue", () => {
     expect(open(database).depth().waiting).toBe(0);
   });
 
-  test("reads what waited before deaths were counted", async () => {
+  test("reads events that were stored before deaths were counted", async () => {
     const database = new DatabaseSync(":memory:");
     database.exec(
       "CREATE TABLE queue_event (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, platform TEXT NOT NULL, author TEXT NOT NULL, event TEXT, accepted_at INTEGER NOT NULL) STRICT",
@@ -215,7 +215,7 @@ describe("embedded queue", () => {
     expect(lines.filter(({ msg }) => String(msg).includes("given up"))).toHaveLength(1);
   });
 
-  test("erases what waits of one author and keeps the claims, without the person", async () => {
+  test("erases one author's waiting events and keeps the claims, without the person", async () => {
     const database = new DatabaseSync(":memory:");
     const queue = open(database);
     const [mine, other] = [message("secret of Ada", { author: ada }), message("of Ben", { author: ben })];

@@ -24,7 +24,7 @@ describe.skipIf(isRedisMissing)("the calls of processes that share a limit (need
   const call = (room: string): KnownCall => ({ kind: "edit", room, isFallback: true, sentAt: performance.now() });
   const stored = () => shared.connection.client.lLen("palaver:queue:calls:T");
 
-  test("are known to whoever writes there next, with their kind and time", async () => {
+  test("are known to the next process that writes there, with their kind and time", async () => {
     const [one, other] = [startOne(), startOne()];
     const made = { ...call("C"), refusedForMs: 3_000 };
     one.note("T", made);

@@ -38,7 +38,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
 
   queueContract(startWorld);
 
-  test("erases what waits of one author and keeps the claims, without the person", async () => {
+  test("erases one author's waiting events and keeps the claims, without the person", async () => {
     const queue = startWorld().open();
     const [mine, other] = [message("secret of Ada"), message("of Ben", { author: ben })];
     for (const event of [mine, other]) await queue.accept(event);

@@ -49,7 +49,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     return queue;
   }
 
-  test("what was stored without its bell being rung is found", async () => {
+  test("an event whose bell was never rung is found", async () => {
     await startProcess("first");
     await lanes().accept(message("quick"));
     await eventually(() => said("begun").length).toBe(1);
@@ -187,7 +187,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     expect(said("aborted", "first")).toMatchObject([{ reason: "shutdown" }]);
   });
 
-  test("what every process dies of is given up, said, and kept to be looked into", async () => {
+  test("an event of which every process dies is given up, reported, and kept for inspection", async () => {
     await openIngress().accept(message("die"));
     for (let death = 1; death <= 6; death++) {
       await startProcess(`process ${death}`);
@@ -200,7 +200,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     expect(JSON.parse(kept ?? "{}")).toMatchObject({ kind: "message", laneId: "test:a" });
   });
 
-  test("what is accepted anywhere is told to every process, the one that works on it first of all", async () => {
+  test("an accepted event is announced to every process, first to the one that works on its conversation", async () => {
     await startProcess("first");
     await startProcess("second");
     const ingress = openIngress();

@@ -31,7 +31,7 @@ async function startScripted(...script: Scripted[]) {
 }
 
 describe("a call to Discord", () => {
-  test("is made once, whatever goes wrong: nothing is repeated behind the pacer's back", async () => {
+  test("is made once, also after a failure: nothing is repeated behind the pacer's back", async () => {
     const { api, asked } = await startScripted({ status: 500, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ name: "ApiError", status: 500 });
     expect(asked).toEqual(["GET /api/v10/users/@me"]);
@@ -67,7 +67,7 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("that something in front of Discord refuses stops all others, for a minute where it does not say how long", async () => {
+  test("that a proxy refuses stops all others, for a minute where it names no time", async () => {
     const headers = { "content-type": "text/html" };
     const body = "<html>banned</html>";
     const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };
@@ -83,7 +83,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("is understood by what is in its answer, whatever type that claims to be of", async () => {
+  test("has its answer parsed as JSON under any content type", async () => {
     const headers = { "content-type": "text/plain" };
     const { api } = await startScripted(
       { status: 200, headers, body: '{"id":"1"}' },
@@ -108,7 +108,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("that something in front of Discord answers with 401 says nothing of the token, and the next one is made", async () => {
+  test("that a proxy answers with 401 does not count against the token", async () => {
     const html = { status: 401, headers: { "content-type": "text/html" }, body: "<html>Log in to this network</html>" };
     const { api, asked, lost } = await startScripted(html, { status: 200, body: '{"id":"1"}' });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401, isForeign: true });
@@ -122,7 +122,7 @@ describe("a call to Discord", () => {
     expect(await api.call(ME, signal)).toEqual({ data: undefined });
   });
 
-  test("tells no more of a refusal than method, status, code and Discord's words", async () => {
+  test("reports a refusal with method, status, code and Discord's words alone", async () => {
     const { api } = await startScripted({ status: 400, body: '{"code":50035,"message":"Invalid Form Body"}' });
     const call = {
       method: "POST",

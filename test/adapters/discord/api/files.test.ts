@@ -37,7 +37,7 @@ async function startFile() {
   return { ...stage, clock, said, ref, asked };
 }
 
-test("a message that does not say what is attached has nothing attached", async () => {
+test("a message without a list of attachments has none", async () => {
   const { discord } = await startStage({ listens: false });
   const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
   const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];

@@ -13,7 +13,7 @@ function start(waits?: SharedWaits) {
 }
 
 describe("the guard", () => {
-  test("does not try again at once what the bot may not do, and nothing else", () => {
+  test("does not repeat a forbidden call at once, and lets every other call pass", () => {
     const { guard, refuse, pass } = start();
     refuse("POST /channels/1/messages", 403, 50013);
     expect(() => guard.check("POST /channels/1/messages")).toThrow("refused");
@@ -33,13 +33,13 @@ describe("the guard", () => {
     guard.check("y");
   });
 
-  test("does not count what others used up", () => {
+  test("does not count refusals for a limit that others used up", () => {
     const { guard, refuse } = start();
     for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
     guard.check("y");
   });
 
-  test("keeps what another process was asked to wait for all calls, and not what was asked for some", () => {
+  test("keeps a pause that another process was told for all calls, not one for some calls", () => {
     const [own, others] = connectWaits(2);
     const [one, other] = [start(own), start(others)];
     one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 800 });

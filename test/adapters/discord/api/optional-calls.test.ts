@@ -8,8 +8,8 @@ import { signal, startStage } from "../stage.ts";
 
 const call = { method: "GET", route: "/channels/1/messages" } as const;
 
-describe("calls that may be left out", () => {
-  test("are never so many that Discord refuses one, however many are wanted at once", async () => {
+describe("optional calls", () => {
+  test("are left out before Discord would refuse one", async () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 5, windowMs: 600_000 } } });
     const { channel } = await startStage({ discord, listens: false });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
@@ -39,7 +39,7 @@ describe("calls that may be left out", () => {
     expect(asked).toBe(2);
   });
 
-  test("that fail for another reason say so", async () => {
+  test("reject when they fail for another reason", async () => {
     const calls = createOptionalCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");

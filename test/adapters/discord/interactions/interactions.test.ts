@@ -181,7 +181,7 @@ describe("/ask", () => {
     expect(botMessages(discord, channel)).toHaveLength(1);
   });
 
-  test("that could not be stored is told so", async () => {
+  test("that could not be stored ends with an apology", async () => {
     const { discord, adapter, channel, ada } = await startCommands({
       accept: async () => {
         throw new Error("the disk is full");
@@ -310,7 +310,7 @@ describe("other commands", () => {
     expect(direct.author).toEqual({ id: ada.id, name: "ada" });
   });
 
-  test("too late to be told in private are told to nobody", async () => {
+  test("whose private answer comes too late are answered nowhere", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     for (let tries = 0; tries < 2; tries++) discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "help");
@@ -320,7 +320,7 @@ describe("other commands", () => {
     expect(botTexts(discord, channel)).toEqual([]);
   });
 
-  test("are answered in the place that was promised also when Discord was silent about the promise", async () => {
+  test("are answered in the promised place also when the answer to the acknowledgement was lost", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
     discord.people.command(channel, ada, "help");
@@ -420,7 +420,7 @@ describe("buttons", () => {
     expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
   });
 
-  test("a button that means nothing any more says so", async () => {
+  test("a button of an unknown kind says that it does nothing any more", async () => {
     const { discord, ada, channel, answer } = await startAnswer();
     const [row] = shown(answer).components as unknown as { components: { custom_id: string }[] }[];
     const [button] = row?.components ?? [];

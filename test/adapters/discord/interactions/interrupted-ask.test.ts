@@ -56,7 +56,7 @@ describe("an answer to /ask that a crash cut", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).attachments.length)).toEqual([0, 1]);
   });
 
-  test("is not taken for what the bot said elsewhere in the same words", async () => {
+  test("is not mistaken for another answer in the same words", async () => {
     const { discord, adapter, channel, ada, next } = await cut([STOP]);
     const place = { platform: "discord", channelId: channel.id };
     await adapter.sink(place).post(draft("Yes."), "another", signal);
@@ -65,7 +65,7 @@ describe("an answer to /ask that a crash cut", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
   });
 
-  test("fills what was promised when nothing was written before", async () => {
+  test("fills the promised place when nothing was written before", async () => {
     const { discord, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);

@@ -155,7 +155,7 @@ describe("/imagine", () => {
 });
 
 describe("the buttons of a picture", () => {
-  test.each(["again", "vary", "upscale"])("%s asks for what everybody sees", async (action) => {
+  test.each(["again", "vary", "upscale"])("%s makes a picture that everybody sees", async (action) => {
     const { discord, adapter, channel, bob, picture, asked, event } = await startPicture();
     const pressed = discord.people.press(picture, bob, action);
     const press = await event(1);
@@ -232,7 +232,7 @@ describe("the buttons of a picture", () => {
     expect(asked).toMatchObject([[BUTTONS[0]?.turnId, { author: { id: bob.id }, reply }, {}]]);
   });
 
-  test("edit leaves the message with the picture as it is when the new one comes", async () => {
+  test("edit leaves the message with the first picture unchanged", async () => {
     const { discord, adapter, channel, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
     await shownForm({ discord }, pressed);
@@ -317,7 +317,7 @@ describe("the menu of a message with pictures", () => {
     expect(names(await command(0))).toEqual(["one.png"]);
   });
 
-  test("finds them also where the bot may not read what was said", async () => {
+  test("finds them also where the bot may not read the channel", async () => {
     const stage = await startPictures();
     const { discord, channel, bob, command } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
@@ -340,7 +340,7 @@ describe("the menu of a message with pictures", () => {
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 
-  test("reads no message of another channel, whatever a form that was forged names", async () => {
+  test("reads no message of another channel for a forged form", async () => {
     const stage = await startPictures();
     const { discord, guild, channel, ada, bob, events, heard } = stage;
     const secret = discord.addChannel(guild, "secret");

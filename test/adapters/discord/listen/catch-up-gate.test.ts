@@ -13,14 +13,14 @@ function setUp(longestMs?: number) {
   return { gate, take, done, over: over.promise };
 }
 
-describe("what waits for what was missed before it", () => {
-  test("waits for nothing where no session begins", () => {
+describe("events that wait for missed messages before them", () => {
+  test("run at once where no session begins", () => {
     const { take, done } = setUp();
     take("a", "one");
     expect(done).toEqual(["one"]);
   });
 
-  test("goes on in its order when its channel was read, and at once where none is read", () => {
+  test("run in order when their channel was read, and at once where it is not read", () => {
     const { gate, take, done } = setUp();
     gate.begin();
     take("a", "one");
@@ -37,7 +37,7 @@ describe("what waits for what was missed before it", () => {
     expect(done).toEqual(["two", "one", "four", "five", "three"]);
   });
 
-  test("waits no longer than for a while", async () => {
+  test("run after the longest wait in any case", async () => {
     const { gate, take, done, over } = setUp(10);
     gate.begin();
     take("a", "last");

@@ -26,7 +26,7 @@ function keeping(ids: readonly string[]): DirectChannelStore {
   return store;
 }
 
-describe("what was said while the bot was away", () => {
+describe("messages that were written while the bot was away", () => {
   test("missed messages are heard when the bot comes back, in their order", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     const thread = discord.people.openThread(channel, ada, "thread");
@@ -59,7 +59,7 @@ describe("what was said while the bot was away", () => {
     expect((await message(0)).author.groups).toEqual([role.id]);
   });
 
-  test("a missed message is heard also where much was said shortly before", async () => {
+  test("a missed message is heard also in a channel with much recent talk", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -78,7 +78,7 @@ describe("what was said while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a missed direct message is heard however much was said elsewhere and heard before", async () => {
+  test("a missed direct message is heard however busy the servers' channels are", async () => {
     const { discord, guild, ada } = await startStage({ listens: false });
     for (let room = 0; room < 5; room++) {
       const channel = discord.addChannel(guild, `room ${room}`);
@@ -145,7 +145,7 @@ describe("what was said while the bot was away", () => {
     expect((await message(1)).text).toBe("psst");
   });
 
-  test("missed messages are read however often others use up the calls that Discord allows", async () => {
+  test("missed messages are read also while other calls use up the rate limit", async () => {
     const now = Date.now();
     const rooms = Array.from({ length: 12 }, (_, index) => {
       return { channelId: String(index), guildId: "1", lastMessageId: idAt(now) };
@@ -244,7 +244,7 @@ describe("what was said while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
-  test("what is told after it waits for what was missed in its channel, and for nothing else", async () => {
+  test("a new event waits for the missed messages of its own channel alone", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const other = discord.addChannel(guild, "other");
     discord.people.say(channel, ada, "missed", { mentionBot: true });

@@ -29,7 +29,7 @@ async function startRest(gatewayPort: number): Promise<string> {
   return `${await listenUntilTestEnds(server)}/api`;
 }
 
-test("a connection that fails while it is being made, after its client was let go, ends nothing else", async () => {
+test("a connection that fails after its client was discarded does not end the process", async () => {
   const failures: unknown[] = [];
   const note = (error: unknown) => void failures.push(error);
   const others = process.listeners("uncaughtException");

@@ -18,7 +18,7 @@ describe("the connection", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("a broken connection goes on where it broke off, and nothing is missed", async () => {
+  test("a broken connection resumes its session, and nothing is missed", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.gateway.drop();
     discord.people.say(channel, ada, "in between", { mentionBot: true });
@@ -88,14 +88,14 @@ describe("the connection", () => {
     [4011, /more shards/],
     [4012, /version/],
     [4013, /intent/],
-  ])("a connection that Discord closes for good with %i is told, with the reason", async (code, reason) => {
+  ])("a connection that Discord closes for good with %i is reported with the reason", async (code, reason) => {
     const { discord, reasons, adapter } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(code);
     await eventually(() => reasons).toEqual([expect.stringMatching(reason)]);
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("a connection closed for a refused token is told in the words of a refused write, once for both", async () => {
+  test("a refused token is reported once, by the connection or by a write", async () => {
     const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id });

@@ -12,14 +12,14 @@ const shapes = readShapes("discord").map(({ message, ...shape }) => ({
   message: toWhole(message as unknown as Message, botId),
 }));
 
-describe("what a message on Discord shows", () => {
+describe("the shown content of a message on Discord", () => {
   test("is read from many apps", () => expect(shapes.length).toBeGreaterThan(20));
 
   test.each(shapes)("is text: $about", ({ message, text }) => {
     expect(readSeen(message, names)).toBe(text);
   });
 
-  test("has in a question nothing that Discord adds later", () => {
+  test("leaves out of a question the previews that Discord adds later", () => {
     const read = (name: string) => {
       const shape = shapes.find((one) => one.name === name);
       if (shape === undefined) throw new Error(`There is no shape ${name}.`);
@@ -32,5 +32,5 @@ describe("what a message on Discord shows", () => {
     expect(read("poll")).not.toContain("(3)");
   });
 
-  test("is nothing where nothing is in it", () => expect(readShown({})).toBe(""));
+  test("is empty for an empty message", () => expect(readShown({})).toBe(""));
 });

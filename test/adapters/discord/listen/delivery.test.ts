@@ -21,7 +21,7 @@ describe("delivery", () => {
     expect(accepted).toEqual([other.key, slow.key, next.key]);
   });
 
-  test("offers again what could not be stored", async () => {
+  test("offers an event again that could not be stored", async () => {
     let failures = 2;
     const delivery = createDelivery(async () => {
       failures -= 1;
@@ -30,13 +30,13 @@ describe("delivery", () => {
     expect(await delivery.enqueue("a", async () => [message("x")])).toBe(true);
   });
 
-  test("offers again for longer than a store is away that is started anew, and for less than a command waits", () => {
+  test("offers an event again for longer than a store takes to restart, and for less than a command waits", () => {
     const minutes = RETRY_PAUSES_MS.reduce((sum, ms) => sum + ms, 0) / 60_000;
     expect(minutes).toBeGreaterThanOrEqual(9);
     expect(minutes).toBeLessThan(14);
   });
 
-  test("gives up when it is stopped, says what was lost, and goes on with nothing", async () => {
+  test("gives up when it is stopped, logs the loss, and offers nothing more", async () => {
     const { log, lines } = recordingLog();
     const offered = Promise.withResolvers<void>();
     const delivery = createDelivery(async () => {

@@ -31,7 +31,7 @@ describe("direct conversations", () => {
     expect(kept.written[0]).toHaveLength(100);
   });
 
-  test("what several processes note is kept, and known to each of them", async () => {
+  test("a conversation that one process noted is known to all of them", async () => {
     const store = recordingStore();
     const processes = [1, 2, 3].map(() => createDirectChannels(store, signal));
     await Promise.all(processes.map(({ list }) => list()));

@@ -35,7 +35,7 @@ async function read(
 
 const texts = (messages: readonly EarlierMessage[]) => messages.map(({ author, text }) => `${author.name}: ${text}`);
 
-describe("what was said before the bot was asked", () => {
+describe("the messages before a question", () => {
   test("earlier messages of a thread are what people and apps wrote above the question, oldest first", async () => {
     const { discord, guild, channel, ada, bob, ask } = await startEarlier();
     const other = discord.addBot("other", guild);
@@ -69,7 +69,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts((await ask(post)).earlier)).toEqual(["bob: the post"]);
   });
 
-  test("the newest of the earlier messages are read, and what the thread began with", async () => {
+  test("the newest of the earlier messages are read, and the first message of the thread", async () => {
     const { discord, adapter, guild, channel, bob, ask } = await startEarlier();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const root = discord.people.say(channel, bob, "the root of it");
@@ -208,7 +208,7 @@ describe("the channel around a question", () => {
     expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
   });
 
-  test("is there for each of five questions at once, what was said between them too, for one call", async () => {
+  test("is there for each of five questions at once, with the talk between them, for one call", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(channel, bob, "one");

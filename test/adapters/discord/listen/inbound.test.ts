@@ -5,7 +5,7 @@ import { botMessages, draft, type StageOptions, signal, startStage } from "../st
 
 const NONE: PermissionName[] = [];
 
-describe("what is heard in a guild channel", () => {
+describe("messages in a guild channel", () => {
   test("a mention in a channel begins a conversation", async () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const said = discord.people.say(channel, ada, "what now?", { mentionBot: true });
@@ -218,7 +218,7 @@ describe("a reply to an older message of a conversation", () => {
   });
 });
 
-describe("what people forward and remove", () => {
+describe("forwarded and removed messages", () => {
   test("a forwarded message is quoted, with its files", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const attachments = [{ name: "größe 1.png", bytes: new Uint8Array([1]) }];
@@ -247,7 +247,7 @@ describe("what people forward and remove", () => {
   });
 });
 
-describe("what is heard in a thread", () => {
+describe("messages in a thread", () => {
   test("every message in a thread is heard, with whom it addresses", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
@@ -279,7 +279,7 @@ describe("what is heard in a thread", () => {
   });
 });
 
-describe("what is heard directly", () => {
+describe("direct messages", () => {
   test("every direct message is heard, in one conversation", async () => {
     const { discord, ada, message } = await startStage();
     const dm = discord.openDm(ada);

@@ -36,7 +36,7 @@ async function start() {
 }
 
 describe("a message that somebody links to", () => {
-  test("is read with what stands around it where everybody on the server may read it", async () => {
+  test("is read with the messages around it where everybody on the server may read it", async () => {
     const { discord, guild, open, bob, inOpen, inChannel, read } = await start();
     discord.people.say(open, bob, "more");
     expect(texts(await read(linkTo(guild, open, inOpen), inChannel))).toEqual(["open word", "more"]);
@@ -50,7 +50,7 @@ describe("a message that somebody links to", () => {
     expect(texts(await read(linkTo(guild, thread, reply), inChannel))).toEqual(["open word", "a reply"]);
   });
 
-  test("is read of a hidden channel only for who sees it, and only where nobody else reads the answer", async () => {
+  test("is read of a hidden channel only for its members, and only where nobody else reads the answer", async () => {
     const { guild, hers, his, inHers, inHis, inChannel, alone, read } = await start();
     expect(await read(linkTo(guild, hers, inHers), inChannel)).toBeUndefined();
     expect(texts(await read(linkTo(guild, hers, inHers), alone))).toEqual(["her word"]);

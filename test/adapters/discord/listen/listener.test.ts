@@ -92,7 +92,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ text: "go on", addressed: "bot", inReplyTo: `discord:c:${answer.id}` }]);
   });
 
-  test("an edit is heard that tells no more than what has changed, a preview is none", async () => {
+  test("an edit with nothing but the changed fields is heard, and a preview is no edit", async () => {
     const asked = packet("tell me of cats");
     const messages = [{ ...asked, content: "tell me of dogs" }];
     const { listener, events, drained } = start(undefined, messages);

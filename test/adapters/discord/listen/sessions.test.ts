@@ -97,7 +97,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("are begun no faster than Discord allows all processes together, when one has died too", async () => {
+  test("begin no faster than Discord allows all processes together, also after one of them died", async () => {
     const { discord, open, say, answered } = await start({ sessions: { identifyWindowMs: 5_000 } });
     const first = await open({ isQuick: false });
     await open({ isQuick: false });

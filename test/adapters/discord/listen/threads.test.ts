@@ -131,7 +131,7 @@ describe("threads", () => {
     expect(discord.requests.find(({ route }) => route === OPEN)?.status).toBe(400);
   });
 
-  test("a thread has a short name, whatever the question", async () => {
+  test("a thread has a short name after any question", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.people.say(channel, ada, "🎉 word ".repeat(100), { mentionBot: true });
     discord.people.say(channel, ada, "# `` https://a.example/x\n", { mentionBot: true });

@@ -45,7 +45,7 @@ describe("what Discord's refusals mean", () => {
     [400, 0, "rejected"],
   ])("%i with code %i is %s", (status, code, kind) => expect(kindOf(status, code)).toBe(kind));
 
-  test("a refusal by something on the way is no word of Discord's", () => {
+  test("a refusal by a proxy does not count as Discord's", () => {
     expect([403, 404, 413, 400].map((status) => kindOf(status, 0, true))).toEqual([
       "unavailable",
       "unavailable",
@@ -59,7 +59,7 @@ describe("what Discord's refusals mean", () => {
     expect(error).toMatchObject({ kind: "rate-limited", retryAfterMs: 700 });
   });
 
-  test("what is not an answer leaves open whether it was written, and quotes nothing", () => {
+  test("a failure without an answer leaves open whether the write was carried out, and quotes nothing", () => {
     const cause = Object.assign(new Error("connect to https://x/webhooks/1/token failed"), { code: "ECONNRESET" });
     const error = toSinkError(cause, signal);
     expect(error).toMatchObject({ kind: "unavailable", message: expect.stringContaining("ECONNRESET") });

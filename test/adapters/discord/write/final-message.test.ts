@@ -65,7 +65,7 @@ async function startGrowing(leftMs = 100) {
   return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
 }
 
-describe("what only one person sees", () => {
+describe("the final message under a private answer", () => {
   test("a private answer that still grows gets a final message while there is time, and takes nothing more", async () => {
     const { discord, channel, clock, sink, id } = await startGrowing();
     const last = () => botMessages(discord, channel).map((one) => shown(one))[0];

@@ -69,7 +69,7 @@ describe("a reply on Discord", () => {
     expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([undefined]);
   });
 
-  test("points at its question alone in a thread, where it stands for itself", async () => {
+  test("points only at its question in a thread", async () => {
     const { discord, channel, ada, adapter } = await startSink();
     const thread = discord.people.openThread(channel, ada, "thread");
     const question = discord.people.say(thread, ada, "question");
@@ -78,14 +78,14 @@ describe("a reply on Discord", () => {
     expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([question.id, undefined]);
   });
 
-  test("stands there also when its question is gone", async () => {
+  test("is posted also when its question is gone", async () => {
     const { discord, channel, question, sink } = await startSink();
     discord.people.delete(question);
     await sink.post(draft("late"), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["late"]);
   });
 
-  test("stands there without pointing where the bot may not read what was said", async () => {
+  test("is posted without a reference where the bot may not read the history", async () => {
     const { discord, channel, sink } = await startSink();
     discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
     await sink.post(draft("blind"), "n", signal);
@@ -110,7 +110,7 @@ describe("a reply on Discord", () => {
     }
   });
 
-  test("notifies nobody, whatever the model writes, in no post and no edit", async () => {
+  test("notifies nobody, neither in a post nor in an edit", async () => {
     const { discord, guild, ada, bob, sink, bodies } = await startSink();
     const role = discord.addRole(guild, "all", [], true);
     const text = `@everyone @here <@${ada.id}> <@!${bob.id}> <@&${role.id}>`;
@@ -122,7 +122,7 @@ describe("a reply on Discord", () => {
     }
   });
 
-  test("is posted once however often, and from whatever process, the same nonce comes", async () => {
+  test("is posted once for the same nonce, in every process", async () => {
     const { discord, channel, sink, adapter, address, bodies } = await startSink();
     const { id } = await sink.post(draft("once"), "turn:0", signal);
     expect((await adapter.sink(address).post(draft("once"), "turn:0", signal)).id).toBe(id);
@@ -181,7 +181,7 @@ describe("a reply on Discord", () => {
   });
 });
 
-describe("what Discord refuses", () => {
+describe("a write that Discord refuses", () => {
   test("an edit of a deleted message, or in a channel that is gone, says gone", async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("a"), "n", signal);
@@ -201,7 +201,7 @@ describe("what Discord refuses", () => {
     expect(discord.requests).toHaveLength(1);
   });
 
-  test("because nothing may be attached leaves words to be written", async () => {
+  test("for its files does not keep words from being written", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["AttachFiles"] });
     const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
@@ -229,7 +229,7 @@ describe("what Discord refuses", () => {
     await expect(adapter.sink(to(thread)).post(draft("a"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
   });
 
-  test("to change in an old message stands in a message of its own, and grows there", async () => {
+  test("because the message is too old goes on in a message of its own", async () => {
     const clock = createStillClock();
     const { discord, channel, sink } = await startSink({ simulator: { clock, rules: { oldMessageEdits: 0 } } });
     const { id } = await sink.post(draft("old"), "n", signal);
@@ -327,7 +327,7 @@ describe("buttons and files", () => {
   });
 });
 
-describe("the sign that the bot is writing", () => {
+describe("the typing indicator", () => {
   test("is shown until the first text, and once", async () => {
     const { discord, channel, sink } = await startSink();
     await sink.progress("thinking", signal);
@@ -373,7 +373,7 @@ describe("the sign that the bot is writing", () => {
     }
   });
 
-  test("a refused typing sign holds up nothing", async () => {
+  test("a refused typing indicator holds up nothing", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: "anything" } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     await sink.progress("thinking", signal);

@@ -20,7 +20,7 @@ function start(fail?: () => Error) {
   return { shown, typingIn: createTypings(api) };
 }
 
-describe("the sign that the bot is writing", () => {
+describe("the typing indicator", () => {
   test("is repeated before Discord takes it away, until it is stopped", () => {
     const { shown, typingIn } = start();
     const typing = typingIn("1");

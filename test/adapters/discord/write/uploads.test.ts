@@ -9,7 +9,7 @@ const file = (more: Partial<OutboundFile> = {}): OutboundFile => {
 };
 
 describe("files on their way to Discord", () => {
-  test("stand under their caption, with what they show in words, and covered when that is wanted", async () => {
+  test("have a caption, a description, and a cover when that is asked for", async () => {
     const { discord, adapter, channel } = await startStage({ listens: false });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id });
     const files = [file({ altText: "A cat.", isSpoiler: true }), file({ name: "plain.png" })];
@@ -44,7 +44,7 @@ describe("files on their way to Discord", () => {
     expect(attachments).toHaveLength(1);
   });
 
-  test("have descriptions that fit, and names without what could mislead", () => {
+  test("have descriptions that fit, and names without misleading characters", () => {
     const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
     expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: "数".repeat(1_024) }] });
     expect(files?.[0]?.name).toBe("bc.png");

@@ -88,7 +88,7 @@ describe("access to the local page", () => {
     expect(body).not.toContain("opensesame");
   });
 
-  test("slows guesses down, and lets in at once whoever was in before, from the same address", async () => {
+  test("slows guesses down, but not a browser at the same address that was let in before", async () => {
     const { log, lines } = recordingLog();
     const { url } = await start({ password: "opensesame", log });
     const enter = (password: string, cookie = "") =>

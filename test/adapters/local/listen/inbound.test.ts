@@ -8,7 +8,7 @@ import {
   type UserAction,
 } from "../../../../adapters/local/listen/inbound.ts";
 
-describe("what people do, as events", () => {
+describe("actions at the local page as events", () => {
   const names = { botName: "Palaver", people: ["Ada", "Ben", "千恵"] };
   const base = { nonce: "nonce-1", author: { id: "ada", name: "Ada" }, at: 1000 };
   const chat: UserAction = {
@@ -48,7 +48,7 @@ describe("what people do, as events", () => {
     });
   });
 
-  test("takes everything that is written to nobody for its own in a channel that it listens to", () => {
+  test("addresses the bot with a message to nobody in a channel with /listen on", () => {
     const listening = { ...names, isListening: true };
     expect(toMessageEvent(channel, "hello", listening)).toMatchObject({
       text: "hello",
@@ -98,7 +98,7 @@ describe("what people do, as events", () => {
     expect(toMessageEvent(chat, text, names)?.text).toBe(expected);
   });
 
-  test("is told of an edit where it was told of the message", () => {
+  test("makes an event of an edit where the message was one", () => {
     expect(toEditEvent(chat, "a", "b", names)).toMatchObject({ kind: "edited", messageId: "local:7", text: "b" });
     expect(toEditEvent(channel, "@Palaver a", "b", names)).toMatchObject({ kind: "edited", text: "b" });
     expect(toEditEvent(channel, "a", "b", names)).toBeUndefined();

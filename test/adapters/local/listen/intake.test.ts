@@ -6,7 +6,7 @@ import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../
 
 const signal = new AbortController().signal;
 
-describe("what people do at the local page", () => {
+describe("actions at the local page", () => {
   let page: LocalPage;
   let refuse: Error | undefined;
 

@@ -78,7 +78,7 @@ describe("the requests of the local page", () => {
   );
 });
 
-describe("what the form for pictures asks for", () => {
+describe("the requests of the form for pictures", () => {
   let page: LocalPage | undefined;
 
   async function get(path: string, options: LocalPageOptions): Promise<{ status: number; body: unknown }> {

@@ -27,13 +27,13 @@ describe("the order of messages", () => {
   test("messages stand in the order of their writing", () =>
     expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
 
-  test("work that goes on stands behind everything else", () => {
+  test("a running status comes after everything else", () => {
     expect(order(message(1), message(2, { buttons: STOP }), message(3), message(4, { buttons: STOP }))).toEqual([
       1, 3, 2, 4,
     ]);
   });
 
-  test("the end of work stands behind what it brought, and before what came later", () => {
+  test("an ended status comes after the messages that it brought, and before later ones", () => {
     const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
     expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
   });

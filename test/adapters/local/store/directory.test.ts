@@ -42,7 +42,7 @@ describe("the directory", () => {
     expect(directory.peopleSince(before + 1, 10)).toEqual([added[2]]);
   });
 
-  test("names a chat that has no title, and neither one that has nor a channel", () => {
+  test("names only a chat without a title, never a channel", () => {
     const tables = openTables(new DatabaseSync(":memory:"), () => 1);
     const directory = createDirectory(tables);
     const channel = directory.addChannel("New chat", 2);

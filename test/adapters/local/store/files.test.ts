@@ -52,7 +52,7 @@ describe("files of the local page", () => {
     expect(headers.get("content-security-policy")).toBe("default-src 'none'; sandbox");
   });
 
-  test("keep a name in any script, without what could mislead", async () => {
+  test("keep a name in any script, without misleading characters", async () => {
     const { id, name } = await page.upload("../../数 表's\u202egnp.exe\r\n", new Uint8Array([1]));
     expect(name).toBe("数 表'sgnp.exe");
     const { headers } = await fetch(`${page.url}/local/files/${id}`);

@@ -134,7 +134,7 @@ describe("the feed", () => {
     expect(JSON.stringify(page.database.prepare("SELECT * FROM local_messages").all())).not.toContain("thinking");
   });
 
-  test("says what is wrong with the gateway, also to a page that comes later, until it is well", async () => {
+  test("shows the gateway's trouble, also to a page that is opened later, until it is over", async () => {
     const feed = createFeed(...feedParts());
     const notice = { state: "key refused", sentence: "Check GATEWAY_API_KEY." };
     feed.setGateway(notice);

@@ -101,7 +101,7 @@ describe("the sink of the local page", () => {
     });
   });
 
-  test("puts the last word about work behind what the work brought, and moves nothing else", async () => {
+  test("moves an ended status behind the messages that it brought, and moves nothing else", async () => {
     const sink = page.adapter.sink(address);
     const buttons = [{ action: "stop" as const, turnId: "job.0", label: "Stop" }];
     const status = await sink.post({ markdown: "Drawing", buttons, streaming: false }, "status", signal);
@@ -119,7 +119,7 @@ describe("the sink of the local page", () => {
     expect((await behind()).filter((each) => each !== null)).toHaveLength(1);
   });
 
-  test("asks what people think of an answer", () => {
+  test("supports judging an answer", () => {
     expect(page.adapter.sink(address).supportsSecondThoughts).toBe(true);
   });
 

@@ -70,7 +70,7 @@ describe("the Web API", () => {
     expect(error).toMatchObject(expected);
   });
 
-  test("is called once, whatever comes back", async () => {
+  test("is called once, also after a failure", async () => {
     const { slack, test } = await start();
     for (const fault of [{ status: 503 }, { cutsConnection: true }, { retryAfterS: 1 }]) await test(fault);
     expect(slack.requests).toHaveLength(3);
@@ -82,7 +82,7 @@ describe("the Web API", () => {
     expect(await api.call(team, "users.info", { user: slack.workspace.bot.id }, signal)).toMatchObject({ ok: true });
   });
 
-  test("is not called again before the end of the wait that Slack asked for, whoever calls", async () => {
+  test("is not called again by anybody before the end of the wait that Slack asked for", async () => {
     const { slack, api, team, test } = await start();
     await test({ retryAfterS: 30 });
     slack.advance(10_000);
@@ -137,7 +137,7 @@ describe("the Web API", () => {
     expect(slack.requests).toEqual([]);
   });
 
-  test("tells the log nothing of what is said", async () => {
+  test("logs nothing that people write", async () => {
     const slack = await startSlack();
     const { log, lines } = recordingLog();
     const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });

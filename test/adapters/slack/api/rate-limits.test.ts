@@ -7,7 +7,7 @@ function start() {
   return { throttle, wait: (ms: number) => void (nowMs += ms) };
 }
 
-test("a throttle lets so many calls through in a minute, for each key by itself", () => {
+test("a throttle limits the calls of a minute, for each key by itself", () => {
   const { throttle, wait } = start();
   const taken = Array.from({ length: 31 }, () => throttle.take("T1", 30));
   expect(taken.filter(Boolean)).toHaveLength(30);

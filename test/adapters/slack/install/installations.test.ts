@@ -64,7 +64,7 @@ describe("an installation", () => {
     expect(await another().find("T1", signal)).toMatchObject({ teamId: "T1", enterpriseId: "E1" });
   });
 
-  test("that was put in the place of another workspace's is not believed", async () => {
+  test("that was copied over another workspace's is rejected", async () => {
     const { installations, another, store } = startInstallations();
     await installations.keep(INSTALLATION);
     await store.set("T2", await store.get("T1"));
@@ -181,7 +181,7 @@ describe("a token that expires", () => {
 const key = randomBytes(32);
 const TEXT = "xoxb-a-token é";
 
-test("what is sealed opens with the same key and name", () => {
+test("a sealed text opens with the same key and name", () => {
   const sealed = createSeal(key).close("T1", TEXT);
   expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
   expect(sealed).not.toContain("xoxb");
@@ -216,7 +216,7 @@ function startStore() {
   return { clock, store, records };
 }
 
-test("what was read is at hand for a minute", async () => {
+test("an installation that was read is cached for a minute", async () => {
   const { clock, records } = startStore();
   await records.keep(INSTALLATION);
   expect(records.peek("T1")).toEqual(INSTALLATION);
@@ -226,7 +226,7 @@ test("what was read is at hand for a minute", async () => {
   expect(records.peek("T1")).toEqual(INSTALLATION);
 });
 
-test("what could not be stored is said so, or not let go until it is", async () => {
+test("an installation that could not be stored rejects, or is kept until it is", async () => {
   const { store, records } = startStore();
   const set = store.set.bind(store);
   store.set = away;
@@ -240,7 +240,7 @@ test("what could not be stored is said so, or not let go until it is", async () 
   expect(await store.get("T1")).toEqual(expect.any(String));
 });
 
-test("what is forgotten is gone, also when it was waiting to be stored", async () => {
+test("a forgotten installation is gone, also when it was waiting to be stored", async () => {
   const { store, records } = startStore();
   store.set = away;
   await records.keepAnyhow(INSTALLATION);
@@ -248,7 +248,7 @@ test("what is forgotten is gone, also when it was waiting to be stored", async (
   expect([records.peek("T1"), await records.read("T1")]).toEqual([undefined, undefined]);
 });
 
-test("what is no installation counts as absent", async () => {
+test("a value that is no installation counts as absent", async () => {
   const { store, records } = startStore();
   for (const value of [null, 1, {}, "", "rubbish"]) {
     await store.set("T1", value);

@@ -79,7 +79,7 @@ describe("Slack's own Stop", () => {
   });
 });
 
-test("what people look at is remembered of the thread of the older assistant, and else of the person", async () => {
+test("the channel that a person looks at is remembered by thread for the older assistant, else by person", async () => {
   const noted: unknown[] = [];
   const looking = { note: async (...given: unknown[]) => void noted.push(given) };
   const { interactions, workspace } = await startInteractions({ looking });

@@ -30,7 +30,7 @@ async function startAnswer(values: Readonly<Record<string, string>>, transport?:
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transport) => {
-  test("tell the turn, the place and who pressed", async () => {
+  test("a press names the turn, the place and the person", async () => {
     const { slack, bob, general, question, message, events, workspace } = await startAnswer(
       { stop: "stop:turn:1" },
       transport,
@@ -65,7 +65,7 @@ test("two presses are two events", async () => {
   expect(new Set(events.map(({ key }) => key)).size).toBe(2);
 });
 
-test("a button that is not understood says so to who pressed it", async () => {
+test("a button of an unknown kind says to its person that it does nothing any more", async () => {
   const { slack, ada, general, message, events } = await startAnswer({ old: "gone:t" });
   expect(await ada.press(message, "old")).toMatchObject({ isAcknowledged: true });
   const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
@@ -74,7 +74,7 @@ test("a button that is not understood says so to who pressed it", async () => {
   expect(slack.texts(general)).toEqual(["hello"]);
 });
 
-test("what comes of a button at the top level of a channel stands in the thread of its message", async () => {
+test("the result of a button at the top level of a channel comes in the thread of its message", async () => {
   const { slack, ada, general, call, events, workspace } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("again", "again:job.1")] }];
   await call("chat.postMessage", { channel: general.id, text: "a picture", blocks });
@@ -85,7 +85,7 @@ test("what comes of a button at the top level of a channel stands in the thread 
   expect(events).toMatchObject([{ conversationId, reply: { threadId: picture.ts } }]);
 });
 
-test("Edit of what only one person sees leads to what only that person sees", async () => {
+test("Edit under a private picture makes a private picture", async () => {
   const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("edit", "edit:job.1")] }];
   await call("chat.postEphemeral", { channel: general.id, user: ada.id, text: "a picture", blocks });
@@ -97,7 +97,7 @@ test("Edit of what only one person sees leads to what only that person sees", as
   expect(events).toMatchObject([{ options: { basis: "job.1" }, reply: { visibleTo: personOf(slack, ada) } }]);
 });
 
-test("a button of what only one person sees is understood", async () => {
+test("a button under an ephemeral message works", async () => {
   const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("retry", "retry:t")] }];
   const ephemeral = { channel: general.id, user: ada.id, text: "psst", blocks };

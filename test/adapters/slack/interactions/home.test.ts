@@ -23,7 +23,7 @@ async function openHome(options: InteractionStageOptions = {}) {
 }
 
 describe("the home", () => {
-  test("says what the bot is, its commands, and what is known of who looks", async () => {
+  test("shows what the bot does, its commands, and the person's own settings", async () => {
     const asked: unknown[] = [];
     const { slack, ada, text, workspace } = await openHome({
       readAbout: async (who) => {
@@ -62,7 +62,7 @@ describe("the home", () => {
     expect(slack.requests.filter(({ method }) => method === "views.publish")).toHaveLength(2);
   });
 
-  test("is there without what cannot be read", async () => {
+  test("is shown without the parts that cannot be read", async () => {
     const { text } = await openHome({
       readAbout: async () => Promise.reject(new Error("the store is away")),
       listModels: async () => Promise.reject(new Error("the gateway is away")),
@@ -130,7 +130,7 @@ describe("the home", () => {
 });
 
 describe("the messages tab", () => {
-  test("suggests what one might ask", async () => {
+  test("suggests prompts", async () => {
     const { slack, ada } = await startInteractions();
     ada.openHome("messages");
     const prompts = await slack.until(() => slack.assistant.prompts(ada.direct()).length > 0);
@@ -203,7 +203,7 @@ describe("an answer to what was asked on the home", () => {
     expect(drawn).toEqual([]);
   });
 
-  test("is told from what was asked elsewhere", async () => {
+  test("is told from answers to questions elsewhere", async () => {
     const { sink, drawn } = open({ team: "T1", user: "U1" });
     await sink.post(draft("Done."), "n", signal);
     expect(drawn).toEqual([]);

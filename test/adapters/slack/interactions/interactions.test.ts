@@ -101,7 +101,7 @@ describe("the end in a workspace", () => {
     return { ...stage, told };
   }
 
-  test("is told with the end of the second in which Slack says it happened, so that what was installed in it is gone", async () => {
+  test("counts from the end of the second that Slack names, so that an installation of that second is gone", async () => {
     const { slack, workspace, told } = await startTold();
     slack.revoke("account_inactive", { isTold: true });
     await slack.acknowledged();

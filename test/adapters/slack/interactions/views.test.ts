@@ -20,7 +20,7 @@ test("a paragraph fits, and ends with no half of anything", () => {
   );
 });
 
-test("what is no choice is not offered, and what was chosen only where it is offered", () => {
+test("a select offers only valid values, and preselects only an offered one", () => {
   const offered = select("model", ["", "a", "b"], { placeholder: "Model", chosen: "b" });
   expect(offered).toMatchObject({ initial_option: { value: "b" } });
   expect(offered?.["options"]).toHaveLength(2);

@@ -18,7 +18,7 @@ describe("the delivery", () => {
     expect(taken).toEqual(["elsewhere", "first", "also first", "second"]);
   });
 
-  test("reads what waits side by side", async () => {
+  test("reads waiting deliveries side by side", async () => {
     const delivery = createDelivery(async () => {});
     const begun: number[] = [];
     const end = Promise.withResolvers<InboundEvent[]>();
@@ -33,7 +33,7 @@ describe("the delivery", () => {
     await Promise.all(reading);
   });
 
-  test("tells of what could not be taken over, and goes on with what comes after it", async () => {
+  test("rejects for an event that could not be taken over, and goes on with the next", async () => {
     const delivery = createDelivery(async ({ key }) => {
       if (key === "bad") throw new Error("the disk is full");
     });
@@ -43,7 +43,7 @@ describe("the delivery", () => {
     await delivery.enqueue("a", async () => [event("good")]);
   });
 
-  test("what could not be read lets nothing overtake what came before it", async () => {
+  test("a delivery that could not be read lets no later one overtake an earlier one", async () => {
     const taken: string[] = [];
     const delivery = createDelivery(async ({ key }) => void taken.push(key));
     const slow = Promise.withResolvers<InboundEvent[]>();

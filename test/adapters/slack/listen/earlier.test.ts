@@ -56,7 +56,7 @@ describe("the earlier messages of a thread", () => {
     expect(messages[0]?.at).toBe(Math.floor(Number(root.ts) * 1_000));
   });
 
-  test("is what others said since a time, and nothing of the bot's, which is known", async () => {
+  test("since a time are the others' messages, without the bot's own", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);
     const { messages } = await readEarlier(stage, event, { since: Math.floor(Number(root.ts) * 1_000) });

@@ -45,7 +45,7 @@ describe("reading a message that somebody wrote", () => {
     ["nobody", { user: undefined }],
     ["no message", { ts: undefined }],
     ["nothing that can be read", { ts: 5, text: {}, user: [] }],
-  ])("is not what tells of %s", (_, fields) => {
+  ])("is undefined for a notice about %s", (_, fields) => {
     expect(read(fields)).toBeUndefined();
   });
 

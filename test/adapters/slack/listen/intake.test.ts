@@ -50,7 +50,7 @@ function start({ isTaking = true, isSingle = false, accept = async () => {}, res
 const OURS = { team_id: "T9", authorizations: [{ team_id: "T1" }] };
 
 describe("the intake", () => {
-  test("hears an event in the workspace it was authorised for, whosever it is", async () => {
+  test("hears an event in the workspace it was authorised for, also by people of another one", async () => {
     const { tell, heard } = start();
     await tell("message", OURS);
     await tell("app_mention", { team_id: "T1" });
@@ -94,7 +94,7 @@ describe("the intake", () => {
     await expect(tell("agent_session_stopped", { team_id: "T1" })).rejects.toThrow("disk");
   });
 
-  test("takes nothing while it is paused, and leaves it to those who hear messages which of them matter", async () => {
+  test("takes no interactions while it is paused, and leaves messages to the listener", async () => {
     const { tell, intake, heard } = start({ isTaking: false });
     await tell("message", { team_id: "T1" });
     expect(heard).toEqual(["message in T1"]);
@@ -132,7 +132,7 @@ const COMMAND = { command: "/model", team_id: "T1", user_id: "U1", channel_id: "
 const FORM = { type: "view_submission", team: { id: "T1" }, user: { id: "U1" }, view: { callback_id: "v" } };
 
 describe("Bolt", () => {
-  test("acknowledges an event once it was heard, and what goes on afterwards begins then", async () => {
+  test("acknowledges an event once it was handled, and begins the later work then", async () => {
     const order: string[] = [];
     const { tell } = await startBolt({
       async onEvent() {
@@ -168,7 +168,7 @@ describe("Bolt", () => {
     await expect(tell(PRESS)).rejects.toThrow("not installed");
   });
 
-  test("acknowledges what is neither, and says that it came", async () => {
+  test("acknowledges a payload of another kind, and logs it", async () => {
     const { tell, lines } = await startBolt({});
     for (const body of [{}, { type: "app_rate_limited" }, { event: null }, { event: { type: 5 } }]) {
       expect(await tell(body)).toEqual([undefined]);
@@ -176,7 +176,7 @@ describe("Bolt", () => {
     expect(lines.filter(({ level }) => level === 40)).toHaveLength(4);
   });
 
-  test("logs what fails after the acknowledgement", async () => {
+  test("logs a failure after the acknowledgement", async () => {
     const { tell, lines } = await startBolt({
       onEvent: async () => ({ events: [], afterwards: () => Promise.reject(new Error("late")) }),
     });

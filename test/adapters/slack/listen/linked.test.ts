@@ -47,7 +47,7 @@ describe("a message that somebody links to", () => {
     expect(await read(linkTo(his, inHis), directly)).toBeUndefined();
   });
 
-  test("is read in a channel that another organisation shares only where it stands there", async () => {
+  test("is read in a channel shared with another organisation only if it is from there", async () => {
     const { slack, ada, bob, open, inOpen, find, read } = await start();
     const shared = slack.channel({ name: "partners", members: [ada, bob], isShared: true });
     const asked = await find(ada.mention(shared, "look").ts);
@@ -55,7 +55,7 @@ describe("a message that somebody links to", () => {
     expect(texts(await read(linkTo(shared, bob.say(shared, "here")), asked))).toEqual(["here"]);
   });
 
-  test("is read where the question itself stands", async () => {
+  test("is read in the channel of the question itself", async () => {
     const { general, bob, inChannel, read } = await start();
     expect(texts(await read(linkTo(general, bob.say(general, "here")), inChannel))).toEqual(["here"]);
   });

@@ -50,13 +50,13 @@ describe("the listener", () => {
     expect(events).toEqual([]);
   });
 
-  test("hears of an edit that takes the mention away, since the message was the bot's business", async () => {
+  test("hears an edit that takes the mention away, since the bot had heard the message", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> hello"), said("hello")));
     expect(events).toMatchObject([{ kind: "edited", text: "hello" }]);
   });
 
-  test("takes a message that becomes the bot's business as a new one, unless it is old", async () => {
+  test("takes a message to which an edit adds the mention as a new one, unless it is old", async () => {
     const edit = changed(said("hello"), said("<@UBOT> hello"));
     const fresh = start();
     await fresh.hear(edit);
@@ -81,7 +81,7 @@ describe("the listener", () => {
     expect([...other.events, ...late.events].map((event) => "addressed" in event)).toEqual([false, false]);
   });
 
-  test("where Slack does not show what a message was, tells it whole, and lets those who claim it decide", async () => {
+  test("hands an edited message over whole where Slack does not show its former text", async () => {
     const { events, hear } = start();
     const edit = changed(undefined, said("<@UBOT> first"));
     await hear(edit);
@@ -112,7 +112,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "edited", attachments: [] }]);
   });
 
-  test("does not hear of what bots change in their messages, itself included", async () => {
+  test("ignores edits by bots, its own included", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> a", { bot_id: "B8" }), said("<@UBOT> b", { bot_id: "B8" })));
     await hear(changed(said("a", { user: "UBOT", bot_id: "B1" }), said("<@UBOT> b", { user: "UBOT", bot_id: "B1" })));
@@ -121,7 +121,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("hears of a deletion what was the bot's business, in both of its forms", async () => {
+  test("hears the deletion of a message that it had heard, in both of Slack's forms", async () => {
     const { events, hear } = start();
     const deleted = (before: Body): Body => ({
       subtype: "message_deleted",
@@ -139,7 +139,7 @@ describe("the listener", () => {
     ]);
   });
 
-  test("passes over what it cannot read", async () => {
+  test("ignores events that it cannot read", async () => {
     const { events, hear } = start();
     const odd = [
       { channel: undefined },
@@ -167,7 +167,7 @@ describe("an edit or a deletion that overtakes its message", () => {
     expect(known.latest("a", messageOf("first"))).toBeUndefined();
   });
 
-  test("nothing comes back from a deletion", () => {
+  test("a deleted message stays deleted", () => {
     const known = createKnownMessages();
     known.setDeleted("a");
     known.setEdited("a", messageOf("edited"));

@@ -83,7 +83,7 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("what cannot be read is refused, and the server goes on", async () => {
+  test("unreadable ones are refused, and the server goes on", async () => {
     const { post, sign, body, url, events } = await startHttp();
     expect(await post("{", sign("{"))).toBe(400);
     for (const odd of ["null", "1", '"text"']) expect(await post(odd, sign(odd))).toBe(400);
@@ -140,12 +140,12 @@ describe("requests from Slack", () => {
     expect(await post("ssl_check=1&token=t", form)).toBe(200);
   });
 
-  test("what tells of no event is acknowledged", async () => {
+  test("ones without an event are acknowledged", async () => {
     const { slack } = await startHttp();
     expect(await slack.reachEventLimit().outcome).toMatchObject({ isAcknowledged: true });
   });
 
-  test("nothing is taken before the adapter listens, nor after a pause", async () => {
+  test("are refused before the adapter listens, and after a pause", async () => {
     const stage = await startStage({ transport: "HTTP", listens: false });
     const [body, again] = [toEvent(stage, "hello"), toEvent(stage, "again")];
     const sign = (text: string) => ({ ...JSON_TYPE, ...signatureHeaders(stage.slack.signingSecret, text) });
@@ -189,7 +189,7 @@ describe("the headers of a request", () => {
     expect(problem(String(NOW_S + 301))).toMatch(/future/);
   });
 
-  test("have the shape of a signature, whatever it is of", () => {
+  test("must have the shape of a signature", () => {
     for (const odd of ["", "v0=", "v0=abc", `v1=${"a".repeat(64)}`, `${SIGNATURE}a`, SIGNATURE.toUpperCase()]) {
       expect(problem(String(NOW_S), [odd])).toMatch(/no signature/);
     }

@@ -32,7 +32,7 @@ describe("the sockets to Slack", () => {
     await slack.until(() => slack.connections() === 2, "another socket");
   });
 
-  test("what is being stored while its socket is asked to go is acknowledged there, once", async () => {
+  test("an event that is being stored while its socket is asked to go is acknowledged there, once", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await startStage({ connections: 1, accept: () => stored.promise });
     ada.dm("hello");
@@ -192,7 +192,7 @@ function open(apiUrl: string, signal: AbortSignal) {
 const never = new AbortController().signal;
 
 describe("a socket to Slack", () => {
-  test("outlives whatever is said on it", async () => {
+  test("outlives any message on it", async () => {
     const odd = await startOdd(HELLO);
     const line = await open(odd.apiUrl, never);
     const frames = [

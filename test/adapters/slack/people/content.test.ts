@@ -11,7 +11,7 @@ const NAMES = {
   channelName: async () => "general",
 };
 
-describe("what a message on Slack shows", () => {
+describe("the shown content of a message on Slack", () => {
   const shapes = readShapes("slack");
 
   test("is read from many apps", () => expect(shapes.length).toBeGreaterThan(30));
@@ -20,7 +20,7 @@ describe("what a message on Slack shows", () => {
     expect(await readWords(readShown(message), ACME, NAMES)).toBe(text);
   });
 
-  test("is nothing where nothing is in it, whatever is sent", () => {
+  test("is empty for an empty or malformed message", () => {
     for (const odd of [
       {},
       { attachments: [null, "x", { fields: "x", blocks: [[]], color: 7 }], blocks: [null, { type: 7 }] },

@@ -3,7 +3,7 @@ import { readLookedAt } from "../../../../adapters/slack/people/looking.ts";
 
 const channel = { type: "slack#/types/channel_id", value: "C1", team_id: "T1" };
 
-test("what somebody looks at on Slack is the first channel of what it tells", () => {
+test("the channel that somebody looks at on Slack is the first channel in the context", () => {
   const canvas = { type: "slack#/types/canvas_id", value: "F1" };
   const message = { type: "slack#/types/message_context", value: { channel_id: "C2", message_ts: "1.2" } };
   expect(readLookedAt({ entities: [canvas, message, channel] })).toBe("C2");

@@ -72,7 +72,7 @@ describe("people", () => {
     expect(former).toEqual({ id: "U1" });
   });
 
-  test("who run the workspace act for others, and change what holds in its channels with who made those", async () => {
+  test("who run the workspace act for others, and may change channel settings like a channel's creator", async () => {
     const { people } = start(
       { U1: ADA, U2: user({ name: "boss", is_owner: true }), U3: user({ name: "guest", is_restricted: true }) },
       { C1: { channel: { name: "general", creator: "U1" } }, C2: { channel: { name: "other", creator: "U3" } } },

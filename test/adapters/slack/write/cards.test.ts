@@ -18,7 +18,7 @@ function step(id: string, state: Step["state"] = "running", title = `looking at 
 }
 
 describe("the cards of a stream on Slack", () => {
-  test("say what is done, and what becomes of it", () => {
+  test("show each step and its state", () => {
     const cards = toCards([step("a"), step("b", "done"), step("c", "failed")], NONE);
     expect([...cards]).toEqual([
       ["a", { title: "Looking at a", status: "in_progress" }],
@@ -27,7 +27,7 @@ describe("the cards of a stream on Slack", () => {
     ]);
   });
 
-  test("are told by what has changed of them, and nothing is told twice", () => {
+  test("are sent only where they have changed", () => {
     const before = toCards([step("a"), step("b")], NONE);
     const after = toCards([step("a", "done"), step("b"), step("c")], before);
     expect(toTaskChunks(before, after)).toEqual([

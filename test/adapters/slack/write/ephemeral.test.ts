@@ -25,7 +25,7 @@ async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAdd
 }
 
 describe("an answer on Slack that one person sees", () => {
-  test("grows in the place of what it was, within the five answers that a command has", async () => {
+  test("grows in place, within the five answers that a command has", async () => {
     const { slack, general, address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);
@@ -44,7 +44,7 @@ describe("an answer on Slack that one person sees", () => {
     expect(shown()).toEqual(["Late."]);
   });
 
-  test("comes once, when it is whole, where nothing else is known than the person", async () => {
+  test("comes once, when it is whole, where there is no response URL", async () => {
     const { address, outbound, shown } = await startEphemeral(false);
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);

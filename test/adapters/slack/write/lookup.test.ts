@@ -70,7 +70,7 @@ describe("looking for a message of an earlier run", () => {
     expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
   });
 
-  test("takes no message of another app for the bot's, whatever it carries", async () => {
+  test("takes no message of another app for the bot's, even with the right mark", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     const { slack, general, question } = desk;
     const other = slack.user({ name: "Other", isBot: true });
@@ -90,7 +90,7 @@ describe("looking for a message of an earlier run", () => {
     expect(await lookup.findFiles(placeOf(desk), names, signal)).toBeUndefined();
   });
 
-  test("takes no message for it whose mark was made without the key", async () => {
+  test("does not recognise a mark that was made without the key", async () => {
     const desk = await startDesk();
     await say(desk, "a", desk.question.ts, toFingerprint("a"));
     await say(desk, "b", desk.question.ts, createToMark("the key of another installation")("b"));
@@ -99,7 +99,7 @@ describe("looking for a message of an earlier run", () => {
     expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
   });
 
-  test("cannot tell what is the bot's while Slack does not say who it is", async () => {
+  test("is unavailable while Slack does not tell who the bot is", async () => {
     const desk = await startDesk();
     await say(desk, "a", desk.question.ts);
     desk.slack.failNext("auth.test", { retryAfterS: 1 });

@@ -69,11 +69,11 @@ describe("Markdown for Slack", () => {
   );
 
   test.each(["<div>", "<!DOCTYPE html>", "<!-- note -->", "a < b", "List<@NonNull String>", "#include <stdio.h>"])(
-    "leaves what only looks like it: %s",
+    "leaves text that only looks like a mention: %s",
     (markdown) => expect(toSlackMarkdown(markdown).replace("<\u200B@N", "<@N")).toBe(markdown),
   );
 
-  test("never notifies, whatever is written, in the message and in the notification", () => {
+  test("never notifies for any text, in the message and in the notification", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const content = emptyContent({ markdown: toSlackMarkdown(text), text: toFallback(text) });

@@ -231,7 +231,7 @@ describe("replies on Slack under faults", () => {
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
 
-    test(`each is one answer, whichever call the process dies in: ${kind}`, async () => {
+    test(`each is one answer when the process dies in any call: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const seeds = Array.from({ length: 80 }, (_, index) => index + 1);

@@ -137,7 +137,7 @@ const block = fc.oneof(
 );
 const answer = fc.array(block, { minLength: 25, maxLength: 60 }).map((blocks) => blocks.join("\n\n"));
 
-test("what a stream has shown of a message stays in that message, whatever follows", () => {
+test("text that a stream has shown in a message stays in that message", () => {
   fc.assert(
     fc.property(answer, fc.integer({ min: 20, max: 400 }), (text, step) => {
       const { maxLength, lengthOf, keptLength } = LIMITS;
@@ -156,7 +156,7 @@ test("what a stream has shown of a message stays in that message, whatever follo
   );
 });
 
-test("what another process posted for the same work, and died before saying so, is found and not posted again", async () => {
+test("a message that another process posted before it died is found and not posted again", async () => {
   const desk = await startDesk();
   // As of a command, which is no message: nothing tells how long ago it was given.
   const { threadId: _thread, replyToId: _question, ...address } = desk.address;

@@ -4,7 +4,7 @@ import { finalDraft, growing, startDesk } from "../writing.ts";
 const signal = new AbortController().signal;
 
 describe("the status under a thread on Slack", () => {
-  test("says what is being done, and is taken away", async () => {
+  test("shows the progress, and is taken away", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     const sink = outbound.sink(address);
     await sink.progress("thinking", signal);
