@@ -53,17 +53,18 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
     const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
     if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
     const { active, held, workers } = await places.look();
-    const isAtWork = (laneId: string) => workers.has(active.get(laneId)?.worker ?? "");
     const unheard = await run(() =>
       client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG_LANES } }),
     );
     for (const laneId of unheard) {
       await run(() => client.zAdd(KEYS.lanes, { value: laneId, score: now() }, { condition: "XX" }));
+      // The place alone does not say so: whoever has it may not know that Redis gave it, where the answer was lost.
+      const isAtWork = (await run(() => client.exists(KEYS.lease(laneId)))) === 1;
       // Its bell rings when its place is given to it.
-      if (!held.has(laneId) && !isAtWork(laneId)) await ring(laneId);
+      if (!held.has(laneId) && !isAtWork) await ring(laneId);
     }
-    for (const laneId of active.keys()) {
-      if (isAtWork(laneId)) continue;
+    for (const [laneId, { worker = "" }] of active) {
+      if (workers.has(worker)) continue;
       const isEmpty = (await run(() => client.lLen(KEYS.lane(laneId)))) === 0;
       const owner = await run(() => client.get(KEYS.owner(laneId)));
       if (isEmpty) await lanes.release(laneId, owner ?? undefined);

@@ -8,9 +8,12 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes } from "../../../src/queue/redis/lanes.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { StoreError } from "../../../src/store/outage.ts";
+import type { RedisClient } from "../../../src/store/redis-connection.ts";
 import { message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
 import { silent } from "../../support/log.ts";
+import { quickWorker } from "../../support/queue-contract.ts";
 import { isRedisMissing } from "../../support/redis.ts";
 import { PROCESS_ENV } from "../../support/service.ts";
 import { shareRedis } from "../../support/shared-redis.ts";
@@ -66,6 +69,32 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     }
     await startProcess("first");
     await eventually(() => lanes().countWaiting()).toBe(0);
+  });
+
+  test("a lane is found that has a place of which its process does not know", async () => {
+    const { client, ...connection } = shared.connection;
+    let isLost = false;
+    // Redis carries the change of the places out, and its answer comes too late.
+    const evaluate: RedisClient["eval"] = async (script, options) => {
+      const answer = await client.eval(script, options);
+      if (isLost || options?.keys?.length !== 4 || options.keys[0] !== KEYS.version) return answer;
+      isLost = true;
+      throw new StoreError("Redis did not answer within 2 s.");
+    };
+    // Methods of the client know no other `this`.
+    const get = (_: RedisClient, name: keyof RedisClient) => {
+      const value: unknown = name === "eval" ? evaluate : client[name];
+      return typeof value === "function" ? (value.bind(client) as unknown) : value;
+    };
+    const unlucky = { ...connection, client: new Proxy(client, { get }) as RedisClient };
+    const queue = createRedisQueue({ connection: unlucky, maxActive: 1, now: Date.now, log: silent });
+    onTestFinished(() => queue.close(0));
+    const done: string[] = [];
+    queue.start(quickWorker((events) => void done.push(...events.map(({ key }) => key))));
+    const event = message("hello");
+    await queue.accept(event);
+    await eventually(() => done).toEqual([event.key]);
+    expect(isLost).toBe(true);
   });
 
   test("killed, a process is replaced by another one", async () => {
