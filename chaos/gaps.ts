@@ -9,6 +9,8 @@ const AT_WORK_MS = 3_000;
 export interface Gap {
   ms: number;
   messageId: string;
+  /** Nothing else was broken meanwhile. */
+  isAlone: boolean;
 }
 
 /** Those of all answers that grew on after that, the shortest first. */
@@ -17,11 +19,13 @@ export function findGaps(record: Record): Gap[] {
     record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
   );
   const kills = record.disturbances.filter(({ kind }) => kind === "kill");
+  const isAlone = (kill: Disturbance, ms: number) =>
+    record.disturbances.every((one) => one === kill || one.toMs < kill.fromMs || one.fromMs > kill.fromMs + ms);
   const gaps = kills.flatMap((kill) => {
     const written = writtenAt(record, kill);
     return record.shown
       .filter(({ id }) => written.has(id) && !again.has(id))
-      .flatMap((one) => gapAt(one, kill.fromMs).map((ms) => ({ ms, messageId: one.id })));
+      .flatMap((one) => gapAt(one, kill.fromMs).map((ms) => ({ ms, messageId: one.id, isAlone: isAlone(kill, ms) })));
   });
   return gaps.toSorted((a, b) => a.ms - b.ms);
 }

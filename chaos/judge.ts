@@ -159,11 +159,14 @@ function whyUnheard(record: Record, question: SaidQuestion): string | undefined 
   return "a direct conversation began while no process heard: Discord lists none";
 }
 
+/** Whoever has no Redis hears on, and stores it later. */
+const DEAFENING: ReadonlySet<string> = new Set(["kill", "end", "stop"]);
+
 /** True when each process that hears was down, or stood still, or was about to, when that was said. */
 function wasDeafEverywhere(record: Record, atMs: number): boolean {
   const hearing = record.plan.roles.flatMap((role, slot) => (role === "worker" ? [] : [slot]));
   return hearing.every((slot) =>
-    isDisturbed(record, atMs - DEAF_MS, atMs + HEARD_MS, (one) => one.slot === slot && one.kind !== "platform"),
+    isDisturbed(record, atMs - DEAF_MS, atMs + HEARD_MS, (one) => one.slot === slot && DEAFENING.has(one.kind)),
   );
 }
 

@@ -101,8 +101,9 @@ function describe(record: Record, { findings, excused }: Verdict, seconds: numbe
 
 function describeGaps(gaps: readonly Gap[]): string {
   if (gaps.length === 0) return "No answer grew on after SIGKILL.";
-  const seconds = gaps.map(({ ms }) => (ms / 1_000).toFixed(1));
-  return `Answers grew on after SIGKILL: after ${seconds.join(", ")} s.`;
+  const secondsOf = (wanted: boolean) =>
+    gaps.flatMap(({ ms, isAlone }) => (isAlone === wanted ? (ms / 1_000).toFixed(1) : [])).join(", ") || "none";
+  return `Seconds until answers grew on after SIGKILL: ${secondsOf(true)}; where more was broken meanwhile: ${secondsOf(false)}.`;
 }
 
 /** The story of the longest gap; "" where there was none. */

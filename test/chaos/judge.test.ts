@@ -110,6 +110,7 @@ describe("the judge of a recorded run", () => {
       columnsOf({ plan: { ...plan, places }, disturbances, turns: [], shown: [] }).includes("lost");
     expect(lost(["direct"], [down(0), down(1)])).toBe(false);
     expect(lost(["direct"], [down(0)])).toBe(true);
+    expect(lost(["direct"], [down(0), { ...down(1), kind: "redis-cut" }])).toBe(true);
     expect(lost(["channel"], [down(0), down(1)])).toBe(true);
   });
 
@@ -255,9 +256,10 @@ describe("the judge of a recorded run", () => {
 });
 
 test("the time that an answer stood still when its process was killed is measured", () => {
+  const kill: Disturbance = { kind: "kill", slot: 0, fromMs: 1_000, toMs: 3_000 };
   const record = toRecord({
     lives: [life(0, 1_010), life(1)],
-    disturbances: [{ kind: "kill", slot: 0, fromMs: 1_000, toMs: 3_000 }],
+    disturbances: [kill],
     calls: [toCall(900)],
     shown: [
       shownAt([
@@ -267,5 +269,10 @@ test("the time that an answer stood still when its process was killed is measure
       ]),
     ],
   });
-  expect(findGaps(record)).toEqual([{ ms: 3_700, messageId: "answer" }]);
+  const gap = { ms: 3_700, messageId: "answer" };
+  expect(findGaps(record)).toEqual([{ ...gap, isAlone: true }]);
+  const before = { ...REDIS_AWAY, fromMs: 0, toMs: 900 };
+  expect(findGaps({ ...record, disturbances: [kill, before] })).toEqual([{ ...gap, isAlone: true }]);
+  const meanwhile = { ...REDIS_AWAY, fromMs: 4_000, toMs: 9_000 };
+  expect(findGaps({ ...record, disturbances: [kill, meanwhile] })).toEqual([{ ...gap, isAlone: false }]);
 });
