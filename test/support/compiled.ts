@@ -21,6 +21,8 @@ const LOADED = [
  * when a process exits, and most of these are killed.
  */
 export function setup(): void {
+  // Workers, which begin after this, load the sources from there as well.
+  process.env["NODE_COMPILE_CACHE"] = PROCESS_ENV.NODE_COMPILE_CACHE;
   if (existsSync(PROCESS_ENV.NODE_COMPILE_CACHE)) return;
   const imports = LOADED.map((file) => `await import(${JSON.stringify(pathToFileURL(join(ROOT, file)).href)});`);
   const program = [...imports, "process.exit();"].join("\n");
