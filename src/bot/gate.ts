@@ -5,7 +5,7 @@ import type { JobStore } from "../imagine/job-store.ts";
 import type { Access } from "../policy/access.ts";
 import type { Models } from "../policy/models.ts";
 import type { Refusals } from "../policy/refusals.ts";
-import type { Deed } from "../policy/rules.ts";
+import type { Permission } from "../policy/rules.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { InboundEvent } from "../port/events.ts";
 import { readPictureId, readTurnId, toTurnId } from "../port/ids.ts";
@@ -16,9 +16,9 @@ import type { TurnRecords } from "../turn/record.ts";
 
 const TELL_MS = 30_000;
 
-/** A denied deed, and the sentence for the person. */
+/** The permission that somebody lacks, and the sentence for them. */
 export interface Refusal {
-  deed: Deed;
+  permission: Permission;
   text: string;
 }
 
@@ -46,36 +46,36 @@ export interface GateDeps {
 export function createGate(deps: GateDeps): Gate {
   const { access, quota, refusals, settings, models, adapterOf, sinkOf, log } = deps;
 
-  async function find(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
+  async function find(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
     const judge = await access.judge();
-    const decision = judge(event, deed);
-    if (!decision.isAllowed) return { deed, text: decision.refusal };
-    const full = deed === "chat" || deed === "pictures" ? await quota.refuse(event, deed) : undefined;
-    if (full !== undefined) return { deed, text: full };
+    const decision = judge(event, permission);
+    if (!decision.isAllowed) return { permission, text: decision.refusal };
+    const full = permission === "chat" || permission === "pictures" ? await quota.refuse(event, permission) : undefined;
+    if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
-    if (deed !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
+    if (permission !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
     // An answer may come from the channel's own model as well.
     const { model: own = model } = await settings.read(event.reply);
     const other = judge(event, `model:${own}`);
-    return other.isAllowed ? undefined : { deed: `model:${own}`, text: other.refusal };
+    return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
   }
 
-  async function refuse(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
-    const refusal = await find(event, deed);
+  async function refuse(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
+    const refusal = await find(event, permission);
     return refusal !== undefined && !(await hasBegun(event, deps)) ? refusal : undefined;
   }
 
   return {
     refuse(event) {
-      const deed = toDeed(event);
-      return deed && refuse(event, deed);
+      const permission = toPermission(event);
+      return permission && refuse(event, permission);
     },
-    async tell(event, { deed, text }, signal) {
+    async tell(event, { permission, text }, signal) {
       const { reply, author } = event;
       const { postPrivately } = adapterOf(reply.platform);
       const isHeldOpen = isAwaited(event);
       try {
-        if (!isHeldOpen && !(await refusals.claim(event, deed))) return;
+        if (!isHeldOpen && !(await refusals.claim(event, permission))) return;
         const isPrivate = reply.visibleTo !== undefined || reply.isDirect === true || event.kind === "action";
         const nonce = `${event.key}:refused`;
         await runWithin(
@@ -88,7 +88,7 @@ export function createGate(deps: GateDeps): Gate {
         );
       } catch (err) {
         signal.throwIfAborted();
-        log.warn({ err, key: event.key, deed }, "a person could not be told that something is denied to them");
+        log.warn({ err, key: event.key, permission }, "a person could not be told that something is denied to them");
       }
     },
   };
@@ -115,10 +115,10 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * The deed that an event asks permission for; undefined for deeds open to everybody, such as a stop or one's own data.
+ * The permission that an event needs; undefined for what everybody may do, such as a stop or a look at one's own data.
  * Settings commands check by themselves, since they also only show.
  */
-function toDeed(event: InboundEvent): Deed | undefined {
+function toPermission(event: InboundEvent): Permission | undefined {
   switch (event.kind) {
     case "message":
       return event.addressed === "other" ? undefined : "chat";

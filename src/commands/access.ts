@@ -2,7 +2,7 @@ import { type AccessRule, accessRule } from "../config/policy/access.ts";
 import type { Access } from "../policy/access.ts";
 import type { Audit } from "../policy/audit.ts";
 import { type ChatRules, MAX_CHAT_RULES } from "../policy/chat-rules.ts";
-import { type Deed, describeDeed, describeRule } from "../policy/rules.ts";
+import { describePermission, describeRule, type Permission } from "../policy/rules.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { CommandEvent, ReplyAddress } from "../port/events.ts";
@@ -14,9 +14,9 @@ import { type Command, NOT_KEPT, postNotice } from "./command.ts";
 const ONLY_ADMINS = "Only admins may do that; whoever runs me names them in the policy file.";
 const HOW =
   "Write `/access deny pictures to guests in here`, or `allow`: what (`everything`, `chat`, `pictures`, `files`, `tools`, `models`, `settings`, `model:NAME`, `tool:NAME`, `server:NAME`), then `to` whom (`everybody`, `members`, `guests`, `external`, `admins`, `person:ID`, `group:ID`, `role:ID`, `workspace:ID`, or a mention), then `in` which place (`here`, `direct`, `channels`, `page`, `channel:ID`, `category:ID`, `workspace:ID`, `platform:NAME`). `/access remove` with a rule's name takes one back.";
-/** The deeds that `/access` lists when it is called without words. */
-const USUAL: readonly Deed[] = ["chat", "pictures", "files", "settings"];
-const DEED = /^(?:chat|pictures|files|settings|(?:model|tool):\S+)$/;
+/** The permissions that `/access` lists when it is called without words. */
+const USUAL: readonly Permission[] = ["chat", "pictures", "files", "settings"];
+const PERMISSION = /^(?:chat|pictures|files|settings|(?:model|tool):\S+)$/;
 const ID_CHARS = 5;
 /** Longest list of rules, so that platforms take it as one message. */
 const MAX_LIST_CHARS = 1_500;
@@ -35,9 +35,9 @@ export function createAccessCommand(deps: AccessCommandDeps): Command {
 
   async function describeOwn(event: CommandEvent): Promise<string> {
     const judge = await access.judge();
-    const lines = USUAL.map((deed) => {
-      const { isAllowed, reason } = judge(event, deed);
-      return `- You may ${isAllowed ? "" : "not "}${describeDeed(deed)}: ${reason}.`;
+    const lines = USUAL.map((permission) => {
+      const { isAllowed, reason } = judge(event, permission);
+      return `- You may ${isAllowed ? "" : "not "}${describePermission(permission)}: ${reason}.`;
     });
     return [access.isAdmin(event) ? "You are an admin of mine." : "", ...lines].filter(Boolean).join("\n");
   }
@@ -76,9 +76,9 @@ export function createAccessCommand(deps: AccessCommandDeps): Command {
   }
 
   async function explain(event: CommandEvent, words: readonly string[], signal: AbortSignal): Promise<string> {
-    const asked = words.find((word) => DEED.test(word)) as Deed | undefined;
-    const deeds = asked === undefined ? USUAL : [asked];
-    const named = words.find((word) => !DEED.test(word));
+    const asked = words.find((word) => PERMISSION.test(word)) as Permission | undefined;
+    const permissions = asked === undefined ? USUAL : [asked];
+    const named = words.find((word) => !PERMISSION.test(word));
     const personId = named === undefined ? undefined : readPerson(named);
     if (named !== undefined && personId === undefined) {
       return `I cannot tell whom ${quoteName(named)} means. Mention them with @, or write \`person:ID\`.`;
@@ -87,9 +87,9 @@ export function createAccessCommand(deps: AccessCommandDeps): Command {
     if (by === undefined) return `There is nobody of the id ${quoteName(personId ?? "")} here.`;
     const judge = await access.judge();
     const name = personId === undefined ? "You" : quoteName(by.author.name);
-    const sentences = deeds.map((deed) => {
-      const { isAllowed, reason } = judge(by, deed);
-      return `${name} may ${isAllowed ? "" : "not "}${describeDeed(deed)}, because ${reason}.`;
+    const sentences = permissions.map((permission) => {
+      const { isAllowed, reason } = judge(by, permission);
+      return `${name} may ${isAllowed ? "" : "not "}${describePermission(permission)}, because ${reason}.`;
     });
     return sentences.join("\n");
   }
@@ -102,7 +102,7 @@ export function createAccessCommand(deps: AccessCommandDeps): Command {
         return access.isAdmin(event) ? `${await describeOwn(event)}\n\n${await list()}` : describeOwn(event);
       case "why":
         // Only admins may ask what others may do.
-        if (words.some((word) => !DEED.test(word)) && !access.isAdmin(event)) return ONLY_ADMINS;
+        if (words.some((word) => !PERMISSION.test(word)) && !access.isAdmin(event)) return ONLY_ADMINS;
         return explain(event, words, signal);
     }
     if (!access.isAdmin(event)) return ONLY_ADMINS;

@@ -12,7 +12,7 @@ export function createRefuseJob({ judge }: Pick<Access, "judge">): RefuseJob {
     const decide = await judge();
     // The first picture that a button starts from is the bot's own.
     const files = references.length - (change === undefined ? 0 : 1);
-    const deeds = ["pictures", `model:${model}`, ...(files > 0 ? ["files" as const] : [])] as const;
-    return deeds.map((deed) => decide(by, deed)).find(({ isAllowed }) => !isAllowed)?.refusal;
+    const permissions = ["pictures", `model:${model}`, ...(files > 0 ? ["files" as const] : [])] as const;
+    return permissions.map((permission) => decide(by, permission)).find(({ isAllowed }) => !isAllowed)?.refusal;
   };
 }

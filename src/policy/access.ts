@@ -2,7 +2,7 @@ import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
-import { type Deed, describeDeed, describeRule, isWho, matches, toList, toMatching } from "./rules.ts";
+import { describePermission, describeRule, isWho, matches, type Permission, toList, toMatching } from "./rules.ts";
 
 const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
@@ -16,7 +16,7 @@ export interface Decision {
 }
 
 /** Decides by the rules as they were at one moment. */
-export type Judge = (by: Actor, deed: Deed) => Decision;
+export type Judge = (by: Actor, permission: Permission) => Decision;
 
 /** Says who may do what where. The only place where that is decided. */
 export interface Access {
@@ -25,9 +25,9 @@ export interface Access {
    * managers of the channel. Admins may always change settings. Never rejects.
    */
   judge(): Promise<Judge>;
-  may(by: Actor, deed: Deed): Promise<boolean>;
+  may(by: Actor, permission: Permission): Promise<boolean>;
   /** Resolves to the sentence for somebody who may not; undefined: they may. */
-  refuse(by: Actor, deed: Deed): Promise<string | undefined>;
+  refuse(by: Actor, permission: Permission): Promise<string | undefined>;
   isAdmin(by: Actor): boolean;
   /** Groups and roles that the rules or the admins are named by: what a platform has to look up of people. */
   namedGroups(): Promise<readonly string[]>;
@@ -43,7 +43,7 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
     const { access = {} } = policy();
     // Without admins nobody could take back what was set in the chat.
     const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
-    return (by, deed) => decide(access, own, by, deed);
+    return (by, permission) => decide(access, own, by, permission);
   }
 
   return {
@@ -54,9 +54,9 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
       const chat = admins.length > 0 ? (await chatRules.read()).map(({ rule }) => rule) : [];
       return namedGroupsOf({ ...access, rules: [...rules, ...chat, ...offered] });
     },
-    may: async (by, deed) => (await judge())(by, deed).isAllowed,
-    async refuse(by, deed) {
-      const { isAllowed, refusal } = (await judge())(by, deed);
+    may: async (by, permission) => (await judge())(by, permission).isAllowed,
+    async refuse(by, permission) {
+      const { isAllowed, refusal } = (await judge())(by, permission);
       return isAllowed ? undefined : refusal;
     },
     isAdmin: (by) => isAdminOf(policy().access ?? {}, by),
@@ -64,23 +64,23 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
 }
 
 /** Pure. */
-export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor, deed: Deed): Decision {
+export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor, permission: Permission): Decision {
   const isAdmin = isAdminOf(file, by);
   const toDecision = (isAllowed: boolean, reason: string, because = whomToAsk(file)): Decision => {
     const hint = "`/access` says what you may do.";
-    return { isAllowed, reason, refusal: `You may not ${describeDeed(deed)}. ${because} ${hint}` };
+    return { isAllowed, reason, refusal: `You may not ${describePermission(permission)}. ${because} ${hint}` };
   };
-  if (deed === "settings" && isAdmin) return toDecision(true, "admins of the policy file always may");
-  const own = chat.find(({ rule }) => matches(rule, by, deed, isAdmin));
+  if (permission === "settings" && isAdmin) return toDecision(true, "admins of the policy file always may");
+  const own = chat.find(({ rule }) => matches(rule, by, permission, isAdmin));
   const rules = file.rules ?? [];
-  const index = rules.findIndex((rule) => matches(rule, by, deed, isAdmin));
+  const index = rules.findIndex((rule) => matches(rule, by, permission, isAdmin));
   const rule = own?.rule ?? rules[index];
   if (rule !== undefined) {
     const name = own === undefined ? `rule ${index + 1} of the policy file` : `rule ${own.id} of the chat`;
-    const said = describeRule(toMatching(rule, by, deed, isAdmin));
+    const said = describeRule(toMatching(rule, by, permission, isAdmin));
     return toDecision(rule.allow !== undefined, `${name} says: ${said}`, rule.because);
   }
-  if (deed !== "settings") return toDecision(true, "no rule says otherwise");
+  if (permission !== "settings") return toDecision(true, "no rule says otherwise");
   // As before there was a policy.
   return by.author.mayConfigure === false
     ? { isAllowed: false, reason: "no rule allows it, and they do not manage this channel", refusal: NOT_A_MANAGER }

@@ -2,27 +2,27 @@ import { createHash } from "node:crypto";
 import type { InboundEvent } from "../port/events.ts";
 import { toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
-import type { Deed } from "./rules.ts";
+import type { Permission } from "./rules.ts";
 
-/** One person is told once in this time of one deed in one place. */
+/** A person is told once in this time, in one place, that they lack one permission. */
 const SILENT_MS = 10 * 60_000;
 
 /** Keeps those who try again and again from being told again and again. */
 export interface Refusals {
   /** Resolves to whether the person is to be told now. The same event may be told again. Rejects when the store does not answer. */
-  claim(event: Pick<InboundEvent, "key" | "author" | "reply">, deed: Deed): Promise<boolean>;
+  claim(event: Pick<InboundEvent, "key" | "author" | "reply">, permission: Permission): Promise<boolean>;
 }
 
 export function createRefusals({ open, inTurn }: Pick<Stores, "open" | "inTurn">): Refusals {
   const keyv = open("refused");
 
   return {
-    claim({ key: eventKey, author, reply }, deed) {
+    claim({ key: eventKey, author, reply }, permission) {
       const { platform, workspaceId = "", channelId } = reply;
       // Names nobody: it lasts longer than an erasure takes.
       const key = toKeyPart(
         createHash("sha256")
-          .update(JSON.stringify([platform, author.id, workspaceId, channelId, deed]))
+          .update(JSON.stringify([platform, author.id, workspaceId, channelId, permission]))
           .digest("base64url"),
       );
       return inTurn(`refused:${key}`, async () => {

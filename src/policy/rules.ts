@@ -3,15 +3,15 @@ import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 
 /** Something a person may do: `files` is having files read, `tool:server__tool` a tool of a server. */
-export type Deed = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
+export type Permission = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
 
 /** Platforms by the words of the policy. */
 const PAGE = "local";
 
-/** True when a rule is about this person, place and deed. */
-export function matches(rule: AccessRule, by: Actor, deed: Deed, isAdmin: boolean): boolean {
+/** True when a rule is about this person, place and permission. */
+export function matches(rule: AccessRule, by: Actor, permission: Permission, isAdmin: boolean): boolean {
   return (
-    toList(rule.allow ?? rule.deny).some((what) => isDeed(what, deed)) &&
+    toList(rule.allow ?? rule.deny).some((what) => covers(what, permission)) &&
     (rule.to === undefined || toList(rule.to).some((who) => isWho(who, by, isAdmin))) &&
     (rule.in === undefined || toList(rule.in).some((where) => isWhere(where, by.reply)))
   );
@@ -75,8 +75,8 @@ function isWhere(where: string, place: ReplyAddress): boolean {
   }
 }
 
-function isDeed(what: string, deed: Deed): boolean {
-  const [kind, thing] = splitSelector(deed);
+function covers(what: string, permission: Permission): boolean {
+  const [kind, thing] = splitSelector(permission);
   const [word, name] = splitSelector(what);
   switch (word) {
     case "everything":
@@ -91,7 +91,7 @@ function isDeed(what: string, deed: Deed): boolean {
     case "server":
       return kind === "tool" && isLike(thing.split("__", 1)[0] ?? "", name) && thing.includes("__");
     default:
-      return word === deed;
+      return word === permission;
   }
 }
 
@@ -121,14 +121,14 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/** The rule without the other deeds, people and places that it names as well: those are none of the asker's business. */
+/** The rule without the other permissions, people and places that it names: those are none of the asker's business. */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,
-  deed: Deed,
+  permission: Permission,
   isAdmin: boolean,
 ): AccessRule {
-  const what = toList(allow ?? deny).filter((one) => isDeed(one, deed));
+  const what = toList(allow ?? deny).filter((one) => covers(one, permission));
   return {
     ...(allow === undefined ? { deny: what } : { allow: what }),
     ...(to !== undefined && { to: toList(to).filter((who) => isWho(who, by, isAdmin)) }),
@@ -144,9 +144,9 @@ export function describeRule(rule: AccessRule): string {
   return `${verb} ${toList(rule.allow ?? rule.deny).join(", ")}${to}${place}`;
 }
 
-/** Words for a deed that follow "may". */
-export function describeDeed(deed: Deed): string {
-  const [kind, name] = splitSelector(deed);
+/** Names a permission in words that follow "may". */
+export function describePermission(permission: Permission): string {
+  const [kind, name] = splitSelector(permission);
   switch (kind) {
     case "chat":
       return "ask me here";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { runWithin } from "../concurrency/deadlines.ts";
 import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
-import type { Deed } from "../policy/rules.ts";
+import type { Permission } from "../policy/rules.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 import { truncate } from "../text/truncate.ts";
 
@@ -49,8 +49,8 @@ export interface Tool {
   /** The arguments as JSON schema, for the model. */
   readonly parameters: Record<string, unknown>;
   readonly timeoutMs: number;
-  /** Deeds that must be allowed to the person, besides the tool itself. */
-  readonly needs?: readonly Deed[];
+  /** Permissions that the person needs, besides the one for the tool itself. */
+  readonly needs?: readonly Permission[];
   /** It may change something that a second call would change again, so a call that was begun is never made twice. */
   readonly acts: boolean;
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
@@ -76,7 +76,7 @@ export interface ToolOptions<S extends z.ZodObject> {
   description: string;
   schema: S;
   timeoutMs: number;
-  needs?: readonly Deed[];
+  needs?: readonly Permission[];
   run(args: z.output<S>, context: ToolContext, signal: AbortSignal): Promise<string>;
   describeCall(args: z.output<S>): string;
 }

@@ -1,5 +1,5 @@
 import type { Access, Judge } from "../policy/access.ts";
-import type { Deed } from "../policy/rules.ts";
+import type { Permission } from "../policy/rules.ts";
 import type { Author } from "../port/events.ts";
 import { isSamePerson } from "../port/identity.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -12,13 +12,13 @@ export class NotPermittedError extends Error {
 
 /** The permissions of one attempt: those of the person who asked and of the person who pressed for it, both. */
 export interface Permits {
-  may(deed: Deed): boolean;
+  may(permission: Permission): boolean;
   /** The sentence for a person who may not. */
-  refuse(deed: Deed): string | undefined;
+  refuse(permission: Permission): string | undefined;
   /** The first that may be used, else the first. */
   chooseModel(models: readonly [string, ...string[]]): string;
   /** Throws a `NotPermittedError` where one of them is denied. */
-  check(...deeds: readonly Deed[]): void;
+  check(...permissions: readonly Permission[]): void;
   chooseTools(tools: readonly Tool[]): readonly Tool[];
 }
 
@@ -39,15 +39,16 @@ function toPermits(
   // The newest facts about the person count, not those of the time they asked.
   const isOwn = pressedBy !== undefined && isSamePerson(pressedBy, { author, conversationId });
   const people = pressedBy === undefined ? [author] : isOwn ? [pressedBy] : [author, pressedBy];
-  const denied = (deed: Deed) => people.map((one) => judge({ author: one, reply }, deed)).find((one) => !one.isAllowed);
-  const may = (deed: Deed) => denied(deed) === undefined;
+  const denied = (permission: Permission) =>
+    people.map((one) => judge({ author: one, reply }, permission)).find((one) => !one.isAllowed);
+  const may = (permission: Permission) => denied(permission) === undefined;
 
   return {
     may,
-    refuse: (deed) => denied(deed)?.refusal,
+    refuse: (permission) => denied(permission)?.refusal,
     chooseModel: (models) => models.find((model) => may(`model:${model}`)) ?? models[0],
-    check(...deeds) {
-      const decision = deeds.map(denied).find((one) => one !== undefined);
+    check(...permissions) {
+      const decision = permissions.map(denied).find((one) => one !== undefined);
       if (decision !== undefined) throw new NotPermittedError(decision.refusal);
     },
     chooseTools: (tools) =>

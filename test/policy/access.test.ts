@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { access as accessSchema } from "../../src/config/policy/access.ts";
 import { createAccess, decide } from "../../src/policy/access.ts";
-import type { Deed } from "../../src/policy/rules.ts";
+import type { Permission } from "../../src/policy/rules.ts";
 import type { Actor } from "../../src/port/catalogue.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
 
@@ -52,7 +52,7 @@ const eng = { groups: ["SENG"] };
 const mod = { groups: ["501"] };
 const plain = { mayConfigure: false };
 
-const DECISIONS: Array<[Actor, Deed, boolean]> = [
+const DECISIONS: Array<[Actor, Permission, boolean]> = [
   // Members, by default.
   [on(slack()), "chat", true],
   [on(slack()), "pictures", true],
@@ -141,9 +141,9 @@ function describeActor({ author, reply }: Actor): string {
 describe("the policy of a company", () => {
   test("is tried in sixty cases and more", () => expect(DECISIONS.length).toBeGreaterThanOrEqual(60));
 
-  test.each(DECISIONS.map(([by, deed, isAllowed]) => [describeActor(by), deed, isAllowed, by] as const))(
+  test.each(DECISIONS.map(([by, permission, isAllowed]) => [describeActor(by), permission, isAllowed, by] as const))(
     "%s: %s is allowed: %s",
-    (_, deed, isAllowed, by) => expect(decide(policy, [], by, deed).isAllowed).toBe(isAllowed),
+    (_, permission, isAllowed, by) => expect(decide(policy, [], by, permission).isAllowed).toBe(isAllowed),
   );
 });
 

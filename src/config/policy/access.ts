@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The words that stand for people, places and deeds in a rule. The same ones are written in the chat. */
+/** The words that stand for people, places and permissions in a rule. The same ones are written in the chat. */
 const WHO = ["everybody", "members", "guests", "external", "bots", "admins"] as const;
 const WHERE = ["everywhere", "direct", "channels", "page"] as const;
 const WHAT = ["everything", "chat", "pictures", "files", "tools", "models", "settings"] as const;
