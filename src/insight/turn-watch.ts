@@ -214,14 +214,14 @@ function toStory(
   };
 }
 
-interface Hearing {
+interface ListenerDeps {
   trends: Trends;
   now(): number;
   ended(refusal: string | undefined): Promise<void>;
   left(): void;
 }
 
-function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnListener {
+function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): TurnListener {
   let refusal: string | undefined;
   /** Text that nobody sees yet: how much there was when it began to come, and when. */
   const arrivals: Array<{ from: number; at: number }> = [];

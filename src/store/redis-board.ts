@@ -23,14 +23,14 @@ export interface BoardOptions {
   log: Logger;
 }
 
-interface Word<T> {
+interface Announcement<T> {
   by: string;
   key: string;
   value: T;
   until: number;
 }
 
-/** Most words that have lost their meaning, and are taken off the board with one that is put there. */
+/** Most announcements that have expired, and are taken off the board with one that is put there. */
 const MAX_TAKEN_OFF = 100;
 
 const TELL = `
@@ -53,17 +53,17 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
 
   return {
     tell(key, value, forMs) {
-      const word: Word<T> = { by, key, value, until: now() + forMs };
+      const announcement: Announcement<T> = { by, key, value, until: now() + forMs };
       const times = [Math.ceil(forMs), now(), MAX_TAKEN_OFF].map(String);
-      const options = { keys: [place, `${place}:ends`], arguments: [key, JSON.stringify(word), ...times] };
+      const options = { keys: [place, `${place}:ends`], arguments: [key, JSON.stringify(announcement), ...times] };
       run(() => client.eval(TELL, options)).catch((err: unknown) =>
         log.debug({ err }, "an announcement to other processes failed"),
       );
     },
     async listen(onTold) {
       const read = (text: string) => {
-        const word = JSON.parse(text) as Word<T>;
-        if (word.by !== by) onTold(word.key, word.value, Math.max(0, word.until - now()));
+        const told = JSON.parse(text) as Announcement<T>;
+        if (told.by !== by) onTold(told.key, told.value, Math.max(0, told.until - now()));
       };
       const readAll = async () => {
         for (const text of await run(() => client.hVals(place))) read(text);

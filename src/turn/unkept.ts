@@ -74,17 +74,15 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
   }
 
   async function replayAll(): Promise<void> {
-    let pauseMs: number | undefined;
     try {
       for (const { id, answer } of table.all()) {
         await restore(answer);
         drop(id);
       }
     } catch (err) {
-      pauseMs = isStoreOutage(err) ? AGAIN_MS : AGAIN_AFTER_FAILURE_MS;
       if (!isStoreOutage(err)) log.warn({ err }, "answers could not be put into the history; this is tried again");
+      replayIn(isStoreOutage(err) ? AGAIN_MS : AGAIN_AFTER_FAILURE_MS);
     }
-    if (pauseMs !== undefined) replayIn(pauseMs);
   }
 
   function replayIn(pauseMs: number): void {
