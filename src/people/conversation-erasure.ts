@@ -11,7 +11,7 @@ export interface ConversationErasureDeps {
   records: Pick<TurnRecords, "eraseConversations">;
   ledger: Pick<Ledger, "takeBack">;
   jobs: Pick<JobStore, "eraseConversations">;
-  settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "switchServer" | "setListening">;
+  settings: Pick<Settings, "erase">;
   usage: Pick<Usage, "eraseWorkspace">;
   /** Absent without a dashboard. */
   insight?: Pick<Insight, "eraseConversations"> | undefined;
@@ -39,16 +39,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     const channels = new Map(
       places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),
     );
-    for (const channel of channels.values()) {
-      const isDone = await Promise.all([
-        settings.setModel(channel, undefined),
-        settings.setPersona(channel, undefined, ""),
-        settings.setOptions(channel, undefined),
-        settings.switchServer(channel, undefined, true),
-        settings.setListening(channel, false),
-      ]);
-      if (isDone.includes(false)) throw new Error("The settings of a channel could not be erased.");
-    }
+    for (const channel of channels.values()) await settings.erase(channel);
     const workspaces = new Map(places.map(({ platform, workspaceId }) => [workspaceId, platform]));
     for (const [workspaceId, platform] of workspaces) {
       if (workspaceId !== undefined) await usage.eraseWorkspace(platform, workspaceId);

@@ -51,13 +51,15 @@ export interface Settings {
   setPrompts(channel: Channel, prompts: readonly string[] | undefined, authorId: string): Promise<boolean>;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
-  /** Switches a server of tools off, or on again; undefined switches all on. Resolves as `setModel`. */
-  switchServer(channel: Channel, server: string | undefined, isOn: boolean): Promise<boolean>;
+  /** Switches a server of tools off, or on again. Resolves as `setModel`. */
+  switchServer(channel: Channel, server: string, isOn: boolean): Promise<boolean>;
   isListening: IsListening;
   /** Has the bot answer everything in the channel, or only who mentions it. Resolves as `setModel`. */
   setListening(channel: Channel, listens: boolean): Promise<boolean>;
   /** Channels that have settings of their own, by their names. Rejects when the store does not answer. */
   list(): Promise<ChannelInForce[]>;
+  /** Erases all settings of a channel. Rejects when the store does not answer. */
+  erase(channel: Channel): Promise<void>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPersona[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
@@ -130,9 +132,9 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
       }),
     switchServer: (channel, server, isOn) =>
       change(channel, async () => {
-        const before = server === undefined ? [] : ((await keys.read(channel)).serversOff ?? []);
-        const others = before.filter((name) => name !== server);
-        const off = isOn || server === undefined ? others : [...others, server];
+        const { serversOff = [] } = await keys.read(channel);
+        const others = serversOff.filter((name) => name !== server);
+        const off = isOn ? others : [...others, server];
         if (off.length === 0) await keys.erase([toServersKey(channel)]);
         else await keys.writeServersOff(channel, off);
       }),
@@ -156,6 +158,11 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
       }
       return found.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
     },
+    erase: (channel) =>
+      inTurn(channel, () => {
+        const own = [toPromptsKey, toOptionsKey, toServersKey, toListeningKey].map((toKey) => toKey(channel));
+        return keys.erase([...toModelKeys(channel), ...toPersonaKeys(channel), ...own]);
+      }),
     ...createOwned(keys, inTurn),
   };
 }

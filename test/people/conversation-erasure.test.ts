@@ -58,6 +58,7 @@ async function start() {
     await ledger.allow(conversationId, [`<${team}>-tool`], { platform: "slack", id: "U1" });
     await settings.setModel(reply, `<${team}> model`);
     await settings.setPersona(reply, `<${team}> persona`, "U1");
+    await settings.setPrompts(reply, [`<${team}> suggested`], "U1");
     await settings.setOptions(reply, { temperature: 1 });
     await usage.note(randomUUID(), { author: { id: `person-of-${team}.` }, reply }, { answers: 1 });
   }
