@@ -83,12 +83,14 @@ function describeChannel({
   persona,
   prompts,
   options,
+  serversOff,
   listens,
 }: ChannelInForce) {
   const parts = [
     model && `Model: ${model}`,
     options && describeOptions(options) !== "" && `Options: ${describeOptions(options)}`,
     persona && `Persona: ${persona}`,
+    serversOff && `Tool servers switched off: ${serversOff.join(", ")}`,
     prompts && `Suggests: ${prompts.join(" | ")}`,
     listens && "Answers everything that is said to nobody else",
   ];

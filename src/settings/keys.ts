@@ -13,7 +13,8 @@ const NAMESPACE = "settings";
 const REFRESH_SHARE = 0.1;
 
 /** The settings of channels, as their keys begin. */
-const KINDS: ReadonlySet<string> = new Set(["model", "persona", "prompts", "options", "listens"]);
+export const SETTING_KINDS = ["model", "persona", "prompts", "options", "servers", "listens"] as const;
+type SettingKind = (typeof SETTING_KINDS)[number];
 
 /** Workspaces may have a channel with the same id: Slack's shared ones do. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
@@ -85,9 +86,10 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     return { value, isAging: value !== undefined && leftMs < ttlMs * (1 - REFRESH_SHARE) };
   }
 
-  async function readSetting<T>({ platform }: Channel, [key, formerKey]: SettingKey, schema: z.ZodType<T>) {
+  async function readSetting<T>(channel: Channel, kind: SettingKind, schema: z.ZodType<T>) {
+    const [key, formerKey] = toSettingKeys(kind, channel);
     const found = await readValue(key, schema);
-    if (found.value !== undefined || formerKey === undefined || severalWorkspaces.has(platform)) return found;
+    if (found.value !== undefined || formerKey === undefined || severalWorkspaces.has(channel.platform)) return found;
     const { value } = await readValue(formerKey, schema);
     return { value, isAging: value !== undefined };
   }
@@ -110,11 +112,11 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
   return {
     async read(channel) {
       const [model, persona, options, servers, prompts] = await Promise.all([
-        readSetting(channel, toModelKeys(channel), modelSchema),
-        readSetting(channel, toPersonaKeys(channel), personaSchema),
-        readValue(toOptionsKey(channel), optionsSchema),
-        readValue(toServersKey(channel), serversSchema),
-        readValue(toPromptsKey(channel), promptsSchema),
+        readSetting(channel, "model", modelSchema),
+        readSetting(channel, "persona", personaSchema),
+        readSetting(channel, "options", optionsSchema),
+        readSetting(channel, "servers", serversSchema),
+        readSetting(channel, "prompts", promptsSchema),
       ]);
       const isAging = [model, persona, options, servers, prompts].some((setting) => setting.isAging);
       return {
@@ -127,18 +129,18 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       };
     },
     writeModel(channel, model) {
-      const [key, formerKey] = toModelKeys(channel);
+      const [key, formerKey] = toSettingKeys("model", channel);
       return write({ [key]: { model } }, [formerKey]);
     },
-    writePersona: (channel, persona) => writeOwned(channel, toPersonaKeys(channel), persona),
-    writePrompts: (channel, prompts) => writeOwned(channel, [toPromptsKey(channel)], prompts),
-    writeOptions: (channel, options) => write({ [toOptionsKey(channel)]: { options } }, []),
-    writeServersOff: (channel, off) => write({ [toServersKey(channel)]: { off } }, []),
+    writePersona: (channel, persona) => writeOwned(channel, toSettingKeys("persona", channel), persona),
+    writePrompts: (channel, prompts) => writeOwned(channel, toSettingKeys("prompts", channel), prompts),
+    writeOptions: (channel, options) => write({ [toSettingKeys("options", channel)[0]]: { options } }, []),
+    writeServersOff: (channel, off) => write({ [toSettingKeys("servers", channel)[0]]: { off } }, []),
     async readListening(channel) {
-      const { value, isAging } = await readValue(toListeningKey(channel), listeningSchema);
+      const { value, isAging } = await readSetting(channel, "listens", listeningSchema);
       return { listens: value !== undefined, isAging };
     },
-    writeListening: (channel) => write({ [toListeningKey(channel)]: { listens: true } }, []),
+    writeListening: (channel) => write({ [toSettingKeys("listens", channel)[0]]: { listens: true } }, []),
     async erase(erased) {
       await keyv.deleteMany([...erased]);
     },
@@ -165,35 +167,16 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
 /** The key of a setting, and the one it had before keys named the workspace, where that is another one. */
 type SettingKey = [key: string] | [key: string, formerKey: string];
 
-export function toModelKeys(channel: Channel): SettingKey {
-  return toKeys(`model:${toKeyPart(channel.platform)}`, channel);
-}
-
-export function toPersonaKeys(channel: Channel): SettingKey {
-  return toKeys(`persona:${toKeyPart(channel.platform)}`, channel);
-}
-
-/** It has had the workspace in it from the beginning. */
-export function toOptionsKey(channel: Channel): string {
-  return toKeys(`options:${toKeyPart(channel.platform)}`, channel)[0];
-}
-
-export function toPromptsKey(channel: Channel): string {
-  return toKeys(`prompts:${toKeyPart(channel.platform)}`, channel)[0];
-}
-
-export function toServersKey(channel: Channel): string {
-  return toKeys(`servers:${toKeyPart(channel.platform)}`, channel)[0];
-}
-
-export function toListeningKey(channel: Channel): string {
-  return toKeys(`listens:${toKeyPart(channel.platform)}`, channel)[0];
+export function toSettingKeys(kind: SettingKind, channel: Channel): SettingKey {
+  const keys = toKeys(`${kind}:${toKeyPart(channel.platform)}`, channel);
+  // The other keys have named the workspace from the beginning.
+  return kind === "model" || kind === "persona" ? keys : [keys[0]];
 }
 
 /** Undefined for other keys, and for ids that are too long to be read back. */
 function readChannel(key: string): Channel | undefined {
   const [kind = "", ...parts] = key.split(":");
-  if (!KINDS.has(kind) || parts.length < 2 || parts.length > 3) return undefined;
+  if (!SETTING_KINDS.some((known) => known === kind) || parts.length < 2 || parts.length > 3) return undefined;
   const [platform, workspaceId, channelId] = (parts.length === 2 ? [parts[0], "", parts[1]] : parts).map((part = "") =>
     readKeyPart(part),
   );

@@ -5,15 +5,11 @@ import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-
 import {
   type Channel,
   createSettingKeys,
+  SETTING_KINDS,
   type SettingKeys,
   type SettingKeysOptions,
   type Stored,
-  toListeningKey,
-  toModelKeys,
-  toOptionsKey,
-  toPersonaKeys,
-  toPromptsKey,
-  toServersKey,
+  toSettingKeys,
 } from "./keys.ts";
 
 /** A channel's own settings. An absent one is as the service is configured. */
@@ -99,8 +95,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
     try {
       const stored = await keys.read(channel);
       if (stored.isAging) await keepAlive(channel);
-      const { serversOff } = stored;
-      return { ...toOwn(stored), ...(serversOff && { serversOff }), isKnown: true };
+      return { ...toOwn(stored), isKnown: true };
     } catch (err) {
       log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
       return { isKnown: false };
@@ -110,24 +105,26 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
   return {
     read,
     setModel: (channel, model) =>
-      change(channel, () => (model === undefined ? keys.erase(toModelKeys(channel)) : keys.writeModel(channel, model))),
+      change(channel, () =>
+        model === undefined ? keys.erase(toSettingKeys("model", channel)) : keys.writeModel(channel, model),
+      ),
     setPersona: (channel, persona, authorId) =>
       change(channel, () =>
         persona === undefined
-          ? keys.erase(toPersonaKeys(channel))
+          ? keys.erase(toSettingKeys("persona", channel))
           : keys.writePersona(channel, { text: persona, authorId }),
       ),
     setPrompts: (channel, prompts, authorId) =>
       change(channel, () =>
         prompts === undefined
-          ? keys.erase([toPromptsKey(channel)])
+          ? keys.erase(toSettingKeys("prompts", channel))
           : keys.writePrompts(channel, { prompts: [...prompts], authorId }),
       ),
     setOptions: (channel, changes) =>
       change(channel, async () => {
         const before = changes && (await keys.read(channel)).options;
         const options = changes && changeOptions(before ?? {}, changes);
-        if (options === undefined) await keys.erase([toOptionsKey(channel)]);
+        if (options === undefined) await keys.erase(toSettingKeys("options", channel));
         else await keys.writeOptions(channel, options);
       }),
     switchServer: (channel, server, isOn) =>
@@ -135,7 +132,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
         const { serversOff = [] } = await keys.read(channel);
         const others = serversOff.filter((name) => name !== server);
         const off = isOn ? others : [...others, server];
-        if (off.length === 0) await keys.erase([toServersKey(channel)]);
+        if (off.length === 0) await keys.erase(toSettingKeys("servers", channel));
         else await keys.writeServersOff(channel, off);
       }),
     async isListening(channel) {
@@ -149,7 +146,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
       }
     },
     setListening: (channel, listens) =>
-      change(channel, () => (listens ? keys.writeListening(channel) : keys.erase([toListeningKey(channel)]))),
+      change(channel, () => (listens ? keys.writeListening(channel) : keys.erase(toSettingKeys("listens", channel)))),
     async list() {
       const found: ChannelInForce[] = [];
       for (const channel of await keys.channels()) {
@@ -159,10 +156,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
       return found.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
     },
     erase: (channel) =>
-      inTurn(channel, () => {
-        const own = [toPromptsKey, toOptionsKey, toServersKey, toListeningKey].map((toKey) => toKey(channel));
-        return keys.erase([...toModelKeys(channel), ...toPersonaKeys(channel), ...own]);
-      }),
+      inTurn(channel, () => keys.erase(SETTING_KINDS.flatMap((kind) => toSettingKeys(kind, channel)))),
     ...createOwned(keys, inTurn),
   };
 }
@@ -192,8 +186,8 @@ function createOwned(keys: SettingKeys, inTurn: InTurn): Pick<Settings, "exportA
           const { persona, prompts } = await keys.read(channel);
           // Unreadable values go too: they may be this person's.
           const isTheirs = (own?: { authorId: string }) => own === undefined || own.authorId === authorId;
-          const ofPersona = isTheirs(persona) ? [toPersonaKeys(channel)[0]] : [];
-          const ofPrompts = isTheirs(prompts) ? [toPromptsKey(channel)] : [];
+          const ofPersona = isTheirs(persona) ? [toSettingKeys("persona", channel)[0]] : [];
+          const ofPrompts = isTheirs(prompts) ? toSettingKeys("prompts", channel) : [];
           await keys.erase([key, ...ofPersona, ...ofPrompts]);
         });
       }
@@ -201,13 +195,8 @@ function createOwned(keys: SettingKeys, inTurn: InTurn): Pick<Settings, "exportA
   };
 }
 
-function toOwn({ model, persona, prompts, options }: Stored): Omit<ChannelSettings, "isKnown" | "serversOff"> {
-  return {
-    ...(model !== undefined && { model }),
-    ...(persona && { persona: persona.text }),
-    ...(prompts && { prompts: prompts.prompts }),
-    ...(options && { options }),
-  };
+function toOwn({ model, persona, prompts, options, serversOff }: Stored): Omit<ChannelSettings, "isKnown"> {
+  return { model, persona: persona?.text, prompts: prompts?.prompts, options, serversOff };
 }
 
 function toName({ platform, workspaceId = "", channelId }: Channel): string {

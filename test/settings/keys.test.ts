@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { type Channel, createSettingKeys, toModelKeys, toPersonaKeys } from "../../src/settings/keys.ts";
+import { type Channel, createSettingKeys, toSettingKeys } from "../../src/settings/keys.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
 
@@ -29,7 +29,7 @@ describe("the keys of the settings", () => {
     expect((await keys.read(odd)).isAging).toBe(false);
     await keys.writeModel(odd, "large");
     expect((await keys.read(odd)).isAging).toBe(false);
-    await keyv.set(toPersonaKeys(odd)[0], { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
+    await keyv.set(toSettingKeys("persona", odd)[0], { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
     expect((await keys.read(odd)).isAging).toBe(true);
   });
 
@@ -37,7 +37,7 @@ describe("the keys of the settings", () => {
     const { keys } = open();
     await keys.writeModel(odd, "large");
     await keys.writePersona(odd, { text: "a pirate", authorId: "ada" });
-    await keys.erase(toModelKeys(odd));
+    await keys.erase(toSettingKeys("model", odd));
     expect(await keys.read(odd)).toMatchObject({ model: undefined, persona: { text: "a pirate" } });
   });
 });

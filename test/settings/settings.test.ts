@@ -35,6 +35,18 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a pirate", isKnown: true });
   });
 
+  test("the settings of all channels are listed, a server of tools that is switched off among them", async () => {
+    const { settings } = open();
+    await settings.switchServer(there, "tracker", false);
+    await settings.setModel(here, "large");
+    expect(await settings.list()).toEqual([
+      { ...here, model: "large", listens: false },
+      { ...there, serversOff: ["tracker"], listens: false },
+    ]);
+    await settings.erase(there);
+    expect(await settings.list()).toEqual([{ ...here, model: "large", listens: false }]);
+  });
+
   test("the settings of a channel keep its options together, and change them one by one", async () => {
     const { settings, keyv, leftMs } = open();
     expect(await settings.setOptions(here, { temperature: 0.2, maxTokens: 500 })).toBe(true);
