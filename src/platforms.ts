@@ -7,7 +7,7 @@ import { EXAMPLES } from "../adapters/local/options.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
 import type { Platforms, PlatformsOptions } from "./app/service.ts";
 import type { SlackConfig } from "./config/config.ts";
-import type { Adapter } from "./port/adapter.ts";
+import type { Adapter, AdapterOptions } from "./port/adapter.ts";
 import type { Preview } from "./port/catalogue.ts";
 import type { Setup } from "./port/setup.ts";
 import type { Stores } from "./store/keyv.ts";
@@ -78,54 +78,44 @@ async function preview(markdown: string): Promise<Preview[]> {
 }
 
 async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {
-  const { config, engine, stores, limits, log, onFatal } = options;
+  const { config, engine, stores, limits } = options;
   if (config.discord === undefined) return undefined;
   const { createDiscordAdapter } = await import("../adapters/discord/index.ts");
   return createDiscordAdapter({
     ...config.discord,
-    isListening: engine.isListening,
-    namedGroups: engine.access.namedGroups,
-    commands: engine.commands,
-    listModels: engine.listModels,
-    readPersona: engine.readPersona,
-    imagine: engine.imagineMenu,
+    ...toAdapterOptions(options),
     directChannels: toDirectChannelStore(stores),
     shares: stores.shared && createSharedParts(stores.shared, SHARDS, stores.now),
     waits: limits?.waitsOf("discord"),
     processes: engine.queue.processes,
-    log,
-    now: Date.now,
-    onFatal,
   });
 }
 
+function toAdapterOptions({ engine, log, onFatal }: PlatformsOptions): AdapterOptions {
+  const { commands, listModels, readPersona, isListening, access, imagineMenu: imagine } = engine;
+  const { namedGroups } = access;
+  return { commands, listModels, readPersona, isListening, namedGroups, imagine, log, onFatal, now: Date.now };
+}
+
 async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapter; mounts: Hono[] } | undefined> {
-  const { config, engine, limits, markKey, log, onFatal } = options;
+  const { config, engine, limits, markKey } = options;
   const { slack } = config;
   if (slack === undefined) return undefined;
   const { apiUrl, allowedBots } = slack;
   const { createSlackAdapter } = await import("../adapters/slack/index.ts");
   const several = slack.oauth && (await createSlackWorkspaces(slack.oauth, options));
   const adapter = createSlackAdapter({
+    ...toAdapterOptions(options),
     transport: slack,
     installed: several?.installed ?? { botToken: slack.botToken ?? "" },
     onUninstalled: several?.onUninstalled,
     apiUrl,
     markKey,
     allowedBots,
-    commands: engine.commands,
-    listModels: engine.listModels,
-    imagine: engine.imagineMenu,
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
-    isListening: engine.isListening,
-    readPersona: engine.readPersona,
     looking: engine.looking,
-    namedGroups: engine.access.namedGroups,
     waits: limits?.waitsOf("slack"),
-    log,
-    now: Date.now,
-    onFatal,
   });
   return { adapter, mounts: [adapter.app, several?.app].filter((app) => app !== undefined) };
 }

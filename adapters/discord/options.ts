@@ -1,33 +1,12 @@
-import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, IsListening, ListModels, ReadPersona } from "../../src/port/catalogue.ts";
-import type { SharedWaits } from "../../src/port/pace.ts";
+import type { AdapterOptions } from "../../src/port/adapter.ts";
 
-export interface DiscordAdapterOptions {
+export interface DiscordAdapterOptions extends AdapterOptions {
   token: string;
   /** REST base without the version; Discord's own when absent. */
   apiUrl?: string;
   threads: ThreadMode;
-  /** Registered besides `/ask`. */
-  commands: readonly CommandHelp[];
-  /** Proposed while somebody types after `/model`. */
-  listModels: ListModels;
-  /** Absent: the form for a persona begins empty. */
-  readPersona?: ReadPersona;
-  /** Absent: no channel is listened to. */
-  isListening?: IsListening;
-  /** Groups and roles that the policy names; absent: none. */
-  namedGroups?: () => Promise<readonly string[]>;
-  /** The form in which pictures are asked for; absent: nobody can ask for one. */
-  imagine?: ImagineMenu;
-  log: Logger;
-  /** Discord will never accept this bot again; `reason` is in plain words. Called at most once, after `listen` has resolved. */
-  onFatal(reason: string): void;
-  /** Unix milliseconds. */
-  now(): number;
   /** The number of processes that use the token at the moment, this one included; absent: 1. */
   processes?: () => number;
-  /** Shares rate-limit pauses with those processes; absent: there are none. */
-  waits?: SharedWaits;
   /** Registers the commands for this server alone, where they can be used at once. */
   guildId?: string;
   /** The shards of this process; absent: its share of those that Discord recommends. */

@@ -1,21 +1,11 @@
-import type { Logger } from "pino";
-import type {
-  CommandHelp,
-  FindTurn,
-  ImagineMenu,
-  IsListening,
-  ListModels,
-  Looking,
-  ReadAbout,
-  ReadPersona,
-} from "../../src/port/catalogue.ts";
-import type { SharedWaits } from "../../src/port/pace.ts";
+import type { AdapterOptions } from "../../src/port/adapter.ts";
+import type { FindTurn, Looking, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
 /** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
 export type SlackTransport = { mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string };
 
-export interface SlackAdapterOptions {
+export interface SlackAdapterOptions extends AdapterOptions {
   transport: SlackTransport;
   /** One workspace by its token, or those that installed the bot themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
@@ -25,29 +15,11 @@ export interface SlackAdapterOptions {
   apiUrl?: string;
   /** The other bots whose messages are answered like people's, by user id or bot id. */
   allowedBots?: readonly string[];
-  /** Understood besides `/ask`. */
-  commands: readonly CommandHelp[];
-  listModels: ListModels;
   findTurn: FindTurn;
   /** Absent: the home tab shows nothing personal. */
   readAbout?: ReadAbout;
-  /** User groups that the policy names, whose members are looked up; absent: none. */
-  namedGroups?: () => Promise<readonly string[]>;
-  /** Absent: no channel is listened to. */
-  isListening?: IsListening;
-  /** Absent: the usual prompts are suggested everywhere, and the form for a persona begins empty. */
-  readPersona?: ReadPersona;
   /** Remembers the channel somebody looks at, which Slack may tell apart from the message; absent: that is dropped. */
   looking?: Looking;
-  /** Absent: pictures are off. */
-  imagine?: ImagineMenu;
-  /** Shared with other processes that use the same tokens; absent: there are none. */
-  waits?: SharedWaits;
-  log: Logger;
-  /** Slack will never accept this bot again; `reason` is in plain words. Called at most once, after `listen` has resolved. */
-  onFatal(reason: string): void;
-  /** Unix milliseconds. */
-  now(): number;
   /**
    * The bot left a workspace at `atMs`, Unix milliseconds. Slack repeats an event that was rejected. Absent with a single
    * token, whose end is fatal.

@@ -1,4 +1,5 @@
-import type { Actor } from "./catalogue.ts";
+import type { Logger } from "pino";
+import type { Actor, CommandHelp, ImagineMenu, IsListening, ListModels, ReadPersona } from "./catalogue.ts";
 import type {
   Accept,
   AttachmentRef,
@@ -9,7 +10,9 @@ import type {
   MessageEvent,
   ReplyAddress,
 } from "./events.ts";
+import type { SharedWaits } from "./pace.ts";
 import type { ReplySink } from "./sink.ts";
+
 /**
  * The port: what the core asks of a platform, and what a platform tells the core. Everything that crosses it is plain
  * JSON, because an event may be taken up by another process, or by the next run after a crash. So a reply is written to
@@ -78,4 +81,26 @@ export interface Adapter {
   /** Stops delivery; replies may still be written. Hands over what only this process hears within `handOverMs`. */
   pause(handOverMs?: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What the core gives to the adapter of a platform elsewhere. */
+export interface AdapterOptions {
+  /** Understood besides a question. */
+  commands: readonly CommandHelp[];
+  listModels: ListModels;
+  /** Absent: the form for a persona begins empty, and the usual prompts are suggested. */
+  readPersona?: ReadPersona | undefined;
+  /** Absent: no channel is listened to. */
+  isListening?: IsListening | undefined;
+  /** Groups and roles that the policy names, whose members are looked up; absent: none. */
+  namedGroups?: (() => Promise<readonly string[]>) | undefined;
+  /** Absent: pictures are off. */
+  imagine?: ImagineMenu | undefined;
+  /** Shares rate-limit pauses with other processes that use the same tokens; absent: there are none. */
+  waits?: SharedWaits | undefined;
+  log: Logger;
+  /** The platform will never accept this bot again; `reason` is in plain words. Called at most once, after `listen`. */
+  onFatal(reason: string): void;
+  /** Unix milliseconds. */
+  now(): number;
 }

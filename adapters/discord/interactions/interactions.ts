@@ -10,10 +10,10 @@ import {
   MessageFlags,
 } from "discord.js";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
-import type { ImagineMenu, ListModels, ReadPersona } from "../../../src/port/catalogue.ts";
 import type { Action, InboundEvent } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
+import type { DiscordAdapterOptions } from "../options.ts";
 import type { FinalMessages } from "../write/final-message.ts";
 import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
 import { readCustomId } from "../write/message-body.ts";
@@ -41,14 +41,12 @@ import { readReasonForm, toReasonForm } from "./reason-form.ts";
 /** Everybody sees the results of these, unless the picture itself is ephemeral. */
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
 
-export interface InteractionsDeps extends InteractionEventDeps {
+export interface InteractionsDeps
+  extends InteractionEventDeps,
+    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "imagine"> {
   acknowledge: Acknowledge;
   files: Files;
   delivery: Pick<Delivery, "enqueue">;
-  listModels: ListModels;
-  /** Absent: the form for a persona begins empty. */
-  readPersona?: ReadPersona;
-  imagine?: ImagineMenu;
   /** By token, the acknowledgements of the interactions that wait for their answer. */
   acknowledgements: Map<string, Promise<unknown>>;
   finalMessages: Pick<FinalMessages, "promise" | "settle">;

@@ -1,5 +1,6 @@
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Accept } from "../../../src/port/events.ts";
+import type { DiscordAdapterOptions } from "../options.ts";
 import type { FindMember } from "./find-author.ts";
 
 /** Look-ups that are remembered. A role that was taken away still counts while its look-up is fresh. */
@@ -11,13 +12,10 @@ const MAX_ROLES = 20;
 /** Resolves to the roles named in the policy that somebody has, in any server. Never rejects. */
 export type DirectRoles = (userId: string) => Promise<readonly string[]>;
 
-export interface DirectRolesDeps {
-  /** Groups and roles that the policy names; absent: none. */
-  namedGroups?: (() => Promise<readonly string[]>) | undefined;
+export interface DirectRolesDeps extends Pick<DiscordAdapterOptions, "namedGroups" | "now"> {
   /** The server of a role; undefined for one that nobody here knows. */
   guildOfRole(roleId: string): string | undefined;
   findMember: FindMember;
-  now(): number;
 }
 
 /** Looks roles up, because Discord sends none with direct messages. */

@@ -1,19 +1,11 @@
-import type { Logger } from "pino";
-import type {
-  Actor,
-  CommandHelp,
-  FindTurn,
-  ImagineMenu,
-  ListModels,
-  Looking,
-  ReadPersona,
-} from "../../../src/port/catalogue.ts";
+import type { Actor, Looking } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, EventBase, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
+import type { SlackAdapterOptions } from "../options.ts";
 import { type People, toIdentity } from "../people/people.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
 import type { PayloadUser } from "./payloads.ts";
@@ -120,20 +112,14 @@ export function createTellPerson(deps: Pick<EphemeralWriterDeps, "api" | "apiUrl
 }
 
 /** Dependencies of all handlers of interactions. */
-export interface HandlerDeps {
+export interface HandlerDeps
+  extends Pick<
+    SlackAdapterOptions,
+    "commands" | "listModels" | "imagine" | "findTurn" | "readPersona" | "log" | "now"
+  > {
   api: Pick<SlackApi, "call">;
   people: People;
   tellPerson: TellPerson;
   toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
-  /** Understood besides `/ask`. */
-  commands: readonly CommandHelp[];
-  listModels: ListModels;
-  /** Absent: pictures are off. */
-  imagine?: ImagineMenu | undefined;
-  findTurn: FindTurn;
-  readPersona?: ReadPersona | undefined;
   looking?: Pick<Looking, "note"> | undefined;
-  log: Logger;
-  /** Unix milliseconds. */
-  now(): number;
 }

@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { Author } from "../../../src/port/events.ts";
@@ -8,6 +7,7 @@ import { createThrottle } from "../api/rate-limits.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toPersonId } from "../ids.ts";
+import type { SlackAdapterOptions } from "../options.ts";
 
 /** Longest wait for a name: Slack gives three seconds for the event to be stored, with the name or without. */
 const WAIT_MS = 1_000;
@@ -172,12 +172,8 @@ function toKind(isExternal: boolean, isGuest: boolean, isBot: boolean): Pick<Per
   return isGuest ? { kind: "guest" } : {};
 }
 
-export interface PeopleDeps {
+export interface PeopleDeps extends Pick<SlackAdapterOptions, "namedGroups" | "log" | "now"> {
   api: Pick<SlackApi, "call">;
-  log: Logger;
-  /** Groups and roles that the policy names; absent: none. */
-  namedGroups?: (() => Promise<readonly string[]>) | undefined;
-  now(): number;
 }
 
 /** Looks something up. Resolves to undefined where Slack does not tell, or the rate limit is used up. Never rejects. */
