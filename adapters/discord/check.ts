@@ -27,15 +27,8 @@ import {
 import { ASK } from "./interactions/commands.ts";
 import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/connection.ts";
 import { toWholeInfo } from "./listen/gateway-info.ts";
+import type { DiscordAdapterOptions } from "./options.ts";
 import { toSinkError } from "./write/failures.ts";
-
-export interface CheckOptions {
-  token: string;
-  /** REST base without the version; Discord's own when absent. */
-  apiUrl?: string;
-  /** The only server to look at; the bot's servers when absent. */
-  guildId?: string;
-}
 
 const TOKEN_FIX = "Copy the bot's token from the Discord Developer Portal, under Bot, and set DISCORD_TOKEN to it.";
 const CONTENT_FLAGS = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited;
@@ -44,7 +37,10 @@ const CONTENT_FLAGS = ApplicationFlags.GatewayMessageContent | ApplicationFlags.
  * Looks at everything that Discord must grant for the bot to work, by asking Discord. Writes nothing and begins no
  * session. Never rejects but with `signal.reason`: what cannot be asked is a finding too.
  */
-export async function checkDiscord(options: CheckOptions, signal: AbortSignal): Promise<Finding[]> {
+export async function checkDiscord(
+  options: Pick<DiscordAdapterOptions, "token" | "apiUrl" | "guildId">,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const { token, apiUrl, guildId } = options;
   const api = createApi({ token, ...(apiUrl !== undefined && { apiUrl }), onUnauthorized() {}, now: Date.now });
   const findings: Finding[] = [];

@@ -42,14 +42,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   });
   const workspaces =
     "botToken" in installed ? createSingleWorkspace(installed.botToken, api, log) : installed.workspaces;
-  const outbound = createOutbound({
-    api,
-    workspaces,
-    markKey: options.markKey,
-    apiUrl,
-    pollPausesMs: options.pollPausesMs,
-    now: options.now,
-  });
+  const outbound = createOutbound({ ...options, api, workspaces });
   const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, workspaces });
 
   /** From here on a refused token is not reported: the adapter ends anyway. */

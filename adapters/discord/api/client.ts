@@ -1,6 +1,6 @@
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
-import type { SharedWaits } from "../../../src/port/pace.ts";
 import type { Receipt } from "../../../src/port/sink.ts";
+import type { DiscordAdapterOptions } from "../options.ts";
 import { ApiError } from "./error.ts";
 import { createGlobalLimit, createGuard } from "./guard.ts";
 
@@ -38,17 +38,9 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-export interface ApiOptions {
-  token: string;
-  /** Without the version; Discord's own when absent. */
-  apiUrl?: string;
+export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "waits" | "now"> {
   /** Discord does not know the token any more. */
   onUnauthorized(): void;
-  now(): number;
-  /** The number of processes that make such calls at the moment, this one included; absent: 1. */
-  processes?: (() => number) | undefined;
-  /** Shares rate-limit pauses with those processes; absent: there are none. */
-  waits?: SharedWaits | undefined;
 }
 
 export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits }: ApiOptions): Api {

@@ -1,4 +1,5 @@
 import { type APIGatewayBotInfo, REST, Routes } from "discord.js";
+import type { DiscordAdapterOptions } from "../options.ts";
 
 /** An answer is reused for this long. */
 const FRESH_MS = 2_500;
@@ -9,13 +10,7 @@ export interface GatewayInfo {
   read(): Promise<APIGatewayBotInfo>;
 }
 
-export interface GatewayInfoOptions {
-  token: string;
-  /** REST base without the version; Discord's own when absent. */
-  apiUrl?: string;
-}
-
-export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): GatewayInfo {
+export function createGatewayInfo({ token, apiUrl }: Pick<DiscordAdapterOptions, "token" | "apiUrl">): GatewayInfo {
   const rest = new REST({ ...(apiUrl !== undefined && { api: apiUrl }), version: "10" }).setToken(token);
   let last: { at: number; answer: Promise<APIGatewayBotInfo> } | undefined;
 

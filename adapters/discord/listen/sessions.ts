@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
-import type { Logger } from "pino";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
-import type { ShardShare, ShardShares } from "../options.ts";
+import type { DiscordAdapterOptions, ShardShare, ShardShares } from "../options.ts";
 import type { Shard } from "./client.ts";
 import { type Connection, createConnection, describe, reach } from "./connection.ts";
-import { createGatewayInfo, type GatewayInfoOptions } from "./gateway-info.ts";
+import { createGatewayInfo } from "./gateway-info.ts";
 import { createIdentify } from "./identify.ts";
 
 const LOOK_MS = 700;
@@ -14,16 +13,12 @@ const SOON_MS = 200;
 /** Longest that a process that ends asks who takes over: a lost connection to Redis is made anew within that time. */
 const UNKNOWN_MS = 3_000;
 
-export interface SessionsOptions extends GatewayInfoOptions {
-  shards?: { ids: readonly number[]; count: number };
-  shares?: ShardShares;
+export interface SessionsOptions
+  extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "shards" | "shares" | "onFatal" | "log"> {
   /** Gives the client of a shard its listeners, before it connects. */
   attach(client: Client, shard: Shard): void;
   /** The shard is no longer heard here. */
   detach(shard: number): void;
-  /** A connection is lost for good, with the reason in plain words. */
-  onFatal(reason: string): void;
-  log: Logger;
 }
 
 /** The sessions of this process: one for each shard of its share, which changes as other processes come and go. */

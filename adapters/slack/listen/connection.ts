@@ -1,6 +1,5 @@
 import type { Hono } from "hono";
-import type { Logger } from "pino";
-import type { SlackTransport } from "../options.ts";
+import type { SlackAdapterOptions } from "../options.ts";
 import { createBolt, type Intake, toBoltLogger } from "./intake.ts";
 import { createRequests } from "./requests.ts";
 import { createSockets } from "./sockets.ts";
@@ -8,14 +7,9 @@ import { createSockets } from "./sockets.ts";
 /** One may be refreshed while the other delivers. */
 const CONNECTIONS = 2;
 
-export interface ConnectionOptions {
-  transport: SlackTransport;
-  apiUrl?: string | undefined;
-  connections?: number | undefined;
+export interface ConnectionOptions
+  extends Pick<SlackAdapterOptions, "transport" | "apiUrl" | "connections" | "onFatal" | "log"> {
   intake: Intake;
-  log: Logger;
-  /** The connection is lost for good, with the reason in plain words. */
-  onFatal(reason: string): void;
 }
 
 /** The connection over which Slack reaches the bot, by Bolt's receivers. */

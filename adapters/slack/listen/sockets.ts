@@ -126,12 +126,8 @@ async function pause(failures: number, signal: AbortSignal): Promise<void> {
   await sleep(longestMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
 }
 
-export interface SocketOptions {
+export interface SocketOptions extends Omit<SocketsOptions, "count" | "onFatal"> {
   app: App;
-  appToken: string;
-  apiUrl?: string | undefined;
-  boltLog: BoltLogger;
-  log: Logger;
 }
 
 /** One socket, from its greeting to its end. */

@@ -9,10 +9,8 @@ import { toMessageBody } from "./blocks.ts";
 import { guarded } from "./failures.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { createResponsePacer } from "./pace.ts";
-import type { PostAndUpdateWriter } from "./post-and-update.ts";
-import { LIMITS } from "./sink.ts";
+import { LIMITS, type SinkDeps } from "./sink.ts";
 import { createStatus } from "./status.ts";
-import type { Uploader } from "./upload.ts";
 
 /** Slack takes five answers to a command. The last is kept for the text when it is whole. */
 const MAX_GROWING = 4;
@@ -113,11 +111,8 @@ async function send(url: string, body: object, signal: AbortSignal): Promise<{ s
   }
 }
 
-export interface EphemeralSinkDeps {
-  api: SlackApi;
+export interface EphemeralSinkDeps extends Pick<SinkDeps, "api" | "postAndUpdate" | "uploader"> {
   apiUrl: string | undefined;
-  postAndUpdate: PostAndUpdateWriter;
-  uploader: Uploader;
 }
 
 /** Writes what only one person sees: one message, and files in their direct conversation with the bot. */

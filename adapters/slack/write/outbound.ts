@@ -5,25 +5,20 @@ import { readExtra, type SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Workspaces } from "../api/workspaces.ts";
 import { createToMark, readMessageId, readUserId } from "../ids.ts";
+import type { SlackAdapterOptions } from "../options.ts";
 import { createEphemeralSink } from "./ephemeral.ts";
 import { createFileStore } from "./file-store.ts";
 import { createFiles } from "./files.ts";
 import { createLookup, type ReplyPlace } from "./lookup.ts";
 import { createPostAndUpdateWriter } from "./post-and-update.ts";
-import { createSink, type SinkDeps } from "./sink.ts";
+import { createSink } from "./sink.ts";
 import { createSinkState } from "./sink-state.ts";
 import { createUploader } from "./upload.ts";
 import { createMarkWaiting } from "./waiting-mark.ts";
 
-export interface OutboundDeps extends Pick<SinkDeps, "api" | "now"> {
+export interface OutboundDeps extends Pick<SlackAdapterOptions, "markKey" | "apiUrl" | "pollPausesMs" | "now"> {
   api: SlackApi;
   workspaces: Pick<Workspaces, "find">;
-  /** The key of what marks the bot's own messages; a secret, and the same in every run. */
-  markKey: string;
-  /** Web API base that ends in `/api/`; Slack's own when absent. */
-  apiUrl: string | undefined;
-  /** See `FileStoreDeps`. */
-  pollPausesMs?: readonly number[] | undefined;
 }
 
 /** The half of the adapter that writes, and reads files. It holds the state that its replies share. */
