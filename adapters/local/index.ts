@@ -60,24 +60,12 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
   const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
-  const { isListening } = options;
-  const doing = { ...stores, botName, commands, isListening, changed: feed.changed, accept: () => accept };
-  const [intake, chats] = [createIntake(doing), createChats(doing)];
+  const deps = { ...options, ...stores, changed: feed.changed, accept: () => accept };
+  const [intake, chats] = [createIntake(deps), createChats(deps)];
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const { imagine, readAbout, readPersona, preview } = options;
-  const routes = createRoutes({
-    ...stores,
-    intake,
-    chats,
-    botName,
-    imagine,
-    readAbout,
-    readPersona,
-    preview,
-    checkOpen,
-  });
+  const routes = createRoutes({ ...options, ...stores, intake, chats, checkOpen });
 
   return {
     platform: PLATFORM,

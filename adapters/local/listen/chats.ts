@@ -1,16 +1,16 @@
 import type { CommandEvent } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
-import type { ChannelRow, CommandHelp, DeleteBody } from "../page/wire.ts";
-import { type Directory, findAuthor } from "../store/directory.ts";
-import type { Messages } from "../store/messages.ts";
+import type { LocalAdapterOptions } from "../options.ts";
+import type { ChannelRow, DeleteBody } from "../page/wire.ts";
+import { findAuthor } from "../store/directory.ts";
+import type { SinkDeps } from "../write/sink.ts";
 import { type DeliveryDeps, offer } from "./delivery.ts";
 
-export interface ChatsDeps extends DeliveryDeps {
-  directory: Directory;
-  messages: Messages;
-  commands: readonly CommandHelp[];
-  now: () => number;
+export interface ChatsDeps
+  extends DeliveryDeps,
+    Pick<SinkDeps, "directory" | "messages" | "now">,
+    Pick<LocalAdapterOptions, "commands"> {
   changed: () => void;
 }
 

@@ -1,22 +1,12 @@
-import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { Author } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
-import type {
-  ActionBody,
-  ChannelRow,
-  CommandHelp,
-  DeleteBody,
-  EditBody,
-  MessageRow,
-  SendBody,
-  StopBody,
-} from "../page/wire.ts";
-import { type Directory, findAuthor } from "../store/directory.ts";
-import type { Files } from "../store/files.ts";
-import type { Messages } from "../store/messages.ts";
+import type { LocalAdapterOptions } from "../options.ts";
+import type { ActionBody, ChannelRow, DeleteBody, EditBody, MessageRow, SendBody, StopBody } from "../page/wire.ts";
+import { findAuthor } from "../store/directory.ts";
 import type { Change } from "../store/outbox.ts";
 import type { Feed } from "../write/feed.ts";
+import type { SinkDeps } from "../write/sink.ts";
 import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
 import {
   type Names,
@@ -31,16 +21,12 @@ import {
   type UserAction,
 } from "./inbound.ts";
 
-export interface IntakeDeps extends DeliveryDeps {
-  directory: Directory;
-  messages: Messages;
-  files: Files;
+export interface IntakeDeps
+  extends DeliveryDeps,
+    Pick<SinkDeps, "directory" | "messages" | "files" | "now">,
+    Pick<LocalAdapterOptions, "botName" | "commands" | "isListening"> {
   feed: Pick<Feed, "findProgress">;
-  botName: string;
-  commands: readonly CommandHelp[];
-  now: () => number;
   changed: () => void;
-  isListening?: IsListening | undefined;
 }
 
 /** Takes people's actions at the page. Each resolves when the queue has its event, or at once when it makes none. */

@@ -1,15 +1,16 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
-import type { Actor, ImagineMenu, Preview, ReadAbout, ReadPersona } from "../../../src/port/catalogue.ts";
+import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import { ACTIONS, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import { findPersonaProblems } from "../../../src/text/persona-fields.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
+import type { LocalAdapterOptions } from "../options.ts";
 import type { Described, PersonaFields, PictureMenu } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
-import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
-import type { Feed } from "../write/feed.ts";
+import { MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
+import type { SinkDeps } from "../write/sink.ts";
 import { readBody } from "./body.ts";
 import type { Chats } from "./chats.ts";
 import type { Intake } from "./intake.ts";
@@ -77,22 +78,11 @@ const NAMED = z.object({ name });
 /** An answer may have several messages. */
 const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
-export interface RouteDeps {
-  directory: Directory;
-  files: Files;
-  feed: Feed;
+export interface RouteDeps
+  extends Pick<SinkDeps, "directory" | "files" | "feed" | "now">,
+    Pick<LocalAdapterOptions, "botName" | "imagine" | "readAbout" | "readPersona" | "preview"> {
   intake: Intake;
   chats: Chats;
-  botName: string;
-  /** Absent: there is no form for pictures. */
-  imagine: ImagineMenu | undefined;
-  /** Absent: the model is not known. */
-  readAbout: ReadAbout | undefined;
-  /** Absent: there is no form for a persona. */
-  readPersona: ReadPersona | undefined;
-  /** Absent: there are no previews. */
-  preview: ((markdown: string) => Promise<readonly Preview[]>) | undefined;
-  now: () => number;
   /** Throws while nothing is taken. */
   checkOpen: () => void;
 }
