@@ -61,8 +61,8 @@ export async function checkSlack(
 }
 
 /** The answer to a call, or an error code with a sentence for people. */
-type Outcome = { answer: WebAPICallResult } | { error: string; words: string };
-type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<Outcome>;
+type AskOutcome = { answer: WebAPICallResult } | { error: string; words: string };
+type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<AskOutcome>;
 
 function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
   return async (token, method, args) => {

@@ -22,7 +22,7 @@ export interface ApiCall {
 /** Every call of the process to Discord, except those that make and keep the connection to the gateway. */
 export interface Api {
   /** Rejects with an `ApiError` for any answer but success, and with `signal.reason`. Never waits for a rate limit. */
-  call(call: ApiCall, signal: AbortSignal): Promise<Answer>;
+  call(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer>;
   /** Resolves when no call is under way. */
   settled(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUr
 }
 
 export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits }: ApiOptions): Api {
-  const answers = new WeakMap<ResponseLike, Answer>();
+  const answers = new WeakMap<ResponseLike, ApiAnswer>();
   const rest = createRest(token, apiUrl, answers);
   const guard = createGuard(now, processes, waits);
   const globalLimit = createGlobalLimit(undefined, processes);
@@ -52,7 +52,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   /** Discord's refusal of the token, kept: a bot that goes on calling with a refused token is shut out. */
   let unauthorized: ApiError | undefined;
 
-  async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<Answer> {
+  async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
     signal.throwIfAborted();
     // A bot that may not attach files may still write.
     const withFiles = content.files === undefined ? "" : " with files";
@@ -94,7 +94,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
  * window, and sleeps or refuses where the pacer knows better; its retries have no back-off; its errors carry bodies and
  * tokens.
  */
-function createRest(token: string, apiUrl: string | undefined, answers: WeakMap<ResponseLike, Answer>): REST {
+function createRest(token: string, apiUrl: string | undefined, answers: WeakMap<ResponseLike, ApiAnswer>): REST {
   const rest = new REST({
     ...(apiUrl !== undefined && { api: apiUrl }),
     version: "10",
@@ -124,12 +124,12 @@ const MAX_WORDS = 200;
 const SHUT_OUT_MS = 60_000;
 
 /** Discord's answer to a call that it carried out. */
-export interface Answer extends Receipt {
+export interface ApiAnswer extends Receipt {
   data: unknown;
 }
 
 /** Reads an answer to its end. Throws an `ApiError` for anything but success. */
-async function readAnswer(method: string, response: ResponseLike): Promise<Answer> {
+async function readAnswer(method: string, response: ResponseLike): Promise<ApiAnswer> {
   const data = readJson(await response.text());
   if (!response.ok) throw toApiError(method, response, data);
   return { data, ...readReceipt(response.headers) };

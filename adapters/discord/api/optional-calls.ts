@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
-import type { Answer, Api, ApiCall } from "./client.ts";
+import type { Api, ApiAnswer, ApiCall } from "./client.ts";
 import { ApiError } from "./error.ts";
 
 const MAX_KEYS = 1_000;
@@ -7,7 +7,7 @@ const MAX_KEYS = 1_000;
 /** Makes optional calls, and leaves out those that Discord would refuse for the rate: each key has a limit of its own. */
 export interface OptionalCalls {
   /** Resolves to undefined where no call is made, or it was refused for the rate; otherwise as `Api.call`. */
-  call(key: string, call: ApiCall, signal: AbortSignal): Promise<Answer | undefined>;
+  call(key: string, call: ApiCall, signal: AbortSignal): Promise<ApiAnswer | undefined>;
 }
 
 interface CallCounter {

@@ -37,7 +37,7 @@ export interface CatchUpDeps {
   now(): number;
 }
 
-interface Room {
+interface MissedRoom {
   channelId: string;
   guildId: string | undefined;
 }
@@ -66,7 +66,7 @@ export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<v
   ]);
 }
 
-function toChannelId({ channelId }: Pick<Room, "channelId">): string {
+function toChannelId({ channelId }: Pick<MissedRoom, "channelId">): string {
   return channelId;
 }
 
@@ -74,7 +74,7 @@ function toChannelId({ channelId }: Pick<Room, "channelId">): string {
  * Reads rooms. Those that could not be read are tried again after all the others, until their messages would be too
  * old, because no other process reads them.
  */
-async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
+async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;
   const until = now() + MAX_AGE_MS;
   let left = rooms;
@@ -90,11 +90,11 @@ async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: Abor
 
 /** Resolves to the rooms that may be readable later. */
 async function readEach(
-  rooms: readonly Room[],
+  rooms: readonly MissedRoom[],
   { api, botId, onMessage, gate, now, log }: CatchUpDeps,
   signal: AbortSignal,
-): Promise<Room[]> {
-  const failed: Room[] = [];
+): Promise<MissedRoom[]> {
+  const failed: MissedRoom[] = [];
   for (const room of rooms) {
     if (signal.aborted) return [];
     try {
@@ -132,7 +132,7 @@ function mayPass(error: unknown): boolean {
 
 async function readRoom(
   api: Api,
-  { channelId, guildId }: Room,
+  { channelId, guildId }: MissedRoom,
   since: number,
   signal: AbortSignal,
 ): Promise<Message[]> {
@@ -157,7 +157,7 @@ function findAnswered(messages: readonly Message[], botId: string | undefined): 
   ]);
 }
 
-async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSignal): Promise<Room[]> {
+async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSignal): Promise<MissedRoom[]> {
   const onFailure = (error: unknown) =>
     log.warn({ err: error }, "The list of direct conversations could not be read; what was missed there waits for it.");
   try {

@@ -1,6 +1,6 @@
 import { type APIMessage, Routes } from "discord.js";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
-import type { Answer, Api } from "../api/client.ts";
+import type { Api, ApiAnswer } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
@@ -50,7 +50,7 @@ export function createChannelWriter(
     channelId: string,
     { body, files, nonce, replyToId }: Post,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<ApiAnswer> {
     const message_reference = { message_id: replyToId, fail_if_not_exists: false };
     const base = {
       ...body,
@@ -86,7 +86,7 @@ export function createChannelWriter(
   };
 }
 
-export function toPosted(answer: Answer, files: Pick<Files, "toPostedRefs">): Posted {
+export function toPosted(answer: ApiAnswer, files: Pick<Files, "toPostedRefs">): Posted {
   const message = answer.data as APIMessage;
   const attachments = files.toPostedRefs(message);
   return {
@@ -96,6 +96,6 @@ export function toPosted(answer: Answer, files: Pick<Files, "toPostedRefs">): Po
   };
 }
 
-export function toReceipt({ budget }: Answer): Receipt {
+export function toReceipt({ budget }: ApiAnswer): Receipt {
   return budget === undefined ? {} : { budget };
 }

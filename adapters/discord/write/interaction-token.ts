@@ -1,6 +1,6 @@
 import { type APIMessage, MessageFlags, type RouteLike, Routes } from "discord.js";
 import type { ReplyAddress } from "../../../src/port/events.ts";
-import type { Answer, Api, ApiCall } from "../api/client.ts";
+import type { Api, ApiAnswer, ApiCall } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import { timeOf } from "../ids.ts";
 
@@ -78,7 +78,7 @@ export interface InteractionToken {
   call(
     call: Omit<ApiCall, "isBot" | "route"> & { messageId?: string },
     signal: AbortSignal,
-  ): Promise<Answer | undefined>;
+  ): Promise<ApiAnswer | undefined>;
   /** The answer that the acknowledgement promised, or nothing where it still waits to be written. */
   readOriginal(signal: AbortSignal): Promise<{ message: APIMessage; isWaiting: boolean } | undefined>;
 }

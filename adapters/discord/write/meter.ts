@@ -129,7 +129,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   const fixed = createFixedCounter(rule);
   let mode = start;
   let isPlannedLeaky = false;
-  let previous: Reference | undefined;
+  let previous: ReferenceReading | undefined;
   /** Answers since the last moment without a call in flight, and how many of them came without headers. */
   let together: Reading[] = [];
   let silent = 0;
@@ -242,12 +242,12 @@ function toSettled(together: readonly Reading[], silent: number): Reading {
 }
 
 /** An answer without other calls in flight, for the comparison with the next one. */
-export interface Reference extends Reading {
+export interface ReferenceReading extends Reading {
   /** Time per call if the counter is leaky, milliseconds. */
   spacingMs: number;
 }
 
-export function toReference(reading: Reading, limit: number): Reference {
+export function toReference(reading: Reading, limit: number): ReferenceReading {
   return { ...reading, spacingMs: reading.resetMs / Math.max(1, limit - reading.remaining) };
 }
 
@@ -255,7 +255,7 @@ export function toReference(reading: Reading, limit: number): Reference {
  * Tells from two answers how the platform counts: the reset of a fixed window stands still, that of a leaky counter
  * moves on by `spacingMs` with each of the `between` calls. Undefined when both fit, or neither, or the answers cannot be compared.
  */
-export function toKind(reading: Reading, reference: Reference, between: number): "fixed" | "leaky" | undefined {
+export function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
   if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;
   if (reading.remaining > reference.remaining) return undefined;
   const fitsFixed = overlaps(reading, reference, 0);

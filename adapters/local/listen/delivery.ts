@@ -1,6 +1,6 @@
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import { AwayError, RequestError } from "../errors.ts";
-import type { Change, Outbox } from "../store/outbox.ts";
+import type { Outbox, OutboxChange } from "../store/outbox.ts";
 import type { Tables } from "../store/tables.ts";
 
 /** Longest that the queue may take to store an event before the person is told to try again. */
@@ -26,7 +26,7 @@ export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Pr
 }
 
 /** Notes an event that changes an existing message, and hands it over; a failure leaves no trace. */
-export async function offer(deps: DeliveryDeps, event: InboundEvent, change: Change): Promise<void> {
+export async function offer(deps: DeliveryDeps, event: InboundEvent, change: OutboxChange): Promise<void> {
   deps.tables.inTransaction(() => deps.outbox.note(event, change));
   try {
     await deliver(deps, event.key);

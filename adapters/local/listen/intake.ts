@@ -4,7 +4,7 @@ import { PLATFORM } from "../ids.ts";
 import type { LocalAdapterOptions } from "../options.ts";
 import type { ActionBody, ChannelRow, DeleteBody, EditBody, MessageRow, SendBody, StopBody } from "../page/wire.ts";
 import { findAuthor } from "../store/directory.ts";
-import type { Change } from "../store/outbox.ts";
+import type { OutboxChange } from "../store/outbox.ts";
 import type { Feed } from "../write/feed.ts";
 import type { SinkDeps } from "../write/sink.ts";
 import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
@@ -57,7 +57,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     async edit(id, body) {
       const { userAction, message } = findOwn(deps, id, body);
       if (message.isCommand) throw new RequestError(409, "A command cannot be edited; give it again.");
-      const change: Change = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
+      const change: OutboxChange = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
       const names = await readNames(deps, message.channelId);
       const event = toEditEvent(userAction, message.text, body.text, names);
       if (event !== undefined) return offer(deps, event, change);
@@ -67,7 +67,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     async erase(id, body) {
       if (messages.find(id)?.isDeleted === true) return;
       const { userAction, message } = findOwn(deps, id, body);
-      const change: Change = { kind: "erase", messageId: id };
+      const change: OutboxChange = { kind: "erase", messageId: id };
       if (toEditEvent(userAction, message.text, "", await readNames(deps, message.channelId)) !== undefined) {
         return offer(deps, toDeletedEvent(userAction), change);
       }
@@ -104,7 +104,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   };
 }
 
-function toChange(messageId: number, { action, authorId }: ActionBody): Change {
+function toChange(messageId: number, { action, authorId }: ActionBody): OutboxChange {
   if (action !== "good" && action !== "bad") return { kind: "none" };
   return { kind: "judge", messageId, authorId, judgement: action };
 }

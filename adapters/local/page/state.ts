@@ -117,9 +117,9 @@ export interface Store {
   onDraw: (draw: (state: State) => void) => void;
 }
 
-export type Beginning = Pick<State, "view" | "speakerId" | "lastRead" | "writing">;
+export type InitialState = Pick<State, "view" | "speakerId" | "lastRead" | "writing">;
 
-export function createStore(beginning: Beginning): Store {
+export function createStore(beginning: InitialState): Store {
   const draws: ((state: State) => void)[] = [];
   let isScheduled = false;
   const state: State = {

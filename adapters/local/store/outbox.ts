@@ -6,7 +6,7 @@ import type { Messages } from "./messages.ts";
 import type { Tables } from "./tables.ts";
 
 /** The change to the tables once the event belongs to the queue. */
-export type Change =
+export type OutboxChange =
   | { kind: "show"; messageId: number }
   | { kind: "edit"; messageId: number; text: string; at: number }
   | { kind: "erase"; messageId: number }
@@ -21,7 +21,7 @@ export type Change =
  */
 export interface Outbox {
   /** Notes the event; a key that is noted already stays as it is. Call it inside a transaction. */
-  note(event: InboundEvent, change: Change): void;
+  note(event: InboundEvent, change: OutboxChange): void;
   has(key: string): boolean;
   /** Offers one noted event and applies its change. Rejects when it was not accepted within `boundMs`; the note stays. */
   deliver(key: string, accept: Accept, boundMs: number): Promise<void>;
@@ -49,7 +49,7 @@ export function createOutbox({ tables, directory, messages, changed }: OutboxDep
   const removeAuthor = database.prepare("DELETE FROM local_outbox WHERE author_id = ?");
   const all = database.prepare("SELECT key FROM local_outbox ORDER BY id");
 
-  function apply(key: string, change: Change): void {
+  function apply(key: string, change: OutboxChange): void {
     inTransaction(() => {
       // Gone when it was forgotten or delivered twice at once: then its effect must not come back.
       if (remove.run(key).changes === 0) return;
@@ -73,7 +73,7 @@ export function createOutbox({ tables, directory, messages, changed }: OutboxDep
       if (row === undefined) return;
       const event = JSON.parse(String(row["event"])) as InboundEvent;
       await waitWithin(boundMs, accept(event), `No answer from the queue within ${boundMs} ms.`);
-      apply(key, JSON.parse(String(row["change"])) as Change);
+      apply(key, JSON.parse(String(row["change"])) as OutboxChange);
     },
     withdraw: (key) => void remove.run(key),
     keys: () => all.all().map((row) => String(row["key"])),

@@ -46,12 +46,12 @@ export interface SlackApiOptions {
 }
 
 /** One call under way: Slack's client passes neither signals nor statuses to its fetch, so they travel beside it. */
-interface Flight extends ResponseInfo {
+interface CallUnderWay extends ResponseInfo {
   signal: AbortSignal;
 }
 
 export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: SlackApiOptions): SlackApi {
-  const flights = new AsyncLocalStorage<Flight>();
+  const flights = new AsyncLocalStorage<CallUnderWay>();
   const clients = new BoundedMap<string, WebClient>(MAX_TOKENS);
   const dead = new BoundedMap<string, true>(MAX_TOKENS);
   const pauses = createPauses(now, waits);
@@ -93,7 +93,7 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
     signal.throwIfAborted();
     const leftMs = pauses.left(teamId, method);
     if (leftMs > 0) throw toRateLimit(method, leftMs);
-    const flight: Flight = { signal, status: 0, retryAfterS: undefined };
+    const flight: CallUnderWay = { signal, status: 0, retryAfterS: undefined };
     try {
       const answer = await runWithin(
         CALL_TIMEOUT_MS,
@@ -127,7 +127,7 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
   };
 }
 
-function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
+function createFetch(flights: AsyncLocalStorage<CallUnderWay>): FetchFunction {
   return async (url, init) => {
     const flight = flights.getStore();
     const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: flight?.signal ?? null });

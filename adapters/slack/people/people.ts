@@ -37,7 +37,7 @@ export interface Person {
   kind?: "guest" | "external" | "bot";
 }
 
-interface Channel {
+interface ChannelInfo {
   name: string | undefined;
   creator: string | undefined;
   /** A direct conversation of several people. */
@@ -78,7 +78,7 @@ export function createPeople(deps: PeopleDeps): People {
     return waitAtMost(cache.get(`${workspace.teamId} ${userId}`, find), WAIT_MS);
   }
 
-  function channel(workspace: Workspace, channelId: string): Promise<Channel | undefined> {
+  function channel(workspace: Workspace, channelId: string): Promise<ChannelInfo | undefined> {
     const find = () =>
       query(workspace, "conversations.info", { channel: channelId }, (found) => {
         const { name, creator, is_mpim } = toBody(found["channel"]);

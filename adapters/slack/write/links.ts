@@ -13,7 +13,7 @@ const CODE = /(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g;
 const INNER_TARGET = /\]\([^\s()]*\)/g;
 const ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 
-export interface Findings {
+export interface LinkFindings {
   /** Indices at which a gap keeps a link from being one. A longer text has the same ones, and more. */
   deceptive: number[];
   /** The first place of which only what follows will tell. */
@@ -24,7 +24,7 @@ export interface Findings {
  * Finds the links whose words name one address and that lead to another. Looks into code too, because readers of
  * Markdown disagree on where code ends.
  */
-export function findDeceptiveLinks(text: string): Findings {
+export function findDeceptiveLinks(text: string): LinkFindings {
   const deceptive: number[] = [];
   let undecidedAt: number | undefined;
   for (const { 0: sign, index } of text.matchAll(PLACE)) {
@@ -35,10 +35,10 @@ export function findDeceptiveLinks(text: string): Findings {
   return { deceptive, undecidedAt };
 }
 
-type Verdict = "deceptive" | "honest" | "undecided";
+type LinkVerdict = "deceptive" | "honest" | "undecided";
 
 /** `at` is the bracket behind the words. */
-function judgeLink(text: string, at: number): Verdict {
+function judgeLink(text: string, at: number): LinkVerdict {
   const { words, isEndless } = findWords(text, at);
   const suspicious = words.filter(namesHost);
   if (suspicious.length === 0 && !isEndless) return "honest";
@@ -57,7 +57,7 @@ function judgeLink(text: string, at: number): Verdict {
 }
 
 /** A link as Slack's own formatting has it, with the words behind the address. */
-function judgeOwn(text: string, at: number): Verdict {
+function judgeOwn(text: string, at: number): LinkVerdict {
   const reach = text.slice(at, at + MAX_TARGET_CHARS);
   const { target = "", words, bare } = OWN.exec(reach)?.groups ?? {};
   if (bare !== undefined) return "honest";

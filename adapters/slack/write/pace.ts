@@ -25,7 +25,7 @@ export function createResponsePacer(): Pacer {
 /** Replies that grow at once the first way before another one may be better off the fallback. */
 const AT_EASE = 3;
 
-interface Route {
+interface ReplyRoute {
   isFallback: boolean;
   /** Its number in the pacer of that way. */
   number: number;
@@ -39,20 +39,20 @@ interface Route {
  */
 function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   const pacers = { first: createPacer(first), fallback: createPacer(fallback) };
-  const routes = new Map<number, Route>();
+  const routes = new Map<number, ReplyRoute>();
   /** Ways of the calls under way: a reply may leave before its call has ended. */
-  const flights = new Map<number, Route>();
+  const flights = new Map<number, ReplyRoute>();
   let joined = 0;
 
-  const pacerOf = ({ isFallback }: Route): BudgetPacer => (isFallback ? pacers.fallback : pacers.first);
+  const pacerOf = ({ isFallback }: ReplyRoute): BudgetPacer => (isFallback ? pacers.fallback : pacers.first);
 
-  function divert(route: Route): void {
+  function divert(route: ReplyRoute): void {
     const reply = pacers.first.release(route.number);
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
   /** A post that the first way has no room for, or less than the fallback, or that comes too late to grow. */
-  function isCrowdedOut(route: Route, now: number): boolean {
+  function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.first.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
     return reply.ended || first.credit({ kind: "post", room: reply.room }, now) < 1 || hasMoreToSpare(reply.room, now);

@@ -145,14 +145,18 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   };
 }
 
-interface Sealed {
+interface SealedMessage {
   at: MessagePlace;
   draft: Draft;
   refusal: SlackApiError;
 }
 
 /** A sealed message may show more of the draft than this process knows of, even all of it. */
-async function leaveSealed(api: SlackApi, { at, draft, refusal }: Sealed, signal: AbortSignal): Promise<Receipt> {
+async function leaveSealed(
+  api: SlackApi,
+  { at, draft, refusal }: SealedMessage,
+  signal: AbortSignal,
+): Promise<Receipt> {
   const message = await readMessage(api, at, signal).catch(() => undefined);
   signal.throwIfAborted();
   const shown = message && readShownPart(message, draft);

@@ -9,7 +9,7 @@ const MAX_RENEWALS = 10;
 const RENEW_TIMEOUT_MS = 5_000;
 
 /** Shows under a thread what the bot is doing: before there is text, and beside text that cannot show it itself. */
-export interface Status {
+export interface ThreadStatus {
   /** "" takes it away. */
   show(text: string, signal: AbortSignal): Promise<void>;
   /** A message has come, with which Slack takes the status away. */
@@ -24,7 +24,7 @@ export interface StatusDeps {
   threadTs: string | undefined;
 }
 
-export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): Status {
+export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): ThreadStatus {
   let isShown = false;
   let underWay = 0;
   let timer: NodeJS.Timeout | undefined;
