@@ -13,6 +13,7 @@ import {
   trySlack,
 } from "../test/support/pacing/trials.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { BURST_HEAD, runBursts } from "./support/pacing-burst.ts";
 import { RACE_HEAD, race } from "./support/pacing-race.ts";
 import { DOCUMENTED, type PacingRow } from "./support/pacing-rows.ts";
 import { formatTable } from "./support/table.ts";
@@ -65,6 +66,11 @@ await runBench(async () => {
     formatTable(RACE_HEAD, raced.cells),
     "",
     `${raced.wrongs} refused, overlapping, stale or early calls.`,
+    "",
+    "Updated answers on Slack that begin together, by an even gap without a plan and without a reserve, and by this policy.",
+    "Cells: mean lag / worst final in seconds, and 429s per reply.",
+    "",
+    formatTable(BURST_HEAD, runBursts()),
   ].join("\n");
 }, LIMIT_MS);
 

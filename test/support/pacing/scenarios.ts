@@ -54,19 +54,26 @@ export function workday(count: number): Scenario {
   };
 }
 
-/**
- * Ten minutes of a workspace: Poisson arrivals, lengths log-normal (median 250 tokens, sigma 0.9, cap 4,000), 30 to 100
- * tokens per second, one in ten with a pause of 8 s.
- */
+/** A reply of log-normal length (median 250 tokens, sigma 0.9, cap 4,000) at 30 to 100 tokens per second. */
+function ofAnyLength(random: Random, startMs: number): Arrivals {
+  const tokens = Math.min(4000, Math.max(1, Math.round(250 * Math.exp(0.9 * random.normal()))));
+  return steady(tokens, random.between(30, 100), startMs);
+}
+
+/** Replies of any length that begin within one second. */
+export function severalOfAnyLength(count: number): Scenario {
+  return (random) => Array.from({ length: count }, () => ofAnyLength(random, random.between(0, 1_000)));
+}
+
+/** Ten minutes of a workspace: Poisson arrivals, replies of any length, one in ten with a pause of 8 s. */
 export function mix(perMinute: number): Scenario {
   return (random) => {
     const replies: Arrivals[] = [];
     for (let at = random.wait(60_000 / perMinute); at < 600_000; at += random.wait(60_000 / perMinute)) {
-      const tokens = Math.min(4000, Math.max(1, Math.round(250 * Math.exp(0.9 * random.normal()))));
-      const arrivals = steady(tokens, random.between(30, 100), at);
+      const arrivals = ofAnyLength(random, at);
       if (random.next() < 0.1) {
-        const from = Math.floor(random.next() * tokens);
-        for (let index = from; index < tokens; index++) arrivals[index] = (arrivals[index] ?? 0) + 8_000;
+        const from = Math.floor(random.next() * arrivals.length);
+        for (let index = from; index < arrivals.length; index++) arrivals[index] = (arrivals[index] ?? 0) + 8_000;
       }
       replies.push(arrivals);
     }
