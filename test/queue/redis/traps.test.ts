@@ -86,7 +86,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
       const value: unknown = name === "eval" ? evaluate : client[name];
       return typeof value === "function" ? (value.bind(client) as unknown) : value;
     };
-    const unlucky = { ...connection, client: new Proxy(client, { get }) as RedisClient };
+    const unlucky = { ...connection, client: new Proxy(client, { get }) };
     const queue = createRedisQueue({ connection: unlucky, maxActive: 1, now: Date.now, log: silent });
     onTestFinished(() => queue.close(0));
     const done: string[] = [];
