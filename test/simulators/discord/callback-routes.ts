@@ -39,7 +39,8 @@ export function createCallbackRoutes(
     const ageMs = clock.now() - interaction.createdAtMs;
     if (ageMs <= ACKNOWLEDGE_MS) return interaction;
     const late = `Interaction ${interaction.id} was acknowledged after ${(ageMs / 1000).toFixed(1)} s`;
-    violations.record("late-acknowledgement", `${late}; the person saw that the application did not respond.`);
+    const sentence = `${late}; the person saw that the application did not respond.`;
+    violations.record("late-acknowledgement", sentence, interaction.createdAtMs + ACKNOWLEDGE_MS);
     throw refuse("unknown-interaction");
   }
 

@@ -43,9 +43,10 @@ describe("an interaction", () => {
   test("is unknown after three seconds, which the person has seen", async () => {
     const { discord, ask, answer } = await startCommand({ allow: { "late-acknowledgement": 1 } });
     const asked = ask();
-    discord.clock.advance(3001);
+    discord.clock.advance(10_000);
     expect(code(await answer(asked, 5))).toBe(10062);
     expect(asked.acknowledgedAs).toBeUndefined();
+    expect(discord.violations.map(({ atMs }) => atMs)).toEqual([asked.createdAtMs + 3_000]);
   });
 
   test("is unknown with another's token", async () => {

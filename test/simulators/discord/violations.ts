@@ -24,6 +24,7 @@ export interface Violation {
   kind: ViolationKind;
   /** What the bot did, as a sentence. */
   sentence: string;
+  /** The moment at which the rule was broken: of what came too late, when it was due. */
   atMs: number;
 }
 
@@ -32,7 +33,7 @@ export type Allowance = Partial<Record<ViolationKind, number>>;
 
 export interface Violations {
   readonly list: readonly Violation[];
-  record(kind: ViolationKind, sentence: string): void;
+  record(kind: ViolationKind, sentence: string, atMs?: number): void;
   /** Throws an error that names every violation of a kind of which there are more than allowed. */
   assertClean(options?: { allow?: Allowance }): void;
 }
@@ -41,7 +42,7 @@ export function createViolations(now: () => number): Violations {
   const list: Violation[] = [];
   return {
     list,
-    record: (kind, sentence) => void list.push({ kind, sentence, atMs: now() }),
+    record: (kind, sentence, atMs = now()) => void list.push({ kind, sentence, atMs }),
     assertClean({ allow = {} } = {}) {
       const counts = new Map<ViolationKind, number>();
       for (const { kind } of list) counts.set(kind, (counts.get(kind) ?? 0) + 1);
