@@ -14,7 +14,7 @@ import {
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
-import { excuseShrink } from "./shrinks.ts";
+import { excuseShrink, REDIS_MARGIN_MS } from "./shrinks.ts";
 import type { Call } from "./stage.ts";
 
 export const COLUMNS = [
@@ -230,7 +230,11 @@ const ACKNOWLEDGE_MS = 3_000;
 function judgeBreaks({ record, find, excuse }: Court): void {
   for (const { kind, sentence, messageId, atMs } of record.breaks) {
     if (JUDGED_ELSEWHERE.has(kind)) continue;
-    const isExcused = LATE.has(kind) && isDisturbed(record, atMs - ACKNOWLEDGE_MS, atMs);
+    const fromMs = atMs - ACKNOWLEDGE_MS;
+    const isOfRedis = (one: Disturbance) => one.kind.startsWith("redis-");
+    const isBroken =
+      isDisturbed(record, fromMs, atMs) || isDisturbed(record, fromMs - REDIS_MARGIN_MS, atMs, isOfRedis);
+    const isExcused = LATE.has(kind) && isBroken;
     if (isExcused) excuse("acknowledged late or not at all, while something was broken");
     else
       find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {

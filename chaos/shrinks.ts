@@ -6,7 +6,7 @@ import type { Life } from "./cluster.ts";
 import type { Record } from "./record.ts";
 
 /** Around a time when Redis was away or slow: until a process is connected again, and notes pass as usual. */
-const REDIS_MARGIN_MS = 1_000;
+export const REDIS_MARGIN_MS = 1_000;
 
 /** Why a message of an answer could not but show less than it had shown; undefined where it should not have. */
 export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {

@@ -239,6 +239,9 @@ describe("the judge of a recorded run", () => {
     const breaks = [{ kind: "late-ack", sentence: "It was late.", atMs: 1_500 }];
     expect(columnsOf({ breaks })).toEqual(["other"]);
     expect(columnsOf({ breaks, disturbances: [REDIS_AWAY] })).toEqual([]);
+    const over = { fromMs: -4_000, toMs: -2_000 };
+    expect(columnsOf({ breaks, disturbances: [{ ...REDIS_AWAY, ...over }] })).toEqual([]);
+    expect(columnsOf({ breaks, disturbances: [{ kind: "kill", slot: 0, ...over }] })).toEqual(["other"]);
   });
 
   test("lets an answer begin anew whose other question was taken back", () => {
