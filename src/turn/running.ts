@@ -110,8 +110,7 @@ export function createRunningTurn(
       controller = new AbortController();
       if (stoppedBy !== undefined) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
-      const by = pressedBy === undefined ? {} : { pressedBy };
-      return { controller, messages, areStored, changes, mustAsk, notices, stoppedBy: () => stoppedBy, ...by };
+      return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;

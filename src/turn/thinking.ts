@@ -1,5 +1,6 @@
 import { FOLD_MARK } from "../text/folded-quote.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { truncate } from "../text/truncate.ts";
 
 /** Milliseconds between two reports: each is a call to the platform. */
 const TELL_MS = 5_000;
@@ -78,9 +79,7 @@ export function createThinking({ onTell, now = () => performance.now() }: Thinki
 function toQuote(thoughts: string, lastedMs: number, isFolded: boolean): string {
   const whole = neutralize(thoughts).trim();
   if (whole === "") return "";
-  const start = whole.slice(0, MAX_SHOWN_CHARS).replace(/[\uD800-\uDBFF]$/, "");
-  const text = start.length < whole.length ? `${start}…` : whole;
   const title = `Thought for ${Math.ceil(lastedMs / 1_000)} s`;
   const head = isFolded ? `${FOLD_MARK} ${title}` : `**${title}**`;
-  return `${`${head}\n${text}`.replace(/^/gm, "> ")}\n\n`;
+  return `${`${head}\n${truncate(whole, MAX_SHOWN_CHARS)}`.replace(/^/gm, "> ")}\n\n`;
 }
