@@ -110,7 +110,7 @@ function toOriginalName(filename: string, title: string | undefined): string {
   return title.endsWith(extension) ? title : title + extension;
 }
 
-/** Discord's own. Links elsewhere are not followed, whoever wrote them. */
+/** Discord's own. Links to other hosts are never followed. */
 const HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
 /** Links remembered, so that a file that was just sent is opened without asking for its link again. */
 const MAX_LINKS = 500;

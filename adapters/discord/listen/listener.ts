@@ -155,7 +155,7 @@ async function toEditEvents(message: Message, botId: string, state: ListenerStat
   const before = known.get(message.id);
   if (before !== undefined) {
     const body = toBody(message, { ...state, botId });
-    // Discord sends an update also for a preview, a pin or a thread, and an empty one for what it does not let us read.
+    // Discord sends an update also for a preview, a pin or a thread, and an empty one where the bot may not read.
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
     return isEdit ? [toEdited(message, { ...before, ...body }, state)] : [];
   }

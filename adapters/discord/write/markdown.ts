@@ -53,7 +53,7 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   let isClosed = false;
   while (at + count < lines.length && !isClosed) {
     const line = lines[at + count] ?? "";
-    // With a line feed behind it a line is certain to be what it looks like.
+    // With a line feed at its end, a line cannot become another kind of line.
     isClosed = readFenceLine(`${line}\n`, 0, fence).kind === "closing";
     if (!isClosed) code.push(line.replaceAll("```", SPLIT_TICKS));
     count += 1;
@@ -124,7 +124,7 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
   }
   if (kept !== undefined || address !== undefined) return piece;
   if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
-  // Two bars begin a spoiler, which would hide what stands between them and the next two.
+  // Two bars begin a spoiler, which would hide the text up to the next two.
   if (bars !== undefined) return "\\|\\|";
   // Two underscores underline.
   return bold === undefined ? piece : `**${bold}**`;

@@ -40,7 +40,7 @@ export interface MessageBody {
   content: string;
   /** Without it Discord would notify whomever the model names, on edits too. */
   allowed_mentions: { parse: []; replied_user: false };
-  /** A preview would be fetched for every address the model writes, whoever put it there. */
+  /** Without previews: Discord would fetch every address that the model writes, also an injected one. */
   flags: typeof MessageFlags.SuppressEmbeds;
   components: unknown[];
 }

@@ -191,7 +191,7 @@ function readFileName(header = "file"): string {
   }
 }
 
-/** Pictures are shown; whatever else it is, it is only ever saved, and can run nothing in this origin. */
+/** Pictures are shown; every other file is only ever saved, and can run nothing in this origin. */
 function serveFile(c: Context, { files }: RouteDeps): Response {
   const id = c.req.param("id") ?? "";
   const file = files.read(id);

@@ -75,7 +75,7 @@ export function createCompleter(): Completer {
       else if (key === "ArrowUp") selected = (selected + choices.length - 1) % choices.length;
       else if (key === "Escape") completion = undefined;
       else if (key !== "Enter" && key !== "Tab") return false;
-      // Nothing is left to complete: the key does what it always does.
+      // Nothing is left to complete: the key has its usual effect.
       else if (choice === undefined || field.value.trimEnd() === choice.insert.trimEnd()) return false;
       else choose(choice, field, changed);
       return true;

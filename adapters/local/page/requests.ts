@@ -45,7 +45,7 @@ export function postLast(path: string, body: object): void {
 async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS): Promise<unknown> {
   const response = await fetch(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const answer: unknown = await response.json().catch(() => ({}));
-  // A server that is just ending or beginning is as good as none: what is to be sent waits for the next one.
+  // A server that is ending or starting counts as unreachable: the message waits for the next one.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));
   if (!response.ok) throw new RefusedError(answer, response.status);
   return answer;

@@ -142,7 +142,7 @@ interface Scroll {
   hold: (isHeld: boolean) => void;
 }
 
-/** Follows the bottom until the reader scrolls up, whatever makes the content grow: text, pictures, a smaller window. */
+/** Follows the bottom until the reader scrolls up, while text, pictures or a smaller window move it. */
 function createScroll(): Scroll {
   let scroller: HTMLElement | undefined;
   let isFollowing = true;

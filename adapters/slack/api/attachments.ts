@@ -24,7 +24,7 @@ export function toAttachments({ teamId }: Pick<Workspace, "teamId">, files: read
   });
 }
 
-/** Undefined for what is no attachment of Slack's. */
+/** Undefined for the id of another platform's attachment. */
 export function readAttachmentId(id: string): AttachmentPlace | undefined {
   const [, teamId, fileId] = /^(\w+):(\w+)$/.exec(id) ?? [];
   return teamId === undefined || fileId === undefined ? undefined : { teamId, fileId };

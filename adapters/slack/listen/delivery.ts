@@ -8,8 +8,8 @@ const STOP_MS = 5_000;
 /** Hands events over in the order in which they came, those of one key one after another. */
 export interface Delivery {
   /**
-   * Calls `toEvents` at once, whatever waits before it. Resolves when all its events were taken over, and rejects when
-   * one was not: Slack delivers that again.
+   * Calls `toEvents` at once, before earlier ones are taken over. Resolves when all its events were taken over. Rejects
+   * when one was not: Slack delivers that again.
    */
   enqueue(key: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
   /** Takes nothing more; resolves when nothing is under way, or after a while. */

@@ -21,7 +21,7 @@ const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
 /** Longest that pages after the first are read; those that came until then are used. */
 const PAGES_MS = 3_000;
-/** Below what Slack allows in each workspace. Reads of what was said since the last question leave room for whole threads. */
+/** Below Slack's limits in each workspace. Reads since the last question leave room for reads of whole threads. */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
 /** The most by which our clock and Slack's may differ. */

@@ -262,7 +262,7 @@ function plain(value: unknown): string | undefined {
   return text === undefined ? undefined : escapeText(text);
 }
 
-/** Slack escapes what stands in a message's text, and leaves plain text in blocks and cards as it is. */
+/** Escapes plain text of blocks and cards, as Slack itself escapes only a message's text. */
 function escapeText(text: string): string {
   return text
     .replace(/&(?!(?:amp|lt|gt);)/g, "&amp;")

@@ -3,7 +3,7 @@ import { isUncertain, SlackApiError } from "../api/error.ts";
 
 interface Meaning {
   kind: SinkErrorKind;
-  /** Says what is wrong and what to do, where Slack's own word does not. */
+  /** The problem and its remedy, where Slack's own word does not tell them. */
   words?: string;
 }
 

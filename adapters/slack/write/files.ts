@@ -31,7 +31,7 @@ interface Link {
 
 export function createFiles({ api, apiUrl }: FilesDeps): Files {
   const { files: hosts, origins } = createSlackHosts(apiUrl);
-  // Links elsewhere are not followed with the bot's token, whoever named them.
+  // Links to other hosts are never followed with the bot's token.
   const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
   const links = new BoundedMap<string, Link>(MAX_REMEMBERED);
 

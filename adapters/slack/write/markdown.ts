@@ -41,7 +41,7 @@ export function toSettledMarkdown(source: string): string {
     .subarray(0, NEARLY_FULL)
     .toString()
     .replace(/\uFFFD+$/, "").length;
-  // A heading goes with what it stands above, which may come in the next message.
+  // A heading goes with the text below it, which may come in the next message.
   const wholeParagraphs = settled
     .slice(0, Math.max(settled.lastIndexOf("\n\n"), 0))
     .replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");

@@ -304,7 +304,7 @@ export function createRoomTurns(pauseMs: number): Limit {
 
 // --- how far apart calls are planned ---
 
-/** Characters that a reply is expected to have in the end, and least that one beyond them still grows: this and half of what it has. */
+/** Characters that a reply is expected to have in the end. It grows at least by the rest and half of its length. */
 const USUAL_UNITS = 2_600;
 const USUAL_REST_UNITS = 400;
 /** The same of replies that grow side by side for longer than `LASTING_MS`, as those of 400 tokens seldom do. */

@@ -77,7 +77,7 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
             blocks: [...pictures, ...blocks],
             text,
             metadata: toMetadata(toMark(nonce), { draft, messageFiles }),
-            // A preview would be fetched for every address the model writes, whoever put it there.
+            // Without previews: Slack would fetch every address that the model writes, also an injected one.
             unfurl_links: false,
             unfurl_media: false,
           },

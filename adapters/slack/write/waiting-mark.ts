@@ -7,7 +7,7 @@ import type { SinkState } from "./sink-state.ts";
 /** Put to a question that waits for its turn. */
 const WAITING = "hourglass_flowing_sand";
 /**
- * Slack takes fifty reactions a minute, but only twenty removals: so many can be taken away again.
+ * Slack takes fifty reactions a minute, but only twenty removals, and every mark has to be removed again.
  * https://docs.slack.dev/reference/methods/reactions.remove
  */
 const MAX_A_MINUTE = { "reactions.add": 15, "reactions.remove": 18 } as const;
