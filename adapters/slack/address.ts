@@ -21,6 +21,14 @@ export interface SlackExtra {
 
 /** Reads the extra fields of an address. Throws for one that is not Slack's. */
 export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
-  if (extra["team"] === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
-  return extra as Record<keyof SlackExtra, string> as SlackExtra;
+  const { team, user, recipientTeam, responseUrl, lookingAt, isFromHome } = extra;
+  if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
+  return {
+    team,
+    ...(user !== undefined && { user }),
+    ...(recipientTeam !== undefined && { recipientTeam }),
+    ...(responseUrl !== undefined && { responseUrl }),
+    ...(lookingAt !== undefined && { lookingAt }),
+    ...(isFromHome === "true" && { isFromHome }),
+  };
 }
