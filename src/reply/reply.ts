@@ -94,7 +94,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   };
   try {
     const cause = await toCause(runTurn, (text) => {
-      stopTelling();
+      if (view.text === "") stopTelling();
       view.append(text);
       pace.text(text.length);
     });
