@@ -23,7 +23,7 @@ interface Row {
 
 const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
-const PEERS = { one: 0.51, five: 0.5, native: 1.44, fallback: 29 };
+const PEERS = { one: 0.51, five: 0.5, native: 1.44, long: 5.3, fallback: 29 };
 
 /** By then people have a Stop, which streams have not. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
@@ -42,7 +42,14 @@ const ROWS: readonly Row[] = [true, false].flatMap((isNative) =>
       { count: 5, rounds: agoMs === undefined ? 2 : 1, agoMs, ...USUAL, peers: PEERS.five },
     ]),
     { count: 20, rounds: 1, ...USUAL },
-    { count: 5, rounds: 1, ...LONG, peers: isNative ? PEERS.native : PEERS.fallback },
+    { count: 1, rounds: 1, ...LONG, peers: isNative ? PEERS.native : PEERS.long },
+    ...[undefined, 10_000].map((agoMs) => ({
+      count: 5,
+      rounds: 1,
+      agoMs,
+      ...LONG,
+      peers: isNative ? PEERS.native : PEERS.fallback,
+    })),
   ].map((row) => ({ ...row, name: toName(row, isNative), isNative })),
 );
 const VIRTUAL_RUNS = 12;
@@ -59,6 +66,7 @@ const HEAD = [
   "worst final",
   "429s",
   "final text",
+  "taken back",
 ];
 const LIMIT_MS = 170_000;
 
@@ -85,7 +93,10 @@ await runBench(async () => {
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>
-      runs.flatMap(({ violations }) => violations.map((it) => `${row.name}: ${it}`)),
+      runs.flatMap(({ violations, takenBack }) => [
+        ...violations.map((it) => `${row.name}: ${it}`),
+        ...takenBack.map((it) => `${row.name}: taken back ${it}`),
+      ]),
     ),
   ].join("\n");
 }, LIMIT_MS);
@@ -131,7 +142,9 @@ function toDeviation(measured: Measured): number {
 }
 
 function isOff(measured: Measured): boolean {
-  const isWrong = measured.runs.some(({ wrong, violations }) => wrong > 0 || violations.length > 0);
+  const isWrong = measured.runs.some(
+    ({ wrong, violations, takenBack }) => wrong + violations.length + takenBack.length > 0,
+  );
   return isWrong || Math.abs(toDeviation(measured)) > TOLERANCE;
 }
 
@@ -151,6 +164,7 @@ function toCells(measured: Measured): string[] {
     ...[figures.p95, figures.final, figures.worstFinal].map(format),
     String(refused),
     wrong === 0 ? "equal" : `${wrong} wrong`,
+    String(runs.reduce((sum, { takenBack }) => sum + takenBack.length, 0)),
   ];
 }
 

@@ -1,4 +1,6 @@
 import { type Figures, toFigures, toMean } from "../../test/support/pacing/measure.ts";
+import { fixedCounter } from "../../test/support/pacing/platform.ts";
+import { createRandom } from "../../test/support/pacing/random.ts";
 import {
   afterQuestion,
   bursty,
@@ -7,38 +9,55 @@ import {
   steady,
   withPause,
 } from "../../test/support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../test/support/pacing/trials.ts";
+import {
+  DISCORD_TRIP_MS,
+  NO_WRONGS,
+  SLACK_TRIP_MS,
+  type TrialResult,
+  toWrongs,
+  tryDiscord,
+  trySlack,
+} from "../../test/support/pacing/trials.ts";
 
-type Method = "native" | "update";
+const METHODS = ["native", "update", "discord"] as const;
+type Method = (typeof METHODS)[number];
 
 interface Race {
   name: string;
   scenario: Scenario;
-  /** All replies in one channel, where posts are counted together. */
+  /** All replies in one channel, where Slack counts posts together; on Discord each has a thread, and a counter of its own. */
   isOneRoom?: boolean;
   /**
-   * The best mean lag of other bots, seconds: raced in real time on 2026-11-22, on one upstream and one simulated Slack
-   * with its documented limits; whole replies only, whatever was refused meanwhile. Absent where none was raced.
+   * The best mean lag of other bots, seconds: raced in real time on 2026-11-22, on one upstream and one simulator with
+   * the documented limits; whole replies only, whatever was refused meanwhile. Absent where none was raced.
    */
   peers?: Record<Method, number>;
 }
 
 const RACES: readonly Race[] = [
-  { name: "40@60", scenario: () => [steady(40, 60)], peers: { native: 0.33, update: 0.33 } },
-  { name: "400@60", scenario: () => [steady(400, 60)], peers: { native: 0.51, update: 0.51 } },
-  { name: "400@60, a tool's pause", scenario: withPause, peers: { native: 0.5, update: 0.5 } },
-  { name: "bursty 600", scenario: (random) => [bursty(random)], peers: { native: 0.44, update: 0.44 } },
-  { name: "1500@30", scenario: () => [steady(1500, 30)], peers: { native: 1.44, update: 5.3 } },
+  { name: "40@60", scenario: () => [steady(40, 60)], peers: { native: 0.33, update: 0.33, discord: 0.35 } },
+  { name: "400@60", scenario: () => [steady(400, 60)], peers: { native: 0.51, update: 0.51, discord: 0.74 } },
+  { name: "400@60, a tool's pause", scenario: withPause, peers: { native: 0.5, update: 0.5, discord: 1.26 } },
+  { name: "bursty 600", scenario: (random) => [bursty(random)], peers: { native: 0.44, update: 0.44, discord: 1.92 } },
+  { name: "1500@30", scenario: () => [steady(1500, 30)], peers: { native: 1.44, update: 5.3, discord: 0.75 } },
   {
     name: "3 x 400@60 in one channel, 1 s apart",
     scenario: several(3, 400, 60, 1_000),
     isOneRoom: true,
-    peers: { native: 0.51, update: 0.51 },
+    peers: { native: 0.51, update: 0.51, discord: 0.84 },
   },
-  { name: "5 x 400@60 at once", scenario: several(5, 400, 60, 0), peers: { native: 0.5, update: 0.5 } },
+  { name: "5 x 400@60 at once", scenario: several(5, 400, 60, 0), peers: { native: 0.5, update: 0.5, discord: 0.76 } },
   { name: "5 x 400@30 at once", scenario: several(5, 400, 30, 0) },
-  { name: "400@60 every 6 s, 60 s", scenario: several(10, 400, 60, 6_000), peers: { native: 0.79, update: 4.1 } },
-  { name: "5 x 1500@30 at once", scenario: several(5, 1500, 30, 0), peers: { native: 1.44, update: 29 } },
+  {
+    name: "400@60 every 6 s, 60 s",
+    scenario: several(10, 400, 60, 6_000),
+    peers: { native: 0.79, update: 4.1, discord: 0.84 },
+  },
+  {
+    name: "5 x 1500@30 at once",
+    scenario: several(5, 1500, 30, 0),
+    peers: { native: 1.44, update: 29, discord: 0.81 },
+  },
 ];
 /** Time since one question before; undefined in a workspace where nobody asked anything. */
 const AGO_MS = [undefined, 2_000, 10_000, 60_000] as const;
@@ -54,7 +73,7 @@ export const RACE_HEAD = [
 /** Each scenario fresh and after an earlier question: mean / p95 / final lag / worst final. And what went wrong, added up. */
 export function race(): { cells: string[][]; wrongs: number } {
   let wrongs = 0;
-  const cells = (["native", "update"] as const).flatMap((method) =>
+  const cells = METHODS.flatMap((method) =>
     RACES.map((one) => {
       const measured = AGO_MS.map((agoMs) => {
         const runs = Array.from({ length: RUNS }, (_, run) => runOne(one, method, agoMs, run + 1));
@@ -67,22 +86,36 @@ export function race(): { cells: string[][]; wrongs: number } {
   return { cells, wrongs };
 }
 
-function runOne({ scenario, isOneRoom }: Race, method: Method, agoMs: number | undefined, seed: number) {
-  const result = trySlack(
-    {
-      scenario: agoMs === undefined ? scenario : afterQuestion(agoMs, scenario),
-      seed,
-      tripMs: SLACK_TRIP_MS,
-      options: isOneRoom === true ? { room: "channel" } : {},
-    },
-    method,
-  );
-  const wrongs = toWrongs(result);
+function runOne(one: Race, method: Method, agoMs: number | undefined, seed: number) {
+  const results = method === "discord" ? runOnDiscord(one, agoMs, seed) : [runOnSlack(one, method, agoMs, seed)];
   const kinds = Object.keys(NO_WRONGS) as Array<keyof typeof NO_WRONGS>;
+  const wrongs = results.flatMap((result) => kinds.map((kind) => toWrongs(result)[kind]));
   return {
-    figures: toFigures(agoMs === undefined ? result.outcomes : result.outcomes.slice(1)),
-    wrongs: kinds.reduce((sum, kind) => sum + wrongs[kind], 0),
+    figures: toFigures(results.flatMap(({ outcomes }) => (agoMs === undefined ? outcomes : outcomes.slice(1)))),
+    wrongs: wrongs.reduce((sum, count) => sum + count, 0),
   };
+}
+
+function runOnSlack(
+  { scenario, isOneRoom }: Race,
+  method: Exclude<Method, "discord">,
+  agoMs: number | undefined,
+  seed: number,
+): TrialResult {
+  const options = isOneRoom === true ? { room: "channel" } : {};
+  return trySlack({ scenario: toAsked(agoMs, scenario), seed, tripMs: SLACK_TRIP_MS, options }, method);
+}
+
+/** The question before was asked in the same channel, and answers of the same time have threads: each has its own counter. */
+function runOnDiscord({ scenario }: Race, agoMs: number | undefined, seed: number): TrialResult[] {
+  return scenario(createRandom(seed)).map((arrivals, index) => {
+    const trial = { scenario: toAsked(agoMs, () => [arrivals]), seed: 100 * index + seed, tripMs: DISCORD_TRIP_MS };
+    return tryDiscord(trial, () => fixedCounter(5, 5_000), 1);
+  });
+}
+
+function toAsked(agoMs: number | undefined, scenario: Scenario): Scenario {
+  return agoMs === undefined ? scenario : afterQuestion(agoMs, scenario);
 }
 
 function describe({ mean, p95, final, worstFinal }: Figures): string {

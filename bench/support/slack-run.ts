@@ -12,12 +12,15 @@ import { type Figures, type Outcome, toFigures } from "../../test/support/pacing
 import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
 import { type Arrivals, steady, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
 import { SLACK_TRIP_MS } from "../../test/support/pacing/trials.ts";
+import { findTakenBack } from "../../test/support/taken-back.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
 export interface SlackRun {
   figures: Figures;
   /** Replies whose text on the platform is not the one that was sent. */
   wrong: number;
+  /** The texts that people could read and then no longer. */
+  takenBack: string[];
   violations: string[];
 }
 
@@ -71,6 +74,7 @@ export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: S
     return {
       figures: toFigures(outcomes.map(({ outcome }) => outcome)),
       wrong: outcomes.filter(({ isRight }) => !isRight).length,
+      takenBack: outcomes.flatMap(({ takenBack }) => takenBack),
       violations: slack.violations.map(({ sentence }) => sentence),
     };
   } finally {
@@ -104,7 +108,7 @@ async function writeOne(
   outbound: ReturnType<typeof createOutbound>,
   question: Message,
   arrivals: Arrivals,
-): Promise<{ outcome: Outcome; isRight: boolean }> {
+): Promise<{ outcome: Outcome; isRight: boolean; takenBack: string[] }> {
   const { channel, ts } = question;
   const sink = outbound.sink(toAddress(slack, question));
   const startMs = slack.now();
@@ -134,7 +138,8 @@ async function writeOne(
     // Text that stands there before tells of the wait.
     .filter(({ at }) => at >= (arrivals[0] ?? 0));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
-  return { outcome: { arrivals, showings, ...counts }, isRight };
+  const takenBack = answers.flatMap(({ states }) => findTakenBack(states.map(({ shown }) => shown)));
+  return { outcome: { arrivals, showings, ...counts }, isRight, takenBack };
 }
 
 function toAddress(slack: Slack, { channel, ts, author }: Message) {
