@@ -60,8 +60,8 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         await metrics.pictureEnded(outcome, toEndId(job, number));
         if (outcome === "failed") log.warn({ err: error, jobId, number, model }, "a picture was not drawn");
         else log.info({ jobId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
-        await jobs.save(job);
-        if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
+        const isKept = await jobs.save(job);
+        if (isDrawn && isKept) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },
       reserve: (job, number, signal) => reservePicture({ quota, metrics }, job, number, signal),

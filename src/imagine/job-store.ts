@@ -33,8 +33,11 @@ export interface OwnPicture {
 export interface JobStore {
   /** A record that is damaged, or of another version, counts as absent. Rejects when the store does not answer. */
   load(id: string): Promise<PictureJob | undefined>;
-  /** Stores the job in its turn. Resolves also when the store failed for good, which is logged. */
-  save(job: PictureJob): Promise<void>;
+  /**
+   * Stores the job in its turn. Resolves also when the store failed for good, which is logged. False: it was erased
+   * meanwhile, and so it stays.
+   */
+  save(job: PictureJob): Promise<boolean>;
   /** Keeps that somebody wants a job to end, whether it runs or has yet to begin. Rejects when the store does not answer. */
   askStop(jobId: string, by: Actor): Promise<void>;
   /** The person who asked to stop it; undefined: nobody. Rejects when the store does not answer. */
@@ -43,10 +46,8 @@ export interface JobStore {
   /** `within`, here and below: of conversations whose ids begin like this. */
   exportAuthor(platform: string, authorId: string, within?: string): Promise<OwnPicture[]>;
   forget(platform: string, authorId: string, within?: string): Promise<void>;
-  /** Erases jobs, those of them that there are. */
-  erase(ids: readonly string[]): Promise<void>;
-  /** Erases the jobs of all conversations whose ids begin like this. */
-  eraseConversations(prefix: string): Promise<void>;
+  /** Erases the jobs that are meant, with or without pictures, and resolves to them. */
+  erase(isMeant: (job: PictureJob) => boolean): Promise<PictureJob[]>;
 }
 
 export interface JobStoreOptions extends Pick<Stores, "open" | "inTurn"> {
@@ -62,18 +63,24 @@ export function createJobStore(options: JobStoreOptions): JobStore {
   const { open, ttlMs, copies, links, log } = options;
   const keyv = open(NAMESPACE);
   const inTurn = <T>(id: string, task: () => Promise<T>) => options.inTurn(`${NAMESPACE}:${id}`, task);
+  /** Jobs that were in the store: where one is there no more, it was erased. */
+  const stored = new WeakSet<PictureJob>();
 
-  async function store(job: PictureJob): Promise<void> {
+  async function store(job: PictureJob): Promise<boolean> {
+    if (stored.has(job) && !(await keyv.has(job.id))) return false;
     await keyv.setMany([
       { key: job.id, value: job, ttl: ttlMs },
       { key: `${toOwnerKey(job.reply.platform, job.author.id)}:${job.id}`, value: 1, ttl: ttlMs },
     ]);
+    stored.add(job);
+    return true;
   }
 
   async function load(id: string): Promise<PictureJob | undefined> {
     const value = await keyv.get<unknown>(id);
     const job = readPictureJob(value);
     if (value !== undefined && job === undefined) log.error({ jobId: id }, "a picture's record cannot be read");
+    if (job !== undefined) stored.add(job);
     return job;
   }
 
@@ -96,7 +103,10 @@ export function createJobStore(options: JobStoreOptions): JobStore {
     load,
     async save(job) {
       const onFailure = (err: unknown) => log.warn({ err, jobId: job.id }, "a picture's record could not be stored");
-      await persist(() => inTurn(job.id, () => store(job)), onFailure);
+      let isKept = true;
+      const write = async () => void (isKept = await inTurn(job.id, () => store(job)));
+      await persist(write, onFailure);
+      return isKept;
     },
     async askStop(jobId, { author, reply }) {
       const { platform, channelId, threadId, workspaceId } = reply;
@@ -118,17 +128,14 @@ export function createJobStore(options: JobStoreOptions): JobStore {
       await keyv.delete(toStopKey(jobId));
     },
     exportAuthor: async (platform, authorId, within) => (await jobsOf(platform, authorId, within)).map(toOwn),
-    async erase(ids) {
-      for (const id of ids) {
-        const job = await load(id);
-        if (job !== undefined) await erase(job);
-      }
-    },
-    async eraseConversations(prefix) {
+    async erase(isMeant) {
+      const meant: PictureJob[] = [];
       for await (const [, value] of walk(keyv)) {
         const job = readPictureJob(value);
-        if (job?.conversationId.startsWith(prefix)) await erase(job);
+        if (job !== undefined && isMeant(job)) meant.push(job);
       }
+      for (const job of meant) await erase(job);
+      return meant;
     },
     async forget(platform, authorId, within) {
       if (within !== undefined) {

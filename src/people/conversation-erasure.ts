@@ -10,7 +10,7 @@ export interface ConversationErasureDeps {
   history: Pick<History, "conversations" | "forgetConversation">;
   records: Pick<TurnRecords, "eraseConversations">;
   ledger: Pick<Ledger, "takeBack">;
-  jobs: Pick<JobStore, "eraseConversations">;
+  jobs: Pick<JobStore, "erase">;
   settings: Pick<Settings, "erase">;
   usage: Pick<Usage, "eraseWorkspace">;
   /** Absent without a dashboard. */
@@ -32,7 +32,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
     const conversationIds = new Set(await Array.fromAsync(history.conversations(prefix)));
     for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
-    await jobs.eraseConversations(prefix);
+    await jobs.erase(({ conversationId }) => conversationId.startsWith(prefix));
     await ledger.takeBack({ prefix });
     await insight?.eraseConversations(prefix);
     const places = await records.eraseConversations(prefix);

@@ -4,11 +4,13 @@ import type { Erasers } from "../commands/forget.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
+import type { PictureJob } from "../imagine/picture-job.ts";
 import type { Insight } from "../insight/insight.ts";
 import type { Audit } from "../policy/audit.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Author, CommandEvent } from "../port/events.ts";
-import { idsOf, isWhole } from "../port/identity.ts";
+import { idsOf, isSamePerson, isWhole } from "../port/identity.ts";
+import { toPictureId } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Ledger } from "../tools/ledger.ts";
@@ -19,7 +21,7 @@ import type { KeptLooking } from "./looking.ts";
 const PAGE_IDS = 100;
 
 export interface PersonalDataDeps {
-  queue: Pick<Queue, "forget">;
+  queue: Pick<Queue, "forget" | "tell">;
   history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
   records: Pick<TurnRecords, "erase" | "forget" | "readFeedback" | "readSights">;
   ledger: Pick<Ledger, "takeBack">;
@@ -54,6 +56,8 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     // Without a history people only spoke to each other. An erased one still counts, for the attempt after a crash.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
+    const drawn = await jobs.erase((job) => job.conversationId === conversationId && isTheirs(event, job));
+    await stopDrawing(drawn);
     const erased: string[] = [];
     for (const person of people) {
       if (hasHistory) await adapter.forgetConversation?.(conversationId, person?.id, at);
@@ -63,12 +67,20 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     for (let from = 0; from < erased.length; from += PAGE_IDS) {
       const ids = erased.slice(from, from + PAGE_IDS);
       await records.erase(ids);
-      await jobs.erase(ids);
       // Lets others go on: an embedded store answers without ever leaving this thread.
       await setImmediate();
     }
     eraseCopies();
-    return erased.length;
+    return new Set([...erased, ...drawn.map(({ id }) => id)]).size;
+  }
+
+  /** Presses the Stop of whoever asked, so that every process hears of it: no further link is made for what is erased. */
+  async function stopDrawing(drawn: readonly PictureJob[]): Promise<void> {
+    for (const { id, isOver, conversationId, reply, author } of drawn) {
+      if (isOver) continue;
+      const stop = { kind: "action", action: "stop", turnId: toPictureId(id, 0) } as const;
+      await queue.tell({ ...stop, key: `forget:stop:${id}`, conversationId, reply, author, at: Date.now() });
+    }
   }
 
   async function eraseAuthor({ key, reply: { platform }, author }: CommandEvent): Promise<number> {
@@ -128,4 +140,9 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     erasers: { conversation: eraseConversation, everything: eraseAuthor },
     collect,
   };
+}
+
+/** True for what a person erases with a conversation: what they asked for, and that of all for those who settle things there. */
+function isTheirs({ author, reply }: CommandEvent, job: PictureJob): boolean {
+  return mayConfigure(author) || (reply.platform === job.reply.platform && isSamePerson(author, job));
 }

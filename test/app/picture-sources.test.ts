@@ -14,6 +14,7 @@ import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { connect } from "../support/gateway-client.ts";
+import { startImageGateway } from "../support/image-gateway.ts";
 import { silent } from "../support/log.ts";
 import { owner } from "../support/picture-job.ts";
 
@@ -121,6 +122,36 @@ describe("createPictureSources", () => {
     await idle();
     expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
   });
+
+  test.each([
+    ["failed", 400],
+    ["is being drawn", undefined],
+  ])(
+    "forgetting a conversation ends the links of a picture that %s, and erases what was asked for",
+    async (_, status) => {
+      const { references, platform, database, adapter, ref } = await startLinks();
+      const asked = Promise.withResolvers<string>();
+      const end = Promise.withResolvers<undefined>();
+      onTestFinished(() => end.resolve(undefined));
+      const { gateway } = await startImageGateway(undefined, {
+        meet: async ({ body }) => {
+          asked.resolve(body.contents[0]?.parts[1]?.fileData?.fileUri ?? "");
+          return status === undefined ? end.promise : { status, body: { error: { message: "No." } } };
+        },
+      });
+      const options = { gateway, references, platform, database, adapterOf: () => adapter };
+      const { accept, idle, texts, until } = startEngine({ ...options, imageModel: "sandbox-image" });
+      await accept({ ...command("imagine", "a marmalade fox"), attachments: [ref] });
+      const link = await asked.promise;
+      if (status !== undefined) await idle();
+      expect((await fetch(link)).status).toBe(200);
+      await accept(command("forget", "conversation"));
+      await until(() => texts().some((text) => text.includes("Erased: 1 message of this conversation.")));
+      await idle();
+      expect((await fetch(link)).status).toBe(404);
+      expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("marmalade");
+    },
+  );
 
   test("a message that is deleted, or edited without its files, ends the links to them", async () => {
     const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();

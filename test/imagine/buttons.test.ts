@@ -22,7 +22,7 @@ function start(given: Partial<PictureJob> = {}, denied: readonly string[] = []) 
   const find = async (id: string) => (id === job.id ? job : undefined);
   const buttons = createJobButtons({
     jobs: {
-      save: async (job) => void saved.push(structuredClone(job)),
+      save: async (job) => saved.push(structuredClone(job)) > 0,
       askStop: async (id, { author }) => void stops.push(`kept ${id} ${author.name}`),
       dropStop: async (id) => void stops.push(`dropped ${id}`),
     },

@@ -41,7 +41,7 @@ describe("the store of picture jobs", () => {
     await jobs.forget("test", "ada");
     expect(await jobs.exportAuthor("test", "ada")).toEqual([]);
     expect([await jobs.load("a"), (await jobs.load("b"))?.id]).toEqual([undefined, "b"]);
-    await jobs.erase(["b", "unknown"]);
+    expect(await jobs.erase(({ id }) => id === "b" || id === "unknown")).toMatchObject([{ id: "b" }]);
     expect(await jobs.exportAuthor("test", "ben")).toEqual([]);
     const left = await Array.fromAsync(open("pictures").iterator?.(undefined) ?? []);
     expect(left).toEqual([]);
@@ -65,11 +65,21 @@ describe("the store of picture jobs", () => {
     const done = { state: "done", messageId: "test:1", attachment: toRef("drawn"), text: "" } as const;
     const job = pictureJob({ references: [toRef("given")], parts: [done, { state: "deleted" }] });
     await jobs.save(job);
-    await jobs.erase(["job"]);
+    await jobs.erase(({ id }) => id === "job");
     expect(links.splice(0)).toEqual(["given of job", "drawn of any job"]);
-    await jobs.save(job);
+    await jobs.save(structuredClone(job));
     await jobs.forget("test", "ada");
     expect(links).toEqual(["all of test ada", "drawn of any job"]);
+  });
+
+  test("does not store again what was erased meanwhile, and says so", async () => {
+    const { jobs } = start();
+    const job = pictureJob();
+    expect(await jobs.save(job)).toBe(true);
+    const loaded = await jobs.load("job");
+    await jobs.erase(() => true);
+    expect([await jobs.save(job), loaded && (await jobs.save(loaded))]).toEqual([false, false]);
+    expect(await jobs.load("job")).toBeUndefined();
   });
 
   test("keeps who wants a job to end, until that is done or the person is erased", async () => {
