@@ -11,6 +11,7 @@ import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import type { ListModels } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf, isUncertain } from "../api/error.ts";
+import { ORIGINAL, STORE_IS_AWAY } from "../write/interaction-token.ts";
 
 /** Discord waits for three seconds, a part of which the way there takes. */
 const ACKNOWLEDGE_MS = 2_500;
@@ -38,6 +39,11 @@ export interface FirstAnswer {
 /** Gives Discord the first answer to an interaction. Never rejects. */
 export interface Acknowledge {
   (interaction: Pick<Interaction, "id" | "token">, body: FirstAnswer): Promise<Acknowledged>;
+  /**
+   * Says that the event waits to be stored: where the answer was promised, or to the person alone where none was. An
+   * answer that was quicker is left as it is.
+   */
+  sayStoreIsAway(interaction: Interaction): Promise<void>;
   /** Says in place of the promised answer that there will be none. */
   apologise(interaction: Interaction): Promise<void>;
 }
@@ -62,14 +68,22 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     }
   }
 
+  /** The first follow-up takes the place of the promise; only where there is none, its own flags count. */
+  async function sayStoreIsAway({ application_id, token }: Interaction): Promise<void> {
+    const flags = MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds;
+    const body = { content: STORE_IS_AWAY, allowed_mentions: { parse: [] }, flags };
+    const route = Routes.webhook(application_id, token);
+    await api.call({ method: "POST", route, body, isBot: false }, AbortSignal.timeout(ACKNOWLEDGE_MS)).catch(() => {});
+  }
+
   async function apologise({ application_id, token }: Interaction): Promise<void> {
     const content = "I could not store this, so I cannot answer it. Please try again in a moment.";
     const body = { content, allowed_mentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds };
-    const route = Routes.webhookMessage(application_id, token, "@original");
+    const route = Routes.webhookMessage(application_id, token, ORIGINAL);
     await api.call({ method: "PATCH", route, body, isBot: false }, AbortSignal.timeout(APOLOGY_MS)).catch(() => {});
   }
 
-  return Object.assign(acknowledge, { apologise });
+  return Object.assign(acknowledge, { sayStoreIsAway, apologise });
 }
 
 /** Waits as long as is needed before the next try; false where there is none, or no time for it. */

@@ -165,7 +165,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 /**
  * Hands an interaction's event over and acknowledges the interaction once the event is stored, so that a process that
  * ends in between leaves no promise that waits for ever. When storing takes too long, the interaction is acknowledged
- * all the same, and the event goes on being offered.
+ * all the same, its person is told that it waits, and the event goes on being offered.
  */
 function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: InteractionsDeps): Take {
   return async (pending, as, toEvent, shown) => {
@@ -177,7 +177,13 @@ function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: 
     // A form leaves nothing behind that an answer could take the place of.
     pending.hasToken = shown === undefined;
     const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
-    const acknowledging = waitAtMost(taking, STORE_MS).then(() => acknowledge(interaction, first));
+    const acknowledging = waitAtMost(taking, STORE_MS).then(async (isStored) => {
+      const acknowledged = await acknowledge(interaction, first);
+      // Before an answer of this process, which waits for the acknowledgement and then takes the place.
+      if (isStored === undefined && acknowledged === "done" && pending.hasToken)
+        await acknowledge.sayStoreIsAway(interaction);
+      return acknowledged;
+    });
     if (pending.hasToken) acknowledgements.set(interaction.token, acknowledging);
     // An acknowledgement whose answer was lost may have reached Discord.
     const isPromised = (await acknowledging) !== "taken" && as === "answer";

@@ -135,7 +135,11 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** True for the original answer of an acknowledgement while nothing has been written into it. */
-export function isWaiting({ flags }: Pick<APIMessage, "flags">): boolean {
-  return ((flags ?? 0) & MessageFlags.Loading) !== 0;
+/** Said in the place of an answer until it comes: an event that cannot be stored is offered again for ten minutes. */
+export const STORE_IS_AWAY =
+  "My memory is out of reach right now. I will do this as soon as it is back. If nothing has come within ten minutes, please ask again.";
+
+/** True for the original answer of an acknowledgement while nothing of an answer has been written into it. */
+export function isWaiting({ flags, content }: Pick<APIMessage, "flags" | "content">): boolean {
+  return ((flags ?? 0) & MessageFlags.Loading) !== 0 || content === STORE_IS_AWAY;
 }

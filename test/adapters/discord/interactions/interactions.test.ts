@@ -235,11 +235,36 @@ describe("an interaction", () => {
     expect(unacknowledged).toEqual([undefined]);
   });
 
-  test("that cannot be stored for long is acknowledged all the same, while Discord waits", async () => {
-    const { discord, channel, ada, events } = await startCommands({ accept: () => new Promise(() => {}) });
-    const asked = discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    await discord.until(() => asked.acknowledgedAs === 5);
-    expect(events).toEqual([]);
+  test.each([true, false])(
+    "that cannot be stored yet is acknowledged all the same, and says that it waits until its answer comes (private: %s)",
+    async (isPrivate) => {
+      const back = Promise.withResolvers<void>();
+      const { discord, adapter, channel, ada, message } = await startCommands({ accept: () => back.promise });
+      const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
+      await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it is back")));
+      expect(asked.acknowledgedAs).toBe(5);
+      expect(botMessages(discord, channel).map((one) => one.ephemeralFor !== undefined)).toEqual([isPrivate]);
+      back.resolve();
+      const { reply } = await message(0);
+      await adapter.sink(reply).post(draft("Because."), "n", signal);
+      expect(botTexts(discord, channel)).toEqual(["Because."]);
+    },
+  );
+
+  test("that is a press, and cannot be stored yet, says so to its person alone", async () => {
+    const back = Promise.withResolvers<void>();
+    const accept = (event: InboundEvent) => (event.kind === "action" ? back.promise : Promise.resolve());
+    const { discord, adapter, channel, ada, message, event } = await startCommands({ accept });
+    discord.people.say(channel, ada, "why?", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("Because", { buttons: [STOP] }), "n", signal);
+    const [answer] = botMessages(discord, channel);
+    const pressed = discord.people.press(answer as Message, ada, "Stop");
+    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it is back")));
+    expect(pressed.acknowledgedAs).toBe(6);
+    expect(botMessages(discord, channel).map(isPrivate)).toEqual([false, true]);
+    expect(botTexts(discord, channel)[0]).toBe("Because");
+    back.resolve();
+    expect(await event(1)).toMatchObject({ kind: "action", action: "stop" });
   });
 
   test.each([true, false])(
