@@ -74,7 +74,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
     try {
       await mkdir(filesDir, { recursive: true });
-      await writeFile(path, bytes);
+      await writeFile(path, bytes, { mode: 0o600 });
     } catch (cause) {
       throw new SinkError("unavailable", "The file could not be saved.", { cause });
     }

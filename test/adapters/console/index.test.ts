@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -135,7 +135,7 @@ describe("the terminal", () => {
     ]);
   });
 
-  test("saves a file and says where", async () => {
+  test("saves a file, for nobody else to read, and says where", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const { sink, text } = await startReply(folder);
@@ -144,6 +144,7 @@ describe("the terminal", () => {
     const [, path = ""] = /\(file: (.+)\)/.exec(text()) ?? [];
     expect(path.startsWith(folder)).toBe(true);
     expect(await readFile(path, "utf8")).toBe("a,b\n");
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
   test("an answer that an earlier run began is printed once more, and goes on", async () => {
