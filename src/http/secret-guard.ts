@@ -23,7 +23,10 @@ export interface TrySource {
 
 export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; waitMs: number };
 
-/** Compares what people give with a secret, the slower the more of it was wrong, and logs what was, without its text. */
+/**
+ * Compares what people give with a secret, the slower the more of it was wrong. Logs each wrong try without its text,
+ * and how many were not looked at before it.
+ */
 export interface SecretGuard {
   /** While a source has to wait, what it gives is not looked at, right or wrong. */
   judge(given: string, source: TrySource): Verdict;
@@ -42,8 +45,6 @@ interface Failures {
   count: number;
   at: number;
   until: number;
-  /** Tries that were not looked at since the latest that was. */
-  refused: number;
   /** Digests of the latest wrong ones: the same once more is no new guess, but a page that is still open. */
   wrong: string[];
 }
@@ -61,6 +62,8 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const failures = new Map<string, Failures>();
   const trusted = new Set<string>();
   let pace = { tries: BURST_TRIES, at: now() };
+  /** Tries of all sources that were not looked at, since the latest line of the log. */
+  let refused = 0;
 
   function refill(): number {
     const grown = (now() - pace.at) / REFILL_MS;
@@ -71,9 +74,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   function failuresOf(source: string): Failures {
     const known = failures.get(source);
     const entry =
-      known !== undefined && now() - known.at < FORGET_MS
-        ? known
-        : { count: 0, at: now(), until: 0, refused: 0, wrong: [] };
+      known !== undefined && now() - known.at < FORGET_MS ? known : { count: 0, at: now(), until: 0, wrong: [] };
     failures.delete(source);
     failures.set(source, entry);
     for (const oldest of failures.keys()) {
@@ -100,9 +101,9 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
     entry.until = now() + pauseMs;
     entry.wrong = [hash, ...entry.wrong].slice(0, MAX_WRONG);
     if (isUnknown) pace.tries -= 1;
-    const { count, refused } = entry;
-    log.warn({ source, tries: count, refusedBefore: refused, pauseMs }, `A wrong ${name} was given`);
-    entry.refused = 0;
+    // Refused tries have no line of their own: whoever makes thousands would fill the log.
+    log.warn({ source, tries: entry.count, refusedBefore: refused, pauseMs }, `A wrong ${name} was given`);
+    refused = 0;
   }
 
   return {
@@ -116,7 +117,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
       const paceMs = isUnknown ? Math.max(0, 1 - refill()) * REFILL_MS : 0;
       const waitMs = Math.max(paceMs, (entry?.until ?? 0) - now());
       if (waitMs > 0) {
-        if (entry !== undefined) entry.refused += 1;
+        refused += 1;
         return { kind: "wait", waitMs };
       }
       if (timingSafeEqual(hash, expected)) {

@@ -136,4 +136,14 @@ describe("the log", () => {
     expect(lines.reduce((sum, { refusedBefore }) => sum + Number(refusedBefore), 0)).toBeGreaterThan(1_000);
     expect(JSON.stringify(lines)).not.toMatch(/canary|horse/);
   });
+
+  test("counts the guesses from many addresses that were not looked at, beside each that was", () => {
+    const { countJudged, guess, advance, lines } = setUp();
+    let n = 0;
+    const judged = countJudged(() => ({ address: `9.9.${n >> 8}.${n++ & 255}` }), 60_000);
+    advance(1_000);
+    guess(attacker);
+    expect(lines).toHaveLength(judged + 1);
+    expect(lines.reduce((sum, { refusedBefore }) => sum + Number(refusedBefore), 0)).toBe(6_000 - judged);
+  });
 });
