@@ -54,6 +54,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
     async run({ prompt, ratio, size, count, use_references: wanted }, context, signal) {
       const { turn } = context;
       if (turn === undefined) throw new ToolError("Pictures can only be drawn in a conversation.");
+      const { author, reply, mustAsk } = turn;
       const { index, id, after } = turn.nextPiece();
       if (index >= MAX_CALLS) {
         throw new ToolError(`Not drawn: one answer may draw ${MAX_CALLS} times. Answer with what is there.`);
@@ -69,9 +70,9 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
         ...(ratio && { ratio }),
         ...(size && { size }),
       };
-      const place = { conversationId: context.conversationId, after, reply: turn.reply, author: turn.author };
+      const place = { conversationId: context.conversationId, after, reply, author };
       const onNotice = (notice: string) => context.onProgress?.(notice === "" ? `drawing ${prompt}` : notice);
-      return describeResult(await imagine.draw({ id, ...place, request, references }, onNotice, signal));
+      return describeResult(await imagine.draw({ id, ...place, request, references, mustAsk }, onNotice, signal));
     },
   });
 }

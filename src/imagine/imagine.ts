@@ -51,6 +51,8 @@ export interface TurnRequest {
   author: Author;
   request: ImagineRequest;
   references: AttachmentRef[];
+  /** A person pressed Retry. */
+  mustAsk: boolean;
 }
 
 export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | "onSettled"> {
@@ -148,12 +150,12 @@ export function createImagine(deps: ImagineDeps): Imagine {
       if (event.action === "stop") return stop(event, signal);
       return event.action === "retry" && model !== undefined ? buttons.retry(event, signal) : draw(event, signal);
     },
-    async draw({ id, request, references, ...place }, onNotice, signal) {
+    async draw({ id, request, references, mustAsk, ...place }, onNotice, signal) {
       if (model === undefined) throw new Error("No model for pictures is configured.");
       const known = await tryStore(() => jobs.load(id), id);
       const job = known ?? toJob({ ...place, id, request, model, references });
       if (known === undefined) await checkAllowed(deps, job);
-      if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
+      if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal, mustAsk));
       return job;
     },
     giveUp(event, signal) {

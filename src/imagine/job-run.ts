@@ -42,7 +42,7 @@ export interface JobRuns {
   /** Draws nothing more of a job, and says so. Rejects when that has to be tried again. */
   giveUp(job: PictureJob, signal: AbortSignal): Promise<void>;
   /** Like `run`, for a caller that tells in its own words how far it is; the reason `stopped` of the signal is its `stop`. */
-  runWithin(job: PictureJob, onNotice: (text: string) => void, signal: AbortSignal): Promise<void>;
+  runWithin(job: PictureJob, onNotice: (text: string) => void, signal: AbortSignal, mustAsk: boolean): Promise<void>;
 }
 
 export function createJobRuns(deps: JobRunDeps): JobRuns {
@@ -129,13 +129,13 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       await end(job, await openStatus(job, sinkOf(job.reply), signal), signal);
       onSettled(job.id);
     },
-    async runWithin(job, onNotice, signal) {
+    async runWithin(job, onNotice, signal, mustAsk) {
       await jobs.save(job);
       const [stop, cut] = splitSignal(signal);
       await keepFiles(job, signal);
       await drawParts(
         toDrawingDeps(() => {}),
-        { job, sink: sinkOf(job.reply), onNotice, mustAsk: false, stop },
+        { job, sink: sinkOf(job.reply), onNotice, mustAsk, stop },
         cut,
       );
       await end(job, undefined, cut);

@@ -27,6 +27,8 @@ export interface ToolContext {
 export interface ToolTurn {
   author: Author;
   reply: ReplyAddress;
+  /** A person pressed Retry. */
+  mustAsk: boolean;
   /** Begins one more piece for people to see. A turn taken up after a crash gets the same ids again. */
   nextPiece(): TurnPiece;
 }

@@ -383,7 +383,7 @@ function toTurnDeps(run: Run): TurnDeps {
       conversationId: record.conversationId,
       files: context.files,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
-      turn: { author: record.author, reply: record.reply, nextPiece: () => nextPiece(run) },
+      turn: { author: record.author, reply: record.reply, mustAsk, nextPiece: () => nextPiece(run) },
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),

@@ -6,6 +6,8 @@ import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { events, FINISH, json, startFaultServer, words } from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
 
 const held = () => Promise.withResolvers<void>();
 
@@ -194,6 +196,22 @@ describe("a button", () => {
     await idle();
     expect(texts()).toEqual(["Whole"]);
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
+  });
+
+  test("asks a model at once that wants to be left alone, which no new question does", async () => {
+    const busy = json(429, {}, { "retry-after": "3600" });
+    const { url, received } = await startFaultServer(busy, events(words("Here I am"), FINISH));
+    const { accept, idle, texts } = startEngine({ gateway: connect(url) });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(message("Anybody?"));
+    await idle();
+    expect(received).toHaveLength(1);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(received).toHaveLength(2);
+    expect(texts()[0]).toBe("Here I am");
   });
 
   test("pressed twice for one more answer brings one", async () => {

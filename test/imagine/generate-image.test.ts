@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
 import { createGenerateImage } from "../../src/imagine/generate-image.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { isOnRedis } from "../support/bot-store.ts";
@@ -53,6 +54,30 @@ describe("generate_image", () => {
     expect(requests[0]?.tools?.map((tool) => tool.function.name)).toContain("generate_image");
     expect(requests[1]?.messages.at(-1)?.content).toBe("One picture was drawn and shown: a fox");
     expect(progress).toContain("drawing a fox");
+  });
+
+  test("draws at once in an answer that Retry began, though the model for pictures wants to be left alone", async () => {
+    const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
+    const scripts: Step[][] = [
+      [draw({ prompt: "a fox" })],
+      [new GatewayError("interrupted", "cut")],
+      [draw({ prompt: "a tree" })],
+      ["No tree."],
+      [draw({ prompt: "a fox" })],
+      ["There it is."],
+    ];
+    const meet: Meet = async (_, index) => (index === 0 ? busy : undefined);
+    const { accept, idle, calls, channel } = await start(scripts, { meet });
+    const question = message("Draw a fox");
+    await accept(question);
+    await idle();
+    await accept(message("And a tree"));
+    await idle();
+    expect(calls).toHaveLength(1);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(calls).toHaveLength(2);
+    expect(channel.flatMap(({ files }) => files.map(({ name }) => name))).toEqual(["a-fox.png"]);
   });
 
   test("leaves the picture in the history: the model sees it, and draws the next one from it", async () => {

@@ -62,6 +62,23 @@ describe("/imagine", () => {
     expect(violations).toEqual([]);
   });
 
+  test("draws at once by Retry though the model wants to be left alone, which no new request does", async () => {
+    const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
+    const { accept, idle, channel, calls } = await start({
+      meet: async (_, index) => (index === 0 ? busy : undefined),
+    });
+    await accept(imagine("a boat"));
+    await idle();
+    const [refused] = channel;
+    await accept(imagine("a tree"));
+    await idle();
+    expect(calls).toHaveLength(1);
+    await accept(press("retry", refused));
+    await idle();
+    expect(calls).toHaveLength(2);
+    expect(pictures(channel).map(({ files }) => files[0]?.name)).toEqual(["a-boat.png"]);
+  });
+
   test("sends what the interface lists and nothing else, references in order", async () => {
     const { accept, idle, calls, channel, origin } = await start();
     await accept(imagine("a boat"));

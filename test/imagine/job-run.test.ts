@@ -122,7 +122,7 @@ describe("the run of a job", () => {
 
   test("inside a turn writes no status message", async () => {
     const { runs, channel, calls } = start();
-    await runs.runWithin(pictureJob(), () => {}, signal);
+    await runs.runWithin(pictureJob(), () => {}, signal, false);
     expect(calls).toEqual(["upload"]);
     expect(channel).toHaveLength(1);
   });

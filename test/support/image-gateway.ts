@@ -19,7 +19,8 @@ export interface ImageCall {
 }
 
 /** Holds a request back, or answers it instead of the sandbox. */
-export type Meet = (call: ImageCall, index: number) => Promise<{ status: number; body: unknown } | undefined | void>;
+export type Meet = (call: ImageCall, index: number) => Promise<Met | undefined | void>;
+type Met = { status: number; body: unknown; headers?: Record<string, string> };
 
 export interface ImageGatewayOptions extends Partial<GatewayOptions> {
   meet?: Meet;
@@ -50,7 +51,7 @@ export async function startImageGateway(
     if (path.startsWith("/v1beta/")) {
       const call: ImageCall = { path, headers, body: JSON.parse(text) as ImageCall["body"] };
       const met = await meet(call, calls.push(call) - 1);
-      if (met) return { status: met.status, body: JSON.stringify(met.body) };
+      if (met) return { ...met, body: JSON.stringify(met.body) };
     }
     const { host: _, connection: __, "content-length": ___, "transfer-encoding": ____, ...passed } = headers;
     const init = { method, headers: passed as Record<string, string>, ...(text !== "" && { body: text }) };

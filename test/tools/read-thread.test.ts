@@ -10,6 +10,7 @@ const AT = Date.UTC(2026, 10, 20, 14, 5);
 const turn = {
   author: { id: "ada", name: "Ada" },
   reply: { platform: "test", channelId: "general" },
+  mustAsk: false,
   nextPiece: () => ({ index: 0, id: "", after: undefined }),
 };
 

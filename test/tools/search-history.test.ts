@@ -188,7 +188,7 @@ describe("the other conversations of a person", () => {
   const author = { id: "ada", name: "Ada" };
   const find = (ids: string[], mayShow: ((id: string) => Promise<boolean>) | undefined, visibleTo?: string) => {
     const reply = { platform: "test", channelId: "general", ...(visibleTo !== undefined && { visibleTo }) };
-    const turn = { author, reply, nextPiece: () => ({ index: 0, id: "", after: undefined }) };
+    const turn = { author, reply, mustAsk: false, nextPiece: () => ({ index: 0, id: "", after: undefined }) };
     const history = { conversationsOf: async () => ids };
     const findOthers = createFindOthers({ history, adapterOf: () => (mayShow === undefined ? {} : { mayShow }) });
     return Array.fromAsync(findOthers({ conversationId: "test:here", turn }, never));
