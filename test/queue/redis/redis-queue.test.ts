@@ -1,26 +1,30 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { FencedError } from "../../../src/concurrency/fence.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
 import { callPlatform } from "../../../src/reply/platform-call.ts";
-import { connectToRedis } from "../../../src/store/redis-connection.ts";
+import type { RedisConnection } from "../../../src/store/redis-connection.ts";
 import { ada, ben, command, message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
 import { silent } from "../../support/log.ts";
 import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../../support/queue-contract.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../../support/redis.ts";
+import { connectWell } from "../../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () => {
   let redis: RedisServer;
+  let connection: RedisConnection;
   beforeAll(async () => {
     redis = await startRedis();
+  });
+  beforeEach(async () => {
+    connection = await connectWell(redis.url);
   });
   afterAll(() => redis.stop());
 
   function startWorld(): QueueWorld {
-    const connection = connectToRedis(redis.url, silent);
     const opened: Array<{ close(graceMs: number): Promise<void> }> = [];
     onTestFinished(async () => {
       await Promise.all(opened.map((queue) => queue.close(0)));
@@ -43,8 +47,6 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     const [mine, other] = [message("secret of Ada"), message("of Ben", { author: ben })];
     for (const event of [mine, other]) await queue.accept(event);
     await queue.forget("test", ada.id, "none");
-    const connection = connectToRedis(redis.url, silent);
-    onTestFinished(connection.close);
     const stored = await connection.run(() => connection.client.lRange(KEYS.lane("test:a"), 0, -1));
     expect(stored.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ text: "of Ben" }]);
     expect(await queue.accept(mine)).toBe(false);
