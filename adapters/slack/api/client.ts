@@ -127,6 +127,7 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
   };
 }
 
+/** `fetch`, because it unpacks an answer that a proxy packed unasked, which undici's `request` does not. */
 function createFetch(flights: AsyncLocalStorage<CallUnderWay>): FetchFunction {
   return async (url, init) => {
     const flight = flights.getStore();

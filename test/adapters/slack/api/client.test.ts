@@ -53,6 +53,11 @@ describe("the Web API", () => {
     expect(slack.requests.map(({ args }) => args["list"])).toContain("[1]");
   });
 
+  test("is understood where a proxy packs its answers unasked", async () => {
+    const { test: call } = await start(undefined, await startSlack({ dialect: "spare" }));
+    expect(await call()).toMatchObject({ ok: true });
+  });
+
   test.each<[string, Fault, object]>([
     ["a refusal", { error: "not_in_channel" }, { code: "not_in_channel", retryAfterMs: undefined }],
     ["a limit as a status", { retryAfterS: 3 }, { retryAfterMs: 3_000 }],
