@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Hono } from "hono";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
+import { readExtra } from "./address.ts";
 import { toAttachments } from "./api/attachments.ts";
 import type { SlackApi } from "./api/client.ts";
 import type { Workspaces } from "./api/workspaces.ts";
@@ -12,7 +13,7 @@ import { createTellPerson } from "./interactions/user-action.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createReadsEarlier, type ReadsEarlier } from "./listen/earlier.ts";
-import { createIntake, type Interactions } from "./listen/intake.ts";
+import { createIntake, type IntakeDeps, type Interactions } from "./listen/intake.ts";
 import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
 import { createTitleThread } from "./listen/titles.ts";
@@ -56,18 +57,24 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     isListening: options.isListening,
     titleThread: createTitleThread({ api, log }),
   });
+  const tellPerson = createTellPerson({ api, apiUrl });
   const interactions = createInteractions({
     ...options,
     ...inbound,
     api,
-    tellPerson: createTellPerson({ api, apiUrl }),
+    tellPerson,
     findWorkspace: workspaces.find,
     async onUninstalled(teamId, atMs, how) {
       if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);
       else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);
     },
   });
-  const intake = createIntake({ workspaces, delivery: () => delivery, listener, interactions, log });
+  const tell: IntakeDeps["tell"] = ({ reply, author }, workspace, words) => {
+    const { channelId, threadId: threadTs } = reply;
+    const { responseUrl } = readExtra(reply);
+    return tellPerson({ workspace, person: { id: readUserId(author.id) }, channelId, threadTs, responseUrl }, words);
+  };
+  const intake = createIntake({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
   const connection = createConnection({ ...options, intake });
 
   return {

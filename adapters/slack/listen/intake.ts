@@ -16,10 +16,7 @@ const FIND_MS = 2_000;
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
 const MESSAGES = new Set(["message", "app_mention"]);
 const INTERACTIONS = new Set(["block_actions", "shortcut", "message_action", "view_submission", "view_closed"]);
-const NOT_KEPT: Body = {
-  response_type: "ephemeral",
-  text: "I could not store that, because my memory is out of reach. Try again in a minute.",
-};
+const NOT_KEPT = "I could not store that, because my memory is out of reach. Try again in a minute.";
 
 /** The result of handling an event or an interaction. */
 export interface HandlerResult {
@@ -52,6 +49,8 @@ export interface IntakeDeps {
   delivery(): Delivery | undefined;
   listener: Listener;
   interactions: Pick<Interactions, "onInteraction" | "onEvent">;
+  /** Tells something to the person behind an event alone. */
+  tell(event: InboundEvent, workspace: Workspace, words: string): Promise<void>;
   log: Logger;
 }
 
@@ -63,7 +62,7 @@ export interface Intake {
   workspaceOf(body: Body): Promise<Workspace | undefined>;
 }
 
-export function createIntake({ workspaces, delivery, listener, interactions, log }: IntakeDeps): Intake {
+export function createIntake({ workspaces, delivery, listener, interactions, tell, log }: IntakeDeps): Intake {
   const told = new Set<string>();
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
@@ -123,13 +122,26 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
         await takeOver(result);
         return result;
       } catch (error) {
-        // Slack never repeats an interaction, and shows an answer only to a command.
-        if (body["command"] === undefined) throw error;
-        log.warn({ err: error }, "A command could not be stored.");
-        return { events: [], response: NOT_KEPT };
+        // Slack never repeats an interaction.
+        log.warn({ err: error }, "A command, a button or a form could not be stored.");
+        const [first] = result.events;
+        return {
+          events: [],
+          ...(toRefusal(body) ?? (first && { afterwards: () => tell(first, workspace, NOT_KEPT) })),
+        };
       }
     },
   };
+}
+
+/** Answers a command, and a form, which stays open with what was typed; undefined where Slack shows no answer. */
+function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
+  if (body["command"] !== undefined) return { response: { response_type: "ephemeral", text: NOT_KEPT } };
+  const field = toBodies(toBody(body["view"])["blocks"]).find(({ type }) => type === "input");
+  const blockId = body["type"] === "view_submission" ? readText(field?.["block_id"]) : undefined;
+  return blockId === undefined
+    ? undefined
+    : { response: { response_action: "errors", errors: { [blockId]: NOT_KEPT } } };
 }
 
 /** The workspaces that a payload may belong to, the surest first. In shared channels people act from their own. */

@@ -73,6 +73,26 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(events).toEqual([]);
   });
 
+  test("tells who presses a button or sends a form that it could not be stored, and the form stays open", async () => {
+    const accept = async ({ kind }: InboundEvent) => {
+      if (kind !== "message") throw new Error("the disk is full");
+    };
+    const { slack, adapter, ada, bob, general, message } = await startStage({ transport, imagine: MENU, accept });
+    ada.mention(general, "hi");
+    await adapter.sink((await message(0)).reply).post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
+    const [answer] = slack.answers(general);
+    if (answer === undefined) throw new Error("There is no answer.");
+    const told = () => slack.ephemerals(general, bob.id).map(({ shown }) => shown);
+    await bob.press(answer, "retry");
+    await slack.until(() => told().some((words) => words.includes("Try again")));
+    await bob.press(answer, "edit");
+    const form = await slack.until(() => slack.view(bob), "the form");
+    const sent = await bob.submitView(form, { prompt: { value: { value: "a cat" } } });
+    const errors = { prompt: expect.stringMatching(/Try again/) };
+    expect(sent).toMatchObject({ response: { response_action: "errors", errors } });
+    expect(slack.view(bob)).toBeDefined();
+  });
+
   test("hears Slack's own Stop of what it streams", async () => {
     const turns = new Map<string, string>();
     const findTurn = async (messageId: string) => turns.get(messageId);

@@ -21,7 +21,7 @@ interface Options {
 }
 
 function start({ isTaking = true, isSingle = false, accept = async () => {}, result = { events: [] } }: Options = {}) {
-  const heard: string[] = [];
+  const [heard, told]: [string[], string[]] = [[], []];
   const { log, lines } = recordingLog();
   const delivery = createDelivery(accept);
   const intake = createIntake({
@@ -41,10 +41,11 @@ function start({ isTaking = true, isSingle = false, accept = async () => {}, res
         return result;
       },
     },
+    tell: async ({ key }, _, words) => void told.push(`${key}: ${words}`),
     log,
   });
   const tell = (type: string, body: Body) => intake.onEvent({ type }, { event: { type }, ...body });
-  return { intake, tell, heard, lines };
+  return { intake, tell, heard, told, lines };
 }
 
 const OURS = { team_id: "T9", authorizations: [{ team_id: "T1" }] };
@@ -84,13 +85,22 @@ describe("the intake", () => {
     await expect(start().intake.onInteraction(foreign)).rejects.toThrow("not installed");
   });
 
-  test("tells who gives a command that it could not be stored, and fails for everything else", async () => {
+  test("tells who gives a command, presses a button or sends a form that it could not be stored, and fails for events", async () => {
     const events = [{ key: "k" } as InboundEvent];
     const accept = () => Promise.reject(new Error("the disk is full"));
-    const { intake, tell } = start({ accept, result: { events, response: "fine" } });
+    const { intake, tell, told } = start({ accept, result: { events, response: "fine" } });
     const { response } = await intake.onInteraction({ command: "/model", team_id: "T1" });
     expect(response).toMatchObject({ response_type: "ephemeral", text: expect.stringContaining("Try again") });
-    await expect(intake.onInteraction({ type: "block_actions", team: { id: "T1" } })).rejects.toThrow("disk");
+    expect(told).toEqual([]);
+    const pressed = await intake.onInteraction({ type: "block_actions", team: { id: "T1" } });
+    await pressed.afterwards?.();
+    expect(told).toEqual([expect.stringMatching(/^k: .*Try again/)]);
+    const blocks = [{ type: "section" }, { type: "input", block_id: "prompt" }];
+    const sent = await intake.onInteraction({ type: "view_submission", team: { id: "T1" }, view: { blocks } });
+    expect(sent).toEqual({
+      events: [],
+      response: { response_action: "errors", errors: { prompt: expect.stringMatching(/Try again/) } },
+    });
     await expect(tell("agent_session_stopped", { team_id: "T1" })).rejects.toThrow("disk");
   });
 
