@@ -38,7 +38,7 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
     },
   );
 
-  test("is offered again and again on Discord, which delivers once, and is answered once", async () => {
+  test("is offered again and again on Discord, which delivers once, and is answered once; a command says that it waits", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "general");
@@ -50,12 +50,24 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
       REDIS_URL: redis.url,
     });
     onTestFinished(async () => void (await service.end("SIGKILL")));
+    await discord.until(() => discord.commands().length > 0, "the commands");
     await redis.kill();
     discord.people.say(channel, ada, "Say: here I am", { mentionBot: true });
+    discord.people.command(channel, ada, "help");
+    const shown = (toWhom: string | undefined) =>
+      discord
+        .messages(channel)
+        .filter(({ author, ephemeralFor }) => author.id === discord.bot.id && ephemeralFor === toWhom)
+        .map(({ states }) => states.at(-1)?.content);
+    await discord.until(
+      () => shown(ada.id)[0]?.includes("I will do this as soon as it is back"),
+      "word of the command",
+    );
     await eventually(() => service.lines.filter((line) => line.includes("it is offered again")).length).toBe(3);
     await restart(service);
-    const answers = () => discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
-    await discord.until(() => answers().some(({ states }) => states.at(-1)?.content === "here I am"));
-    expect(answers()).toHaveLength(1);
+    await discord.until(() => shown(undefined).includes("here I am"));
+    expect(shown(undefined)).toHaveLength(1);
+    await discord.until(() => shown(ada.id)[0]?.includes("I am Palaver"), "the answer to the command");
+    expect(shown(ada.id)).toHaveLength(1);
   });
 });

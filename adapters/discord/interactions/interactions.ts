@@ -177,11 +177,12 @@ function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: 
     // A form leaves nothing behind that an answer could take the place of.
     pending.hasToken = shown === undefined;
     const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
-    const acknowledging = waitAtMost(taking, STORE_MS).then(async (isStored) => {
+    let isOffered = true;
+    const settling = taking.finally(() => (isOffered = false));
+    const acknowledging = waitAtMost(settling, STORE_MS).then(async () => {
       const acknowledged = await acknowledge(interaction, first);
       // Before an answer of this process, which waits for the acknowledgement and then takes the place.
-      if (isStored === undefined && acknowledged === "done" && pending.hasToken)
-        await acknowledge.sayStoreIsAway(interaction);
+      if (isOffered && acknowledged === "done" && pending.hasToken) await acknowledge.sayStoreIsAway(interaction);
       return acknowledged;
     });
     if (pending.hasToken) acknowledgements.set(interaction.token, acknowledging);
