@@ -10,7 +10,9 @@ import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import { createFairTurns } from "../concurrency/fair-turns.ts";
 import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
+import { isName } from "../log/fields.ts";
 import { createRedactor } from "../log/redact.ts";
+import { LoggableError } from "../port/errors.ts";
 import { ToolError } from "../tools/tool.ts";
 import { type Offer, openSession, type Session } from "./session.ts";
 import type { TokenStore } from "./tokens.ts";
@@ -70,7 +72,7 @@ export function connectTo(
 ): McpConnection {
   const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
-  const words = createWords(config);
+  const toProblem = createProblems(config);
   const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
   let live: Session | undefined;
   let coming = Promise.withResolvers<void>();
@@ -83,16 +85,16 @@ export function connectTo(
   }
 
   /** Connects, and resolves to why the connection has ended. Rejects when there was none. */
-  async function serve(): Promise<string> {
+  async function serve(): Promise<LoggableError> {
     const onChanged = () => {
       list(session).catch((error: unknown) => {
-        log.warn({ server: config.name, problem: words(error) }, "the tools of a server could not be listed again");
+        log.warn({ server: config.name, err: toProblem(error) }, "the tools of a server could not be listed again");
       });
     };
     const onError = (error: unknown) =>
-      log.debug({ server: config.name, problem: words(error) }, "a tool server: error");
+      log.debug({ server: config.name, err: toProblem(error) }, "a tool server: error");
     const session = await openSession({ config, onChanged, onError, tokens, log }, closing.signal);
-    const leave = () => session.end("it is not wanted any more");
+    const leave = () => session.end(new LoggableError("it is not wanted any more"));
     closing.signal.addEventListener("abort", leave, { once: true });
     try {
       await list(session);
@@ -111,12 +113,12 @@ export function connectTo(
   }
 
   async function keepConnected(): Promise<void> {
-    const onAway = (problem: string, pauseMs: number) => {
-      Object.assign(status, { state: "failed", problem });
+    const onAway = (err: LoggableError, pauseMs: number) => {
+      Object.assign(status, { state: "failed", problem: err.message });
       tried.resolve();
-      log.warn({ server: config.name, problem, pauseMs }, "a tool server is away and is tried again");
+      log.warn({ server: config.name, err, pauseMs }, "a tool server is away and is tried again");
     };
-    await serveAgain(() => serve().catch(words), onAway, closing.signal);
+    await serveAgain(() => serve().catch(toProblem), onAway, closing.signal);
     tried.resolve();
   }
 
@@ -131,7 +133,7 @@ export function connectTo(
       return await request(session.client);
     } catch (error) {
       signal.throwIfAborted();
-      const failure = toCallError(error, config.name, session, words);
+      const failure = toCallError(error, config.name, session, toProblem(error));
       if (isAgain || !isForgotten(error, session)) throw failure;
       const bound = AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
       await untilAborted(renewed, bound).catch(() => signal.throwIfAborted());
@@ -172,8 +174,8 @@ export function connectTo(
 
 /** Serves until `signal` aborts. Pauses grow while a server soon leaves again; `onAway` hears reason and length. */
 async function serveAgain(
-  serve: () => Promise<string>,
-  onAway: (problem: string, pauseMs: number) => void,
+  serve: () => Promise<LoggableError>,
+  onAway: (problem: LoggableError, pauseMs: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   for (let pauseMs = AGAIN_MIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
@@ -213,25 +215,32 @@ function isUnreached(error: unknown): boolean {
   return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
 }
 
-/** Says what is wrong on one short line, without the server's secrets. */
-function createWords(config: McpServerConfig): (error: unknown) => string {
+/** Says what is wrong on one short line, without the server's secrets; its own words are a quote. */
+function createProblems(config: McpServerConfig): (error: unknown) => LoggableError {
   const { text: redact } = createRedactor(secretsOfMcp(config));
   return (error) => {
-    const text = redact(describeError(error));
-    return text
+    const text = redact(describeError(error))
       .replace(/[\p{C}\s]+/gu, " ")
       .trim()
       .slice(0, MAX_PROBLEM_CHARS);
+    return new LoggableError(describeKind(error), { quote: `: ${text}` });
   };
 }
 
-/** With what tells most: the answer's number, and why a connection failed. */
+/** The name of an error, its answer's number, and the code of whatever made it fail. */
+function describeKind(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
+  const code = Reflect.get(deepestCause(error), "code");
+  return [error.name, status, isName(String(code ?? "")) ? String(code) : ""].filter((word) => word !== "").join(" ");
+}
+
+/** With what tells most: why a connection failed. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
-  const cause = deepestCause(error).message;
-  const more = [status, cause].filter((words) => words !== "" && !error.message.includes(words));
-  return [error.message.replace(/[:\s]+$/, ""), ...more].join(", ");
+  const { message } = deepestCause(error);
+  const more = error.message.includes(message) ? "" : `, ${message}`;
+  return error.message.replace(/[:\s]+$/, "") + more;
 }
 
 function deepestCause(error: Error): Error {
@@ -244,15 +253,15 @@ function isForgotten(error: unknown, { sdk, client }: Session): boolean {
   return isRefused && client.transport?.sessionId !== undefined;
 }
 
-function toCallError(error: unknown, server: string, session: Session, words: (error: unknown) => string): Error {
+function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {
   const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError } = session.sdk;
-  if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call: ${words(error)}`);
+  if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call${problem.quote}`);
   const isRefused = error instanceof SdkHttpError && error.status >= 400 && error.status < 500;
   const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
   // A session that the server does not know any more, or a connection that is gone.
-  if (!(error instanceof SdkError) || error instanceof SdkHttpError || isUnsent) session.end(words(error));
+  if (!(error instanceof SdkError) || error instanceof SdkHttpError || isUnsent) session.end(problem);
   if (isRefused || isUnsent) {
     return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
   }
-  return new Error(words(error));
+  return problem;
 }

@@ -10,6 +10,7 @@ import type {
 import type { Logger } from "pino";
 import packageFile from "../../package.json" with { type: "json" };
 import type { McpOauth, McpServerConfig } from "../config/mcp-servers.ts";
+import { LoggableError } from "../port/errors.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { createFloodGate } from "./flood.ts";
 import { openProgram } from "./program.ts";
@@ -40,8 +41,8 @@ export interface Session {
   sdk: Sdk;
   client: Client;
   /** Resolves to the reason. */
-  ended: Promise<string>;
-  end(reason: string): void;
+  ended: Promise<LoggableError>;
+  end(reason: LoggableError): void;
   list(): Promise<Offer>;
   /** Ends the server's program too. Never rejects. */
   close(): Promise<void>;
@@ -62,13 +63,16 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const { onChanged, onError } = options;
   // Loaded where it is needed: it takes 0.3 s.
   const sdk = await import("@modelcontextprotocol/client");
-  const ended = Promise.withResolvers<string>();
+  const ended = Promise.withResolvers<LoggableError>();
   const transport = await openTransport(sdk, options);
   const client = createClient(sdk, (error) => {
     if (error === null) onChanged();
   });
   // Neither is an event target.
-  Object.assign(client, { onclose: () => ended.resolve("its connection has ended"), onerror: onError });
+  Object.assign(client, {
+    onclose: () => ended.resolve(new LoggableError("its connection has ended")),
+    onerror: onError,
+  });
   const close = async () => {
     await Promise.race([client.close().catch(() => {}), sleep(CLOSE_MS, undefined, { ref: false })]);
   };
@@ -78,7 +82,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     await close();
     throw error;
   }
-  watchFlood(transport, () => ended.resolve("it sends too much"));
+  watchFlood(transport, () => ended.resolve(new LoggableError("it sends too much")));
   return {
     sdk,
     client,

@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
+import { createLogger } from "../../src/log/log.ts";
 import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
 import { type ToolContext, ToolError } from "../../src/tools/tool.ts";
 import { eventually } from "../support/eventually.ts";
+import { json, startFaultServer } from "../support/fault-server.ts";
 import { silent } from "../support/log.ts";
 import {
   address,
@@ -271,6 +273,53 @@ describe("a server that goes away", () => {
     expect(none).toMatchObject({ state: "failed", problem: expect.stringMatching(/ENOENT/) });
     expect(none?.problem).not.toContain("secret");
     expect(far).toMatchObject({ state: "failed", problem: expect.stringMatching(/ECONNREFUSED/) });
+  });
+
+  test("or cannot list its tools any more has its words in the log at debug alone, beside the kind", async () => {
+    const server = await startFaultServer((response, received) => {
+      const { id } = received.json as { id: number };
+      const error = { code: -32_001, message: "canary of the far one" };
+      return json(200, { jsonrpc: "2.0", id, error })(response, received);
+    });
+    const code = `
+      import { createInterface } from "node:readline";
+      const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+      let isListed = false;
+      for await (const line of createInterface({ input: process.stdin })) {
+        const { id, method } = JSON.parse(line);
+        const error = { code: -32000, message: "canary of the near one" };
+        if (method === "initialize") {
+          const capabilities = { tools: { listChanged: true } };
+          say({ id, result: { protocolVersion: "2025-06-18", capabilities, serverInfo: { name: "n", version: "1" } } });
+        } else if (method === "tools/list" && !isListed) {
+          isListed = true;
+          say({ id, result: { tools: [] } });
+          say({ method: "notifications/tools/list_changed" });
+        } else if (id !== undefined) say({ id, error });
+      }`;
+    const lines: Array<{ level: string; msg: string; err?: { message: string } }> = [];
+    const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
+    const log = createLogger({ level: "debug", secrets: [], destination: { write } });
+    const configs = [
+      toMcpConfig("far", address(`${server.url}/mcp`)),
+      toMcpConfig("near", program("--input-type=module", ["-e", code])),
+    ];
+    const servers = createMcpServers(configs, log);
+    onTestFinished(() => servers.close());
+    const warned = () => lines.filter(({ level }) => level === "warn");
+    await eventually(() => warned().map(({ msg }) => msg)).toEqual(
+      expect.arrayContaining([
+        "a tool server is away and is tried again",
+        "the tools of a server could not be listed again",
+      ]),
+    );
+    expect(warned().map(({ err }) => err?.message)).toEqual(
+      expect.arrayContaining([expect.stringMatching(/-32001$/), expect.stringMatching(/-32000$/)]),
+    );
+    for (const quote of ["canary of the far one", "canary of the near one"]) {
+      const quoting = lines.filter((line) => JSON.stringify(line).includes(quote));
+      expect(new Set(quoting.map(({ level }) => level))).toEqual(new Set(["debug"]));
+    }
   });
 });
 
