@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Config, FallbackConfig } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { withFallbacks } from "../gateway/fallback.ts";
-import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
+import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../gateway/health.ts";
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
 import type { SharedLimits } from "./shared.ts";
 
@@ -13,6 +13,8 @@ export interface OpenGateway {
   client: Gateway;
   /** Undefined for the embedded sandbox, which is what it is configured to be. */
   health: GatewayHealth | undefined;
+  /** Undefined where there is no second gateway. */
+  secondHealth?: GatewayHealth | undefined;
   /** The number of models that are left alone, as they failed or asked for it. */
   countPaused(): number;
   close(): Promise<void>;
@@ -36,7 +38,7 @@ export async function openGateway({
   shared,
   log,
 }: OpenGatewayOptions): Promise<OpenGateway> {
-  const { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody, fallback } = config.gateway;
+  const { baseUrl, apiKey, imageKeyHeader, extraBody, fallback } = config.gateway;
   const options = { imageKeyHeader, extraBody, log };
   const adapt = (gateway: Gateway) => withOptionalPictures(withOptionalTools(gateway, log), log);
   if (baseUrl === undefined) {
@@ -52,19 +54,21 @@ export async function openGateway({
     return { client, health: undefined, countPaused: () => 0, close };
   }
   const paused = new Map<string, number>();
-  const open = (address: NonNullable<FallbackConfig["gateway"]>, name: string) =>
-    createGateway({
-      ...options,
-      ...address,
-      pauses: shared?.pausesOf(name),
-      onPaused: (count) => paused.set(name, count),
-    });
-  const gateway = open({ baseUrl, apiKey }, "first");
-  const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
-  const second = fallback.gateway && adapt(open(fallback.gateway, "second"));
+  const models = namedModels(config.gateway);
+  const open = (address: NonNullable<FallbackConfig["gateway"]>, name: "first" | "second") => {
+    const pauses = shared?.pausesOf(name);
+    const gateway = createGateway({ ...options, ...address, pauses, onPaused: (count) => paused.set(name, count) });
+    const isSecond = name === "second";
+    // People are shown the trouble of the gateway that answers them.
+    const onChange = isSecond ? () => {} : onProblem;
+    return watchGateway({ gateway, baseUrl: address.baseUrl, models: models[name], isSecond, log, onChange });
+  };
+  const health = open({ baseUrl, apiKey }, "first");
+  const secondHealth = fallback.gateway && open(fallback.gateway, "second");
+  const second = secondHealth && adapt(secondHealth.heard);
   const client = withFallbacks({ first: adapt(health.heard), second, fallbackModel: fallback.model, log });
   const countPaused = () => paused.values().reduce((sum, count) => sum + count, 0);
-  return { client, health, countPaused, close: client.close };
+  return { client, health, secondHealth, countPaused, close: client.close };
 }
 
 /** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */

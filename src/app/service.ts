@@ -154,7 +154,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const onFatal = (reason: string) => options.onFatal(reason, platforms.adapters.size === 1);
   const platforms = await createPlatforms({ config, engine, database, stores, limits, ...keys, log, onFatal, onEnd });
   const adapters = [...platforms.adapters.values()];
-  gateway.health?.begin();
+  for (const health of [gateway.health, gateway.secondHealth]) health?.begin();
 
   const inForce = { policy: policy.current, toolServers: () => options.readMcp().servers };
   const shown = await dashboard.mount({ ...engine, ...inForce, csrfKey: keys.browserKey });
@@ -167,7 +167,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     metricsToken: config.metricsToken,
     health: { accepting: async () => !isClosing, store: isStoreReachable, ...(listens && toConnected(adapters)) },
-    states: gateway.health && { gateway: gateway.health.state },
+    states: {
+      ...(gateway.health && { gateway: gateway.health.state }),
+      ...(gateway.secondHealth && { secondGateway: gateway.secondHealth.state }),
+    },
     mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
@@ -191,7 +194,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       policy.close();
       const leaving = mcp?.close();
       scheduler.close();
-      gateway.health?.close();
+      for (const health of [gateway.health, gateway.secondHealth]) health?.close();
       await dashboard.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();

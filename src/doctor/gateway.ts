@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { GatewayConfig } from "../config/config.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
-import { checkModels, type NamedModels, toFinding } from "../gateway/health.ts";
+import { checkModels, type NamedModels, namedModels, toFinding, toSecond } from "../gateway/health.ts";
 import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */
@@ -24,16 +24,15 @@ export async function checkGateway(
   { mayChat }: GatewayCheckOptions,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const { baseUrl, apiKey, extraBody, chatModel, imageModel, fallback } = config;
+  const { baseUrl, apiKey, extraBody, fallback } = config;
   if (baseUrl === undefined) {
     return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is no real model." }];
   }
   const shared = { extraBody, mayChat };
-  const models = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: fallback.model, IMAGE_MODEL: imageModel };
-  const first = await checkOne({ baseUrl, apiKey, models, ...shared }, signal);
+  const models = namedModels(config);
+  const first = await checkOne({ baseUrl, apiKey, models: models.first, ...shared }, signal);
   if (fallback.gateway === undefined) return first;
-  const model = fallback.model === undefined ? { CHAT_MODEL: chatModel } : { CHAT_FALLBACK_MODEL: fallback.model };
-  const second = await checkOne({ ...fallback.gateway, models: model, ...shared }, signal);
+  const second = await checkOne({ ...fallback.gateway, models: models.second, ...shared }, signal);
   return [...first, ...second.map(toSecond)];
 }
 
@@ -60,12 +59,6 @@ async function checkOne({ models, mayChat, ...options }: Tried, signal: AbortSig
   } finally {
     await gateway.close();
   }
-}
-
-/** The second gateway has variables of its own. */
-function toSecond({ ok, what, fix }: Finding): Finding {
-  const own = fix?.replaceAll(/GATEWAY_(?=BASE_URL|API_KEY)/g, "GATEWAY_FALLBACK_");
-  return { ok, what: `Second gateway: ${what}`, ...(own !== undefined && { fix: own }) };
 }
 
 /** The models that the key may use; with findings, and none, where the gateway does not tell. */

@@ -13,22 +13,34 @@ const FIXES: Partial<Record<GatewayErrorKind, string>> = {
   overloaded: "Try again later.",
 };
 
-export interface ConfiguredModels {
-  chatModel: string;
-  /** Undefined: nothing is drawn. */
-  imageModel: string | undefined;
-}
-
 interface ListFindings {
   /** The gateway's finding first, then one for each configured model; the gateway's alone where there is an error. */
   findings: Finding[];
-  /** The models that it lists; undefined where there is an error. */
-  models?: readonly string[];
   error?: GatewayError;
 }
 
 /** Models by the variables that name them; an undefined one is not configured. */
 export type NamedModels = Partial<Record<"CHAT_MODEL" | "CHAT_FALLBACK_MODEL" | "IMAGE_MODEL", string | undefined>>;
+
+interface ConfiguredModels {
+  chatModel: string;
+  /** Undefined: nothing is drawn. */
+  imageModel: string | undefined;
+  fallback: { model: string | undefined };
+}
+
+/** The models that each gateway is configured to give. */
+export function namedModels({ chatModel, imageModel, fallback: { model } }: ConfiguredModels) {
+  const first: NamedModels = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: model, IMAGE_MODEL: imageModel };
+  const second: NamedModels = model === undefined ? { CHAT_MODEL: chatModel } : { CHAT_FALLBACK_MODEL: model };
+  return { first, second };
+}
+
+/** The second gateway has variables of its own. */
+export function toSecond({ ok, what, fix }: Finding): Finding {
+  const own = fix?.replaceAll(/GATEWAY_(?=BASE_URL|API_KEY)/g, "GATEWAY_FALLBACK_");
+  return { ok, what: `Second gateway: ${what}`, ...(own !== undefined && { fix: own }) };
+}
 
 /** Asks for the list of models: whether the gateway answers, takes the key, and offers what is configured. */
 export async function checkModels(
@@ -41,15 +53,17 @@ export async function checkModels(
     const models = await gateway.listModels(signal);
     const findings = [
       { ok: true, what: `${baseUrl} answers and takes the key, which may use ${countModels(models.length)}.` },
-      ...Object.entries(configured).flatMap(([variable, model]) =>
-        model === undefined ? [] : [checkListed(variable, model, models)],
-      ),
+      ...entriesOf(configured).map(([variable, model]) => checkListed(variable, model, models)),
     ];
-    return { findings, models };
+    return { findings };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     return { findings: [toFinding(error)], error };
   }
+}
+
+function entriesOf(models: NamedModels): Array<[variable: string, model: string]> {
+  return Object.entries(models).filter((entry): entry is [string, string] => entry[1] !== undefined);
 }
 
 function checkListed(variable: string, model: string, models: readonly string[]): Finding {
@@ -59,12 +73,16 @@ function checkListed(variable: string, model: string, models: readonly string[])
   const some = models.slice(0, 10).join(", ");
   return {
     ok: false,
-    what: `${variable} ${model} is not one of the models that the key may use.${meant}`,
+    what: `${describeUnlisted(variable, model)}${meant}`,
     fix:
       some === ""
         ? "It lists none at all: ask whoever gave you the key which models it is for."
         : `Set it to one of them: ${some}${models.length > 10 ? ", …" : ""}.`,
   };
+}
+
+function describeUnlisted(variable: string, model: string): string {
+  return `${variable} ${model} is not one of the models that the key may use.`;
 }
 
 /** Quotes what is said as a gateway says it, and nothing of another page that stands at the address. */
@@ -102,32 +120,48 @@ export interface GatewayHealth {
   close(): void;
 }
 
-export interface GatewayHealthOptions extends ConfiguredModels {
+export interface GatewayHealthOptions {
   gateway: Gateway;
   baseUrl: string;
+  models: NamedModels;
+  /** It is the one to ask while the first is down. */
+  isSecond?: boolean;
   log: Logger;
   /** Told when something else is wrong than before, or nothing any more. */
   onChange(problem: GatewayProblem | undefined): void;
 }
 
 /** A problem of one model, or of the gateway as a whole. */
-interface Trouble extends GatewayProblem {
+interface Trouble {
+  state: GatewayState;
+  finding: Finding;
+  /** In other words, where those of the finding are the gateway's: they stand in the log at `debug` only. */
+  logged?: Finding;
   model?: string;
 }
 
 /** Asks for the models, in the background, until the gateway is well. Logs each problem once, with the cure. */
 export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
-  const { gateway, baseUrl, log, onChange } = options;
+  const { gateway, baseUrl, models, isSecond = false, log, onChange } = options;
   let troubles: readonly Trouble[] | undefined;
   let timer: NodeJS.Timeout | undefined;
   const closing = new AbortController();
 
+  function say(finding: Finding): string {
+    const { what, fix } = isSecond ? toSecond(finding) : finding;
+    return fix === undefined ? what : `${what} ${fix}`;
+  }
+
   function settle(found: readonly Trouble[]): void {
+    const toSentence = ({ finding }: Trouble) => say(finding);
     const [before, now] = [troubles?.map(toSentence).join("\n"), found.map(toSentence).join("\n")];
     troubles = found;
     if (found.length === 0) clearTimeout(timer);
     if (before === now || (before === undefined && now === "")) return;
-    for (const { sentence } of found) log.warn(sentence);
+    for (const { finding, logged } of found) {
+      log.warn(say(logged ?? finding));
+      if (logged !== undefined) log.debug(say(finding));
+    }
     if (now === "") log.info({ gateway: baseUrl }, "the gateway is well again");
     const [first] = found;
     onChange(first && { state: first.state, sentence: found.map(toSentence).join(" ") });
@@ -136,11 +170,10 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   async function look(): Promise<void> {
     try {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(LIST_MS)]);
-      const { chatModel, imageModel } = options;
-      const models = { CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel };
-      settle(toTroubles(await checkModels(gateway, baseUrl, models, signal), options));
-    } catch {
-      if (!closing.signal.aborted) settle([toSilence(baseUrl)]);
+      settle(findUnlisted(models, await gateway.listModels(signal)));
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      settle(error instanceof GatewayError ? toTroubles(error) : [toSilence(baseUrl)]);
     }
     if (closing.signal.aborted || troubles?.length === 0) return;
     timer = setTimeout(() => void look(), AGAIN_MS).unref();
@@ -173,19 +206,25 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   };
 }
 
-function toTroubles({ findings, models, error }: ListFindings, { chatModel, imageModel }: ConfiguredModels): Trouble[] {
-  if (error !== undefined && hasNoList(error)) return [];
-  // A list of nothing says nothing.
-  if (models?.length === 0) return [];
+/** A list of nothing says nothing. */
+function findUnlisted(configured: NamedModels, listed: readonly string[]): Trouble[] {
+  const missing = entriesOf(configured).filter(([, model]) => listed.length > 0 && !listed.includes(model));
+  return missing.map(([variable, model]) => ({
+    state: "unknown model",
+    model,
+    finding: checkListed(variable, model, listed),
+    logged: {
+      ok: false,
+      what: describeUnlisted(variable, model),
+      fix: "Set it to one of them: `npm run doctor` names them.",
+    },
+  }));
+}
+
+function toTroubles(error: GatewayError): Trouble[] {
+  if (hasNoList(error)) return [];
   // The log and everybody at the page have this: not the gateway's own words.
-  if (error !== undefined) {
-    return [{ state: toState(error.kind), sentence: say({ ...toFinding(error), what: error.logMessage }) }];
-  }
-  const [, ...ofModels] = findings;
-  return ofModels.flatMap((finding, index) => {
-    const model = index === 0 ? chatModel : imageModel;
-    return finding.ok ? [] : [{ state: "unknown model" as const, sentence: say(finding), ...(model && { model }) }];
-  });
+  return [{ state: toState(error.kind), finding: { ...toFinding(error), what: error.logMessage } }];
 }
 
 function hasNoList({ kind, status }: GatewayError): boolean {
@@ -198,14 +237,6 @@ function toState(kind: GatewayErrorKind): GatewayState {
 }
 
 function toSilence(baseUrl: string): Trouble {
-  const sentence = `The gateway at ${baseUrl} does not answer. Check GATEWAY_BASE_URL, and that the gateway runs.`;
-  return { state: "unreachable", sentence };
-}
-
-function say({ what, fix }: Finding): string {
-  return fix === undefined ? what : `${what} ${fix}`;
-}
-
-function toSentence({ sentence }: Trouble): string {
-  return sentence;
+  const fix = "Check GATEWAY_BASE_URL, and that the gateway runs.";
+  return { state: "unreachable", finding: { ok: false, what: `The gateway at ${baseUrl} does not answer.`, fix } };
 }

@@ -1,21 +1,20 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { type GatewayProblem, watchGateway } from "../../src/gateway/health.ts";
+import { type GatewayHealthOptions, type GatewayProblem, watchGateway } from "../../src/gateway/health.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 import { connect, ignoring, open } from "../support/gateway-client.ts";
 import { recordingLog } from "../support/log.ts";
 
 /** Asks the gateway as the service does at its start; `until` resolves when what is wrong has changed so often. */
-function watch(gateway: Gateway, models: { chatModel?: string; imageModel?: string } = {}) {
+function watch(gateway: Gateway, { models = {}, isSecond = false }: Partial<GatewayHealthOptions> = {}) {
   const { log, lines } = recordingLog();
   const told: Array<GatewayProblem | undefined> = [];
   const waiters: Array<() => void> = [];
   const health = watchGateway({
-    chatModel: "sandbox-chat",
-    imageModel: undefined,
-    ...models,
+    models: { CHAT_MODEL: "sandbox-chat", ...models },
+    isSecond,
     gateway,
     baseUrl: "https://gateway.example",
     log,
@@ -47,7 +46,9 @@ function listing(...answers: Array<string[] | Error>): { gateway: Gateway; asked
 describe("the gateway at the start", () => {
   test("is well where it takes the key and lists the models", async () => {
     const { url } = await start();
-    const { health, told, lines } = watch(connect(url, { apiKey: "sk-sandbox-all" }), { imageModel: "sandbox-image" });
+    const { health, told, lines } = watch(connect(url, { apiKey: "sk-sandbox-all" }), {
+      models: { IMAGE_MODEL: "sandbox-image" },
+    });
     expect(health.state()).toBe("not known yet");
     while (health.state() === "not known yet") await new Promise(setImmediate);
     expect(health.state()).toBe("ok");
@@ -85,10 +86,34 @@ describe("the gateway at the start", () => {
   test("does not know a model, and what it may be called is said", async () => {
     const { url } = await start();
     const gateway = connect(url, { apiKey: "sk-sandbox-all" });
-    const { told, lines, until } = watch(gateway, { chatModel: "sandbox-chart", imageModel: "painter" });
+    const models = { CHAT_MODEL: "sandbox-chart", CHAT_FALLBACK_MODEL: "spare", IMAGE_MODEL: "painter" };
+    const { told, lines, until } = watch(gateway, { models });
     await until(() => told.length === 1);
     expect(told[0]).toMatchObject({ state: "unknown model", sentence: expect.stringContaining("Did you mean") });
-    expect(lines.map(({ msg }) => String(msg).split(" ")[0])).toEqual(["CHAT_MODEL", "IMAGE_MODEL"]);
+    const warned = lines.filter(({ level }) => level === 40).map(({ msg }) => String(msg));
+    expect(warned).toEqual(
+      Object.entries(models).map(([variable, model]) =>
+        expect.stringMatching(new RegExp(`^${variable} ${model} is not one of the models.*npm run doctor`)),
+      ),
+    );
+  });
+
+  test("has the names in its list kept out of the log, but for the finest", async () => {
+    const { told, lines, until } = watch(listing(["sandbox-chat-canary"]).gateway);
+    await until(() => told.length === 1);
+    expect(told[0]?.sentence).toContain("Did you mean sandbox-chat-canary?");
+    const levels = lines.filter((line) => JSON.stringify(line).includes("canary")).map(({ level }) => level);
+    expect(levels).toEqual([20]);
+  });
+
+  test("that is the second one is told apart, with the variables that it has of its own", async () => {
+    const { url } = await start();
+    const { health, lines, until, told } = watch(connect(url, { apiKey: "sk-wrong" }), { isSecond: true });
+    await until(() => told.length === 1);
+    expect(health.state()).toBe("key refused");
+    expect(lines).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/^Second gateway: .*Check GATEWAY_FALLBACK_API_KEY/) },
+    ]);
   });
 
   test("is asked again until it is well, and no more then; the same trouble is said once", async () => {

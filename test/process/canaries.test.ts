@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import sharp from "sharp";
 import { expect, onTestFinished, test } from "vitest";
@@ -90,6 +92,7 @@ async function startGateway(): Promise<string> {
       const name = Object.keys(PICTURES).find((word) => asked.includes(word));
       return (PICTURES[name ?? ""] ?? picture)(response, received);
     }
+    if (path.endsWith("/models")) return json(200, { data: [{ id: `m of ${CANARY}` }] })(response, received);
     if (!path.endsWith("/chat/completions")) return json(404, { error })(response, received);
     const { messages } = request as ChatRequest;
     const isAnswered = messages.at(-1)?.role === "tool";
@@ -107,6 +110,12 @@ async function startEverything() {
   // All comes at once, on a machine that may be busy: how soon it is taken is judged elsewhere.
   const slack = await startSlack({ limits: { ackMs: PATIENCE_MS } });
   const discord = await startDiscord();
+  const toolServer = await startFaultServer((response, received) => {
+    const { id } = (received.json ?? {}) as { id?: number };
+    return json(200, { jsonrpc: "2.0", id, error: { code: -32_000, message: CANARY } })(response, received);
+  });
+  const mcpConfig = join(folder.path, "tools.json");
+  await writeFile(mcpConfig, JSON.stringify({ mcpServers: { shop: { type: "http", url: `${toolServer.url}/mcp` } } }));
   const service = await startService(folder.path, {
     GATEWAY_BASE_URL: await startGateway(),
     GATEWAY_API_KEY: "none",
@@ -119,6 +128,7 @@ async function startEverything() {
     DISCORD_API_URL: discord.apiUrl,
     DISCORD_THREADS: "off",
     LOCAL_CHAT: "on",
+    MCP_CONFIG: mcpConfig,
     LOG_LEVEL: "debug",
   });
   onTestFinished(async () => void (await service.end("SIGKILL")));
@@ -205,6 +215,8 @@ test("no line above debug has a word of people, the model, a file or a gateway, 
     count("the model's answer broke off") > 3 * 10 &&
     count("a picture was not drawn") >= Object.keys(PICTURES).length &&
     count("a write was refused") > 3 &&
+    count("a tool server is away") > 0 &&
+    count("is not one of the models") > 0 &&
     count("marmalade") > 30;
   await untilQuiet(service, isOver);
   expect(isOver()).toBe(true);

@@ -16,20 +16,29 @@ async function failToStart(env: Record<string, string>): Promise<string> {
   return last.msg;
 }
 
-test("a gateway that is not there keeps nothing from starting, and is named in the log and by /readyz", async () => {
+test("gateways that are not there keep nothing from starting, and are named in the log and by /readyz", async () => {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
-  const gateway = { GATEWAY_BASE_URL: "http://127.0.0.1:1", GATEWAY_API_KEY: "none", CHAT_MODEL: "any" };
+  const gateway = {
+    GATEWAY_BASE_URL: "http://127.0.0.1:1",
+    GATEWAY_API_KEY: "none",
+    GATEWAY_FALLBACK_BASE_URL: "http://127.0.0.1:1",
+    GATEWAY_FALLBACK_API_KEY: "none",
+    CHAT_MODEL: "any",
+  };
   const service = await startService(folder.path, gateway);
   onTestFinished(async () => void (await service.end("SIGKILL")));
-  const readState = async () => {
+  const readStates = async () => {
     const answer = await fetch(`${service.url}/readyz`);
     expect(answer.status).toBe(200);
-    return ((await answer.json()) as { gateway: string }).gateway;
+    const { gateway, secondGateway } = (await answer.json()) as Record<string, unknown>;
+    return [gateway, secondGateway];
   };
-  while ((await readState()) === "not known yet") await sleep(50);
-  expect(await readState()).toBe("unreachable");
-  expect(service.lines.filter((line) => line.includes("Check GATEWAY_BASE_URL"))).toHaveLength(1);
+  while ((await readStates()).includes("not known yet")) await sleep(50);
+  expect(await readStates()).toEqual(["unreachable", "unreachable"]);
+  for (const variable of ["GATEWAY_BASE_URL", "GATEWAY_FALLBACK_BASE_URL"]) {
+    expect(service.lines.filter((line) => line.includes(`Check ${variable}`))).toHaveLength(1);
+  }
 });
 
 describe("a start that fails says in one sentence what to do", () => {

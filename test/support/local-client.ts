@@ -34,8 +34,8 @@ export async function connectLocal(url: string): Promise<LocalClient> {
   const parser = createParser({
     onEvent({ data, id }) {
       connected.resolve();
-      const row = JSON.parse(data) as Row | { type?: undefined };
-      if (row.type === undefined || id === undefined) return;
+      const row = JSON.parse(data) as Row | { type?: undefined } | null;
+      if (row?.type === undefined || id === undefined) return;
       if (row.seq <= lastSeq) repeats += 1;
       lastSeq = Math.max(lastSeq, row.seq);
       if (row.type !== "message") return;
