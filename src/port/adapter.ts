@@ -14,9 +14,10 @@ import type { SharedWaits } from "./pace.ts";
 import type { ReplySink } from "./sink.ts";
 
 /**
- * The port: what the core asks of a platform, and what a platform tells the core. Everything that crosses it is plain
- * JSON, because an event may be taken up by another process, or by the next run after a crash. So a reply is written to
- * an address, never to a live SDK object. Rejections that the core branches on are `SinkError`s.
+ * The port: what the core asks of a platform, and what a platform tells the core. Events and addresses are plain JSON,
+ * because an event may be taken up by another process, or by the next run after a crash: a reply is written to an
+ * address, never to a live SDK object. Drafts, files and signals stay within one process. Rejections that the core
+ * branches on are `SinkError`s. "Best effort": may reject; the core then goes on without.
  */
 
 export interface Adapter {
@@ -33,14 +34,14 @@ export interface Adapter {
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
    * Reads earlier messages of the thread, as far as a bot may; the bot's own only where all is asked for. Absent on
-   * platforms without threads. Best effort: a rejection means it is not known.
+   * platforms without threads. Best effort.
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
    * Reads the last messages of a channel before the first of these messages that stands in the channel itself, oldest
    * first, as far as a bot may; empty where none does. In a direct conversation the last messages of the channel that
    * the person has open beside it, named in the first of them, as far as `mayShow` allows; empty where the platform
-   * tells of none. Absent on platforms without channels. Best effort, as above.
+   * tells of none. Absent on platforms without channels. Best effort.
    */
   readChannel?(
     reply: ReplyAddress,
@@ -50,7 +51,7 @@ export interface Adapter {
   ): Promise<EarlierMessage[]>;
   /**
    * Tells one person something that nobody else sees, where they only wrote a message: the same nonce is told once.
-   * Absent where a sink with `visibleTo` does that. Best effort, like the look-up below.
+   * Absent where a sink with `visibleTo` does that. Best effort.
    */
   postPrivately?(
     reply: ReplyAddress,
@@ -59,11 +60,15 @@ export interface Adapter {
     nonce: string,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id counts. */
+  /**
+   * Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id
+   * counts. Best effort.
+   */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**
-   * True when this person, and everybody who reads the answer, may read that message or conversation. False when that
-   * is unknown. Absent: nothing of another place may be shown.
+   * True when this person, and everybody who reads the answer, may read a message or a conversation; `id` is the
+   * `messageId` or the `conversationId` that its event had. False when that is unknown. Absent: nothing of another place
+   * may be shown.
    */
   mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
   /**
@@ -71,6 +76,7 @@ export interface Adapter {
    * one that `mayShow` refuses. Absent on platforms without links.
    */
   readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
+  /** True while events of the platform arrive here. */
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;
@@ -78,8 +84,12 @@ export interface Adapter {
    * The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given.
    */
   forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
-  /** Stops delivery; replies may still be written. Hands over what only this process hears within `handOverMs`. */
+  /**
+   * Stops delivery; replies may still be written. What only this process hears is handed to others first, for
+   * `handOverMs` at most; absent: nobody is waited for.
+   */
   pause(handOverMs?: number): Promise<void>;
+  /** Called once, after `pause`: nothing is written from then on, and nothing may be left that keeps the process alive. */
   close(): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ export class LoggableError extends Error {
 /**
  * `rate-limited`: nothing was written, try again after `retryAfterMs`. `gone`: the message or its
  * channel no longer exists. `forbidden`: the bot may not write there. `rejected`: the platform
- * refuses this body. `sealed`: the message stays as it is, further ones may be posted. `unavailable`:
+ * refuses this body. `sealed`: the message takes no edits any more, further ones may be posted. `unavailable`:
  * it may or may not have been written, trying again is safe.
  */
 export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "sealed" | "unavailable";

@@ -5,9 +5,12 @@ export interface Author {
   former?: { id: string; within?: string };
   /** As shown to people. Untrusted text. */
   name: string;
-  /** May press buttons and give commands on behalf of others. */
+  /** May press buttons and give commands on behalf of others; absent: no. */
   isModerator?: boolean;
-  /** May change the settings of the channel; absent: everybody may. */
+  /**
+   * May change the settings of the channel, and erase its conversations for all. Absent means yes, as in a direct
+   * conversation: an adapter that leaves it out elsewhere gives everybody that right.
+   */
   mayConfigure?: boolean;
   /** The person's standing in the place; absent: a member. An `external` person belongs to another organisation. */
   kind?: "member" | "guest" | "external" | "bot";
@@ -62,7 +65,7 @@ export interface EventBase {
   lane?: EventLane;
 }
 
-/** A line of events of which one at a time is worked on, beside all other lines. */
+/** A lane is a queue of events that are worked on one after another: a conversation's, or one for pictures. */
 export interface EventLane {
   id: string;
   /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
@@ -80,7 +83,7 @@ export interface MessageEvent extends EventBase {
   attachments: AttachmentRef[];
   /** The message this one replies to, and belongs with. Later messages there are another branch. */
   inReplyTo?: string;
-  /** The message whose words stand in this one as a quotation: it is not shown to the model a second time. */
+  /** Id of the message whose words stand in this one as a quotation: it is not shown to the model a second time. */
   quotes?: string;
   /**
    * `bot`: a mention or a direct message, always answered. `open`: nobody in particular, answered while the bot follows
@@ -119,7 +122,7 @@ export interface CommandEvent extends EventBase {
   attachments?: AttachmentRef[];
   /** The values of the platform's own fields, by their names: `ImagineOptions` in `catalogue.ts`, or `persona` and `prompts`. */
   options?: Readonly<Record<string, string>>;
-  /** The words of a message: the platform holds no place open for what is said about it. */
+  /** It was written as a message instead: the platform holds no place open for what is said about it. */
   isSpoken?: true;
 }
 
@@ -128,26 +131,25 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
   return event.kind === "command" && event.name === "stop";
 }
 
-/**
- * `regenerate` asks a question once more whose answer is whole, and `show` brings one of several answers to it; both name
- * the answer (`toEditionId`). `explain` tells the person what the model was given for it. `approve`, `always` and `deny`
- * decide about calls of tools that wait for a person (`toCallsId`), and `rerun` makes those once more of which nobody
- * knows whether they were done. `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes
- * back an answer as well.
- */
+/** What a button does; its id names what it does that to, see `ActionEvent.turnId`. */
 export const ACTIONS = [
+  // A turn: ends it, tries it again after it failed, lets its answer go on.
   "stop",
   "retry",
   "continue",
+  // An answer that is whole: asks for another one, brings one of several back, tells what the model was given for it.
   "regenerate",
   "show",
   "explain",
+  // Calls of tools: decide about those that wait for a person, or make those once more that may not have been made.
   "approve",
   "always",
   "deny",
   "rerun",
+  // An answer: judge it.
   "good",
   "bad",
+  // A picture; `delete` takes back an answer as well.
   "again",
   "vary",
   "edit",
@@ -173,11 +175,14 @@ export type PressedAction = Exclude<Action, "edit">;
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** The turn, one of its answers, its calls of one round, or the picture that the button belongs to. */
+  /** What the button belongs to: a turn, one of its answers, its calls of one round, or a picture. `ids.ts` reads them all. */
   turnId: string;
   /** Why an answer is `bad`, in the judge's words: sent with the form that a press opens. */
   reason?: string;
-  /** No button was pressed, but the question was changed: the platform holds no place open for what is said about it. */
+  /**
+   * It comes from an edit of the question instead of a press: the platform holds no place open for what is said about
+   * it.
+   */
   isSpoken?: true;
 }
 

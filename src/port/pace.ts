@@ -27,12 +27,17 @@ export interface Written {
   isFallback?: boolean;
 }
 
-/** A call that another process has made against the same limit. */
+/**
+ * A call against a limit that processes share, as whoever makes it tells the others. It is told as it begins, and once
+ * more where the answer shows that it was refused, or was another call than it began as.
+ */
 export interface KnownCall {
   kind: CallKind;
+  /** As in `JoinOptions`; "": it shares no room. */
   room: string;
   /** It was made by the second way of writing, where there are two. */
   isFallback: boolean;
+  /** By the monotonic clock of the process that reads this, in milliseconds; with a refusal, the time of that. */
   sentAt: number;
   /** It was refused, and for how long from `sentAt` on no other one may follow. */
   refusedForMs?: number;
@@ -71,7 +76,7 @@ export interface Pacer {
   step(now: number): PacerStep;
   /** The call that the last "send" for this reply started has ended. */
   done(reply: number, written: Written, now: number): void;
-  /** Counts calls of other processes, oldest first; absent where nothing is counted. */
+  /** Counts calls that other processes made, oldest first; absent where nothing is counted. */
   recall?(calls: readonly KnownCall[]): void;
   /** Until when what was learnt and counted still matters; a pacer without replies may be dropped after that. */
   keepUntil(): number;

@@ -6,7 +6,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keeps a text from being read or changed without the key. */
+/** Encrypts a text: without the key it is neither read nor changed. No relation of a message that is `sealed`. */
 export interface Seal {
   /** Different every time. What is sealed for one name opens under no other. */
   close(name: string, text: string): string;

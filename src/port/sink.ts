@@ -3,6 +3,7 @@ import type { BudgetHeaders, ReplyBudget } from "./pace.ts";
 
 export interface Button {
   action: Action;
+  /** As in `ActionEvent`. */
   turnId: string;
   label: string;
 }
@@ -112,7 +113,8 @@ export interface ReplySink {
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort.
+   * Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort, as
+   * in `adapter.ts`.
    */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }
