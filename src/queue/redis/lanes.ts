@@ -64,7 +64,10 @@ export interface RedisLanes {
   /** Earlier deaths do not count any more. */
   countAnew(eventKeys: readonly string[]): Promise<void>;
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** Erases the events that these words fit, wherever they wait, and tells everybody. */
+  /**
+   * Takes the waiting events for which `isErased` is true off every lane, which then counts its failures from nought.
+   * Running work does not hear of it: `tell` an `AuthorErasure` as well.
+   */
   erase(isErased: (event: InboundEvent) => boolean): Promise<void>;
   tell(message: object): Promise<void>;
   keep(kept: Kept): Promise<void>;
@@ -135,7 +138,7 @@ return redis.call('HINCRBY', KEYS[3], ARGV[4], 1) - 1`;
 const FINISH = `
 if KEYS[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 local at = 2
-for index = 7, #KEYS do redis.call('DEL', KEYS[index]) end
+for index = 6, #KEYS do redis.call('DEL', KEYS[index]) end
 while at < #ARGV do
   if redis.call('LREM', KEYS[2], 1, ARGV[at]) > 0 then redis.call('DECR', KEYS[4]) end
   redis.call('HDEL', KEYS[3], ARGV[at + 1])
@@ -163,9 +166,9 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
   const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
     run(() => client.eval(script, { keys, arguments: given.map(String) }));
 
-  /** `owner` is empty when the lane is taken from its holder. */
+  /** `owner` is empty when events are taken off whoever holds the lane. */
   async function takeOff(laneId: string, owner: string, token: string, done: readonly Stored[]): Promise<boolean> {
-    const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.attempts(laneId), KEYS.lanes];
+    const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.attempts(laneId)];
     const messages = done.flatMap(({ event }) => (event.kind === "message" ? [KEYS.message(event.messageId)] : []));
     const given = [token, ...done.flatMap(({ raw, event }) => [raw, event.key])];
     return (await evaluate(FINISH, [...keys, ...messages], given)) === 1;
