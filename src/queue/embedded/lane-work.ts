@@ -47,8 +47,8 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
     }, pauseMs).unref();
   }
 
-  /** Counted on disk before the work begins, on the first event alone: the turn is named after it. */
-  function countBegun(lane: Lane): number {
+  /** Notes the beginning on disk before the work begins, on the first event alone: the turn is named after it. */
+  function countDeaths(lane: Lane): number {
     try {
       const deaths = table.countBegun(lane.taken.slice(0, 1));
       lane.isCounted = true;
@@ -61,7 +61,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
   }
 
   async function workOn(lane: Lane, worker: Worker, signal: AbortSignal): Promise<readonly InboundEvent[]> {
-    const deaths = countBegun(lane);
+    const deaths = countDeaths(lane);
     const { conversationId, taken } = lane;
     if (isDeadly(deaths) && !lane.isGivenUp) {
       log.error({ conversationId, deaths }, "the process died again and again during this work, which is given up");
@@ -90,7 +90,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
   };
 }
 
-/** Work that ends in this process, or ends with it on purpose, has not killed it. */
+/** A begun mark that stays on disk counts as a death: takes it off for work that ends, or is cut on purpose. */
 export function uncount(table: EventTable, lane: Lane, log: Logger): void {
   if (!lane.isCounted) return;
   lane.isCounted = false;

@@ -134,8 +134,8 @@ export function createDrain(options: DrainOptions): Drain {
     const deaths = await lanes.begin(laneId, token, run.find(taken), active);
     if (deaths === "fenced") throw new FencedError("Another process works on this lane.");
     if (deaths === "changed") return AT_ONCE;
-    run.count();
     run.choose(taken);
+    run.markCounted();
     if (isClosing()) await run.uncount();
     if (isDeadly(deaths) && !turn.attempts.isGivenUp) {
       log.error({ laneId, deaths }, "processes died again and again during this work, which is given up");

@@ -1,17 +1,20 @@
 import type { InboundEvent } from "../../port/events.ts";
 import type { RedisLanes, Stored } from "./lanes.ts";
 
-/** The work on a lane in this process, and what is heard of it meanwhile. */
+/**
+ * The work on a lane in this process, and what is heard of it meanwhile. Goes through `read`, `choose`, `markCounted` and
+ * `begin`, in this order.
+ */
 export interface Run {
   readonly controller: AbortController;
   /** The events being worked on; empty until they are chosen. */
   readonly taken: readonly InboundEvent[];
-  /** An event came into the lane. Resolves to whether it is to be told now: it was not known, and work has begun. */
+  /** An event came into the lane. Returns whether it is to be told now: it was not known, and work has begun. */
   hear(stored: Stored): boolean;
-  /** Somebody is erased: work on what fits these words is aborted, also when it is only about to begin. */
+  /** Somebody is erased: work on events for which `isErased` is true is aborted, also when it is only about to begin. */
   erase(isErased: (event: InboundEvent) => boolean): void;
   /** The work counts as begun; `uncount` takes that back, once. */
-  count(): void;
+  markCounted(): void;
   uncount(): Promise<void>;
   /** Its death has no meaning any more, and neither has what was counted. */
   progressed(): void;
@@ -58,7 +61,7 @@ export function createRun(lanes: Pick<RedisLanes, "uncount">): Run {
       erasures.push(isErased);
       if (taken.some(isErased)) controller.abort("forgotten");
     },
-    count() {
+    markCounted() {
       isCounted = true;
     },
     async uncount() {
