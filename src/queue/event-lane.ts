@@ -2,7 +2,7 @@ import { asksAnew, type EventLane, type InboundEvent } from "../port/events.ts";
 import { readTurnId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
-/** The lane in which an event waits, and the kind of work it is there. */
+/** The lane in which an event waits, and the kind of work it is there; `EventLane` says what a lane is. */
 export function laneOf(event: InboundEvent): EventLane {
   if (event.lane !== undefined) return event.lane;
   return {

@@ -38,7 +38,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
   const lanes = createLanes();
   const workOn = createLaneWork({ table, lanes, log, retryMs, onReady: dispatch });
   const running = new Set<Running>();
-  /** Everything that waits is looked at for every place that is given out. */
+  /** Cache: `toWork` is asked for every waiting lane each time a place frees up. */
   const works = new WeakMap<InboundEvent, Work>();
   const suspects = table.diedOn(SUSPECT_DEATHS);
   let rounds = FIRST_ROUND;
@@ -95,6 +95,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       lanes.add(event);
       worker?.notice(event);
       dispatch();
+      // No free place took it at once: the person is shown that it waits.
       if (![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
       return true;
     },

@@ -9,14 +9,14 @@ const RENEW_MS = 1_400;
 /** A bell that was heard so often by processes that died with it falls silent, until the sweep rings another one. */
 const MAX_STALLED = 10;
 const NAME = "lanes";
-/** Whoever rings in one process alone has asked for a place there before, or asks then. */
+/** No bound of its own: places bound these. */
 const MAX_OWN_BELLS = 1_000;
 const PREFIX = "palaver:bells";
 
 /** A sign that something waits in a lane, heard by one process at a time. Gives no right to the lane: see `Leases`. */
 export interface Bell {
   readonly laneId: string;
-  /** The bell rings once more after so long; what hears it has to end with what this rejects with. */
+  /** The bell rings once more after so long. Always rejects; `onBell` must let that error through. */
   snooze(pauseMs: number): Promise<never>;
 }
 

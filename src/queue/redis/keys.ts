@@ -8,13 +8,15 @@ export const KEYS = {
   lane: (laneId: string) => `${ROOT}lane:${laneId}`,
   /** The token of a lane's holder, living or dead. */
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
-  /** The process that works on a lane, for as long as it is known to live. */
+  /** The process that works on a lane, for as long as it is known to live; only a token where Redis cannot see that. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
+  /** How the work on the head of a lane has failed, as `Failures`; absent: it has not. */
   attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */
   message: (messageId: string) => `${ROOT}message:${messageId}`,
-  /** Lanes in which something waits, by when their bells were rung. */
+  /** Lanes in which something waits, by when they were last looked at: as the first event came in, or by the sweep. */
   lanes: `${ROOT}lanes`,
+  /** The number of events in all lanes. */
   waiting: `${ROOT}waiting`,
   /** Beginnings without an end of the work on each event, by its key. */
   begun: `${ROOT}begun`,
@@ -23,6 +25,7 @@ export const KEYS = {
   /** Lanes that have a place, and those that wait for one. */
   active: `${ROOT}active`,
   held: `${ROOT}held`,
+  /** In which round each person's next work gets its place: `Rounds` of `admission.ts`. */
   rounds: `${ROOT}rounds`,
   /** Raised by every change of the places. */
   version: `${ROOT}version`,
@@ -32,7 +35,7 @@ export const KEYS = {
   alive: (workerId: string) => `${ROOT}alive:${workerId}`,
   /** The calls that were made against a limit of a platform, and the channel on which each is told. */
   calls: (budgetKey: string) => `${ROOT}calls:${budgetKey}`,
-  /** Held by the sweeping process. */
+  /** Set by whoever sweeps, and not taken away: until it expires, nobody sweeps. */
   sweep: `${ROOT}sweep`,
   /** Events that were given up, newest first. */
   kept: `${ROOT}kept`,

@@ -18,9 +18,8 @@ export interface Lease {
   /** Aborts with `lost` when another process has taken over. */
   readonly signal: AbortSignal;
   /**
-   * Rejects with a `FencedError` when another process has taken over. While nobody can, by this process's own clock, that
-   * costs nothing; then Redis is asked, and where nobody has taken over, the lease goes on. Where Redis is out
-   * of reach it goes on too: others cannot take over either without it.
+   * Rejects with a `FencedError` when another process has taken over. Free while the lease is surely ours by this
+   * process's own clock, else asks Redis. Passes while Redis is out of reach: nobody can take over without it.
    */
   check(): Promise<void>;
   end(): void;

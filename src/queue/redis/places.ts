@@ -46,13 +46,14 @@ export interface Look {
 
 interface Held {
   work: Work;
-  /** Grows with the time. */
+  /** Smaller: began to wait earlier. Not a time. */
   since: number;
 }
 
 interface State extends Look {
   version: string;
   rounds: Rounds;
+  /** Of all processes that take in more. */
   places: number;
 }
 
@@ -62,12 +63,10 @@ interface Given {
   at: string | undefined;
 }
 
-interface Change {
-  laneId: string;
-  rounds?: Rounds;
-  active?: ActiveLane;
-  held?: Held;
-}
+/** A lane is given a place, or waits for one. */
+type Change =
+  | { laneId: string; active: ActiveLane; rounds?: Rounds; held?: never }
+  | { laneId: string; held: Held; active?: never; rounds?: never };
 
 const READ = `
 return {
@@ -101,6 +100,7 @@ const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
 export interface PlacesOptions {
   connection: RedisConnection;
   workerId: string;
+  /** How many this process brings along; pictures have bounds of their own. */
   places: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
@@ -230,7 +230,8 @@ export async function strikeOff({ client, run }: RedisConnection, now: number): 
 
 /**
  * Finds the process that a lane belongs to: the one that works on it, or else on others of its budget, or else whoever
- * asks, unless all its places are taken and another one has some left. Undefined: whichever hears of it.
+ * asks, unless all its places are taken and another one has some left. Work without a budget belongs to whoever asks.
+ * Undefined: whichever hears of it.
  */
 function findWorker(
   { active, workers }: State,

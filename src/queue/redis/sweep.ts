@@ -6,7 +6,7 @@ import { type Look, type Places, strikeOff } from "./places.ts";
 
 /** A bell is heard, and its lane taken, sooner than that. */
 const UNHEARD_MS = 2_500;
-/** One process sweeps at a time. */
+/** Whichever process has swept, nobody does so again sooner than that. */
 const SWEEP_MS = 900;
 const MAX_RUNG_LANES = 500;
 
@@ -23,7 +23,7 @@ export interface SweepOptions {
 export interface Sweep {
   /**
    * Lanes whose bell was never rung, or rang for nothing, and places that were given to nobody or to a process that died
-   * and left nothing to do. One process at a time does it.
+   * and left nothing to do. Once in a while, over all processes.
    */
   all(): Promise<void>;
   /** Takes up, once, the lanes of each process that has gone. */
