@@ -35,7 +35,7 @@ export interface DrainOptions {
 
 const GIVE_BACK_MS = 1_000;
 /** A lane that another process has just taken is looked at again after so long. */
-const HELD_MS = 500;
+const TAKEN_AGAIN_MS = 500;
 
 /** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
 export type Drain = (bell: Bell, worker: Worker) => Promise<void>;
@@ -63,12 +63,12 @@ export function createDrain(options: DrainOptions): Drain {
     const head = await lanes.head(laneId);
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
     const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
-    const heldMs = Math.max(head.leaseMs, returningMs);
+    const freeInMs = Math.max(head.leaseMs, returningMs);
     const budget = budgets.of(head.event);
-    if (heldMs > 0) {
+    if (freeInMs > 0) {
       // Its holder looks again when the work has ended, sooner than anybody who waits.
       const holder = budget === undefined ? undefined : await places.workerOf(laneId);
-      if (holder === undefined || holder === options.workerId) return { afterMs: Math.ceil(heldMs) };
+      if (holder === undefined || holder === options.workerId) return { afterMs: Math.ceil(freeInMs) };
       await ring(laneId, holder);
       return "none";
     }
@@ -80,7 +80,7 @@ export function createDrain(options: DrainOptions): Drain {
       return "none";
     }
     if (admission !== "admitted") {
-      if (admission === "held") worker.hold?.(head.event);
+      if (admission === "queued") worker.hold?.(head.event);
       return "none";
     }
     const run = createRun(lanes);
@@ -93,7 +93,7 @@ export function createDrain(options: DrainOptions): Drain {
       const from = performance.now();
       const lane = await lanes.take(laneId);
       // Whoever has it by now is not to be disturbed.
-      if (lane === undefined) return { afterMs: HELD_MS };
+      if (lane === undefined) return { afterMs: TAKEN_AGAIN_MS };
       token = lane.token;
       lease = leases.hold(laneId, token, from);
       run.read(lane.waiting);

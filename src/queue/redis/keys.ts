@@ -24,7 +24,7 @@ export const KEYS = {
   token: `${ROOT}token`,
   /** Lanes that have a place, and those that wait for one. */
   active: `${ROOT}active`,
-  held: `${ROOT}held`,
+  queued: `${ROOT}held`,
   /** In which round each person's next work gets its place: `Rounds` of `admission.ts`. */
   rounds: `${ROOT}rounds`,
   /** Raised by every change of the places. */

@@ -24,7 +24,7 @@ export interface Stored {
 }
 
 /** A lane that a process works on, and the token by which it does. */
-export interface HeldLane {
+export interface LeasedLane {
   laneId: string;
   token: string;
 }
@@ -41,7 +41,7 @@ export interface RedisLanes {
    */
   take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Failures } | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
-  prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
+  prolong(lanes: readonly LeasedLane[]): Promise<readonly string[]>;
   read(laneId: string): Promise<Stored[]>;
   /**
    * Counts, before their work begins, that it does. Resolves to how often a process has died since the work on the
@@ -205,11 +205,11 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const known = attempts === "" ? NO_FAILURES : (JSON.parse(attempts) as Failures);
       return { token, waiting: toStored(waiting), attempts: known };
     },
-    async prolong(held) {
-      const keys = held.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
-      const given = [workerId, ...held.map(({ token }) => token)];
+    async prolong(leased) {
+      const keys = leased.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
+      const given = [workerId, ...leased.map(({ token }) => token)];
       const lost = (await evaluate(PROLONG, [KEYS.token, ...keys], given)) as number[];
-      return lost.flatMap((index) => held[index]?.laneId ?? []);
+      return lost.flatMap((index) => leased[index]?.laneId ?? []);
     },
     read,
     async begin(laneId, token, taken, active) {
@@ -222,7 +222,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     finish: (laneId, token, done) => takeOff(laneId, KEYS.owner(laneId), token, done),
     async release(laneId, token = "") {
       const own = [KEYS.owner(laneId), KEYS.lane(laneId)];
-      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.held, KEYS.lease(laneId)];
+      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.queued, KEYS.lease(laneId)];
       return (await evaluate(RELEASE, keys, [token, laneId])) === 1;
     },
     async note(laneId, attempts) {

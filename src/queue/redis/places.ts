@@ -23,7 +23,7 @@ export interface Places {
    * Asks for a place. Where there is none, the lane waits for one. Replies of one budget are written by one process
    * while it works: what belongs to another one is `elsewhere`.
    */
-  admit(laneId: string, work: Work): Promise<"admitted" | "held" | "held before" | { elsewhere: string }>;
+  admit(laneId: string, work: Work): Promise<"admitted" | "queued" | "queued before" | { elsewhere: string }>;
   /** The process that works on a lane; undefined where none does that takes in more. */
   workerOf(laneId: string): Promise<string | undefined>;
   /** Gives free places to lanes that wait for one. */
@@ -39,12 +39,12 @@ export interface Places {
 
 export interface Look {
   active: ReadonlyMap<string, ActiveLane>;
-  held: ReadonlyMap<string, Held>;
+  queued: ReadonlyMap<string, Queued>;
   /** Processes that work, with their places: none is left where a process takes in nothing more. */
   workers: ReadonlyMap<string, number>;
 }
 
-interface Held {
+interface Queued {
   work: Work;
   /** Smaller: began to wait earlier. Not a time. */
   since: number;
@@ -65,8 +65,8 @@ interface Given {
 
 /** A lane is given a place, or waits for one. */
 type Change =
-  | { laneId: string; active: ActiveLane; rounds?: Rounds; held?: never }
-  | { laneId: string; held: Held; active?: never; rounds?: never };
+  | { laneId: string; active: ActiveLane; rounds?: Rounds; queued?: never }
+  | { laneId: string; queued: Queued; active?: never; rounds?: never };
 
 const READ = `
 return {
@@ -95,7 +95,7 @@ for index = 1, #found, 2 do
   end
 end
 return gone`;
-const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
+const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.queued];
 
 export interface PlacesOptions {
   connection: RedisConnection;
@@ -120,8 +120,8 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     return toState(answer, places);
   }
 
-  async function change({ version }: State, { laneId, rounds, active, held }: Change): Promise<boolean> {
-    const values = [rounds && formatRounds(rounds), active && JSON.stringify(active), held && JSON.stringify(held)];
+  async function change({ version }: State, { laneId, rounds, active, queued }: Change): Promise<boolean> {
+    const values = [rounds && formatRounds(rounds), active && JSON.stringify(active), queued && JSON.stringify(queued)];
     const given = [version, laneId, ...values.map((value) => value ?? "")];
     const isMade = (await run(() => client.eval(CHANGE, { keys: STATE_KEYS, arguments: given }))) === 1;
     if (!isMade) await sleep(COLLISION_MS * Math.random());
@@ -129,8 +129,8 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
   }
 
   /** Gives a place to the next one waiting among `own`. `changed`: ask again. */
-  async function giveOne(state: State, own: [string, Held] | undefined): Promise<Given | "none" | "changed"> {
-    const waiting = [...state.held].filter(([id]) => id !== own?.[0]);
+  async function giveOne(state: State, own: [string, Queued] | undefined): Promise<Given | "none" | "changed"> {
+    const waiting = [...state.queued].filter(([id]) => id !== own?.[0]);
     if (own !== undefined) waiting.push(own);
     waiting.sort(([, one], [, other]) => one.since - other.since);
     const under = [...state.active.values()].map(({ work }) => work);
@@ -158,12 +158,12 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
         if (await change(state, { laneId, active: { work, worker: workerId } })) return "admitted";
         continue;
       }
-      const before = state.held.get(laneId);
-      const own: Held = { work, since: before?.since ?? Number(state.version) + 1 };
+      const before = state.queued.get(laneId);
+      const own: Queued = { work, since: before?.since ?? Number(state.version) + 1 };
       const given = await giveOne(state, [laneId, own]);
       if (given === "changed") continue;
       if (given === "none") {
-        if (await change(state, { laneId, held: own })) return before ? "held before" : "held";
+        if (await change(state, { laneId, queued: own })) return before ? "queued before" : "queued";
       } else if (given.to === laneId) return "admitted";
       else await ring(given.to, given.at);
     }
@@ -172,7 +172,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
   async function dispatch(): Promise<void> {
     for (;;) {
       const state = await read();
-      const given = state.held.size === 0 ? "none" : await giveOne(state, undefined);
+      const given = state.queued.size === 0 ? "none" : await giveOne(state, undefined);
       if (given === "none") return;
       if (given !== "changed") await ring(given.to, given.at);
     }
@@ -202,16 +202,16 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
   };
 }
 
-type StateAnswer = [version: string, rounds: string, active: string[], held: string[], workers: string[]];
+type StateAnswer = [version: string, rounds: string, active: string[], queued: string[], workers: string[]];
 
 /** `ownPlaces` counts when no process is known yet. */
-function toState([version, rounds, active, held, workers]: StateAnswer, ownPlaces: number): State {
+function toState([version, rounds, active, queued, workers]: StateAnswer, ownPlaces: number): State {
   const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
   return {
     version,
     rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
     active: toMap<ActiveLane>(active),
-    held: toMap<Held>(held),
+    queued: toMap<Queued>(queued),
     // One that stops may still be known as it was before.
     workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
     places: known.reduce((sum, [, own]) => sum + own, 0) || ownPlaces,

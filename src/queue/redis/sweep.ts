@@ -52,7 +52,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
   async function all(): Promise<void> {
     const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
     if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
-    const { active, held, workers } = await places.look();
+    const { active, queued, workers } = await places.look();
     const unheard = await run(() =>
       client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG_LANES } }),
     );
@@ -61,7 +61,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
       // The place alone does not say so: whoever has it may not know that Redis gave it, where the answer was lost.
       const isAtWork = (await run(() => client.exists(KEYS.lease(laneId)))) === 1;
       // Its bell rings when its place is given to it.
-      if (!held.has(laneId) && !isAtWork) await ring(laneId);
+      if (!queued.has(laneId) && !isAtWork) await ring(laneId);
     }
     for (const [laneId, { worker = "" }] of active) {
       if (workers.has(worker)) continue;
@@ -69,7 +69,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
       const owner = await run(() => client.get(KEYS.owner(laneId)));
       if (isEmpty) await lanes.release(laneId, owner ?? undefined);
     }
-    if (held.size > 0) await places.dispatch();
+    if (queued.size > 0) await places.dispatch();
   }
 
   return { all, theGone };
