@@ -79,7 +79,7 @@ async function measure(url: string, standing: number): Promise<Measured> {
         if (event.conversationId.startsWith("bench:standing")) await isOver.promise;
         return events;
       },
-      notice: () => {},
+      onAccepted: () => {},
     });
   }
   let asked = 0;

@@ -145,7 +145,7 @@ export function createBot(deps: BotDeps): Worker {
     take: takeBatch,
     work: withOutageNotice(work, replies),
     giveUp: (events, signal) => giveUp(deps, replies, events, signal),
-    notice(event) {
+    onAccepted(event) {
       const refusal = answers.interrupt(event);
       if (refusal !== undefined && (event.kind === "action" || isSpokenStop(event))) {
         refused.add(event.key);
@@ -154,7 +154,7 @@ export function createBot(deps: BotDeps): Worker {
       imagine.onAccepted(event);
       if (answers.isAnswering(event.conversationId)) showWaiting(deps, event);
     },
-    hold(event) {
+    onWaiting(event) {
       if (isDrawing(event)) imagine.onWaiting(event);
       else showWaiting(deps, event);
     },

@@ -15,9 +15,9 @@ export interface Worker {
   /** Tells the author in one sentence that work is given up. Resolves as `work` does. Absent: nobody is told. */
   giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
-  notice(event: InboundEvent): void;
+  onAccepted(event: InboundEvent): void;
   /** Told of an accepted event that has to wait for a place: until others are answered, or their pictures drawn. */
-  hold?(event: InboundEvent): void;
+  onWaiting?(event: InboundEvent): void;
 }
 
 /**

@@ -29,7 +29,7 @@ export function heldWorker() {
       for (const wake of waiters.splice(0)) wake();
       return end.promise.then(() => events);
     },
-    notice: (event) => void noticed.push(event),
+    onAccepted: (event) => void noticed.push(event),
   };
   async function untilBegun(count: number): Promise<void> {
     while (begun.length < count) await new Promise<void>((resolve) => waiters.push(resolve));
@@ -47,7 +47,7 @@ export function quickWorker(
     await onWork(events);
     return events;
   };
-  return { take, work, notice: () => {} };
+  return { take, work, onAccepted: () => {} };
 }
 
 /** What holds of every queue, wherever it keeps what waits. */
@@ -231,7 +231,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
         if (seen.push(events.length) === 3) done.resolve();
         return events.slice(0, 1);
       },
-      notice: () => {},
+      onAccepted: () => {},
     });
     await done.promise;
     expect(seen).toEqual([3, 2, 1]);

@@ -95,7 +95,7 @@ queue.start({
     say({ givenUp: events.map((event) => (event.kind === "message" ? event.text : "")).join() });
     return events;
   },
-  notice: (event) => say({ noticed: event.key }),
+  onAccepted: (event) => say({ noticed: event.key }),
 });
 process.on("SIGTERM", () => void queue.close(0).then(() => process.exit(0)));
 say({ ready: true });

@@ -93,13 +93,13 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       if (closing) throw new Error("This process is shutting down and accepts no more events.");
       if (!table.claim(event)) return false;
       lanes.add(event);
-      worker?.notice(event);
+      worker?.onAccepted(event);
       dispatch();
       // No free place took it at once: the person is shown that it waits.
-      if (![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
+      if (![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.onWaiting?.(event);
       return true;
     },
-    tell: async (event) => worker?.notice(event),
+    tell: async (event) => worker?.onAccepted(event),
     start(newWorker) {
       worker = newWorker;
       dispatch();

@@ -80,7 +80,7 @@ export function createDrain(options: DrainOptions): Drain {
       return "none";
     }
     if (admission !== "admitted") {
-      if (admission === "queued") worker.hold?.(head.event);
+      if (admission === "queued") worker.onWaiting?.(head.event);
       return "none";
     }
     const run = createRun(lanes);
@@ -168,7 +168,7 @@ async function workOn(
   const ended = withFence(fence, () =>
     attempts.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal),
   );
-  for (const event of run.begin()) worker.notice(event);
+  for (const event of run.begin()) worker.onAccepted(event);
   const cut = () => void setTimeout(run.abandon, cutMs).unref();
   lease.signal.addEventListener("abort", cut, { once: true });
   run.abandoned.catch(lease.abandon);

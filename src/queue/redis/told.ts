@@ -41,14 +41,14 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
       return;
     }
     running.get(laneOf(told).id)?.hear({ event: told, raw: text });
-    worker.notice(told);
+    worker.onAccepted(told);
   }
 
   /** Reads from the lanes the events that were announced while nobody listened here. */
   async function catchUp(worker: Worker): Promise<void> {
     try {
       for (const [laneId, run] of running) {
-        for (const stored of await lanes.read(laneId)) if (run.hear(stored)) worker.notice(stored.event);
+        for (const stored of await lanes.read(laneId)) if (run.hear(stored)) worker.onAccepted(stored.event);
       }
     } catch (err) {
       log.warn({ err }, "events announced while the connection was lost could not be read");

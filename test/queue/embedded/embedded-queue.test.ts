@@ -90,7 +90,7 @@ describe("embedded queue", () => {
         begun.resolve();
         return new Promise<never>(() => {});
       };
-      open(database).start({ take: (all) => [...all], work: die, notice: () => {} });
+      open(database).start({ take: (all) => [...all], work: die, onAccepted: () => {} });
       await begun.promise;
     }
     const worked = Promise.withResolvers<InboundEvent[]>();
@@ -146,12 +146,12 @@ describe("embedded queue", () => {
         given += 1;
         return die();
       };
-      open(database).start({ take: (all) => [...all], work: die, giveUp, notice: () => {} });
+      open(database).start({ take: (all) => [...all], work: die, giveUp, onAccepted: () => {} });
       await begun.promise;
     }
     expect(given).toBe(5);
     const queue = open(database);
-    queue.start({ take: (all) => [...all], work: () => Promise.reject(new Error("again")), notice: () => {} });
+    queue.start({ take: (all) => [...all], work: () => Promise.reject(new Error("again")), onAccepted: () => {} });
     await queue.close(60_000);
     expect(open(database).depth().waiting).toBe(0);
   });

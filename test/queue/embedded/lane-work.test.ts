@@ -25,7 +25,7 @@ async function workOn(toError: () => Error, times: number) {
       if (attempts <= times) throw toError();
       return [event];
     },
-    notice: () => {},
+    onAccepted: () => {},
   };
   while (table.waiting().length > 0) {
     const lane = lanes.next();

@@ -48,7 +48,7 @@ describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis
           writing -= 1;
           return events;
         },
-        notice: () => {},
+        onAccepted: () => {},
       });
       return queue;
     }
