@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import type { Finding } from "../port/finding.ts";
-import { readKept } from "../queue/redis/kept.ts";
+import { readGivenUp } from "../queue/redis/given-up.ts";
 import { KEYS } from "../queue/redis/keys.ts";
 import { CLUSTER_REFUSAL, isCluster } from "../store/redis.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
@@ -25,7 +25,7 @@ export async function checkRedis(url: string): Promise<Finding[]> {
       await checkPersistence(connection),
       await checkEviction(connection),
       await checkVersion(connection),
-      ...(await checkKept(connection)),
+      ...(await checkGivenUp(connection)),
     ];
   } finally {
     await connection.close();
@@ -127,17 +127,17 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
 }
 
 /** Reports the events that the queue gave up. The people who asked were told. */
-async function checkKept({ client, run }: RedisConnection): Promise<Finding[]> {
-  const kept = await run(() => readKept(client));
-  const [newest] = kept;
+async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]> {
+  const given = await run(() => readGivenUp(client));
+  const [newest] = given;
   if (newest === undefined) return [];
   const { key, kind, laneId, at, reason } = newest;
   const when = new Date(at).toISOString();
   return [
     {
       ok: false,
-      what: `${kept.length} ${kept.length === 1 ? "event was" : "events were"} given up; the last one, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
-      fix: `Look into the log of that time; "DEL ${KEYS.kept}" in redis-cli clears this list.`,
+      what: `${given.length} ${given.length === 1 ? "event was" : "events were"} given up; the last one, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
+      fix: `Look into the log of that time; "DEL ${KEYS.givenUp}" in redis-cli clears this list.`,
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { checkRedis, describeVersion } from "../../src/doctor/redis.ts";
-import { keep } from "../../src/queue/redis/kept.ts";
+import { noteGivenUp } from "../../src/queue/redis/given-up.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 import { makeDataDir, runService } from "../support/service.ts";
 
@@ -91,7 +91,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     const client = createClient({ url: redis.url });
     await client.connect();
     const reason = "6 processes died during this work.";
-    await keep(client, { key: "test:1", kind: "message", laneId: "test:a", at: 0, reason });
+    await noteGivenUp(client, { key: "test:1", kind: "message", laneId: "test:a", at: 0, reason });
     const found = await checkRedis(redis.url);
     expect(found.at(-1)).toMatchObject({ ok: false, what: expect.stringContaining(reason) });
     await client.flushAll();

@@ -26,7 +26,7 @@ export interface Turn {
 }
 
 export interface EndingsOptions {
-  lanes: Pick<RedisLanes, "finish" | "note" | "keep">;
+  lanes: Pick<RedisLanes, "finish" | "note" | "noteGivenUp">;
   retryMs: readonly [first: number, longest: number];
   log: Logger;
 }
@@ -70,7 +70,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
     await lanes.note(turn.laneId, attempts);
     const [first] = turn.run.taken;
     if (first === undefined) return;
-    await lanes.keep({ key: first.key, kind: first.kind, laneId: turn.laneId, at: Date.now(), reason });
+    await lanes.noteGivenUp({ key: first.key, kind: first.kind, laneId: turn.laneId, at: Date.now(), reason });
   }
 
   return { finish, fail, giveUp };

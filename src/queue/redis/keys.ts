@@ -1,4 +1,7 @@
-/** Keeps what waits apart from everything else on the same Redis, BullMQ's own keys included. */
+/**
+ * Keeps what waits apart from everything else on the same Redis, BullMQ's own keys included. The texts of the keys stay as
+ * they are, whatever the names are here: processes of several versions share them.
+ */
 const ROOT = "palaver:queue:";
 
 export const KEYS = {
@@ -38,7 +41,7 @@ export const KEYS = {
   /** Set by whoever sweeps, and not taken away: until it expires, nobody sweeps. */
   sweep: `${ROOT}sweep`,
   /** Events that were given up, newest first. */
-  kept: `${ROOT}kept`,
+  givenUp: `${ROOT}kept`,
   /** On which everything that is accepted is told. */
   channel: `${ROOT}told`,
 } as const;

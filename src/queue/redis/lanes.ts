@@ -2,7 +2,7 @@ import type { InboundEvent } from "../../port/events.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { type Failures, NO_FAILURES } from "../attempts.ts";
 import { laneOf } from "../event-lane.ts";
-import { type Kept, keep } from "./kept.ts";
+import { type GivenUp, noteGivenUp } from "./given-up.ts";
 import { KEYS } from "./keys.ts";
 import type { ActiveLane } from "./places.ts";
 
@@ -70,7 +70,8 @@ export interface RedisLanes {
    */
   erase(isErased: (event: InboundEvent) => boolean): Promise<void>;
   tell(message: object): Promise<void>;
-  keep(kept: Kept): Promise<void>;
+  /** For the operator. */
+  noteGivenUp(event: GivenUp): Promise<void>;
   countWaiting(): Promise<number>;
 }
 
@@ -244,7 +245,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       }
     },
     tell,
-    keep: (kept) => run(() => keep(client, kept)),
+    noteGivenUp: (event) => run(() => noteGivenUp(client, event)),
     countWaiting: async () => Number((await run(() => client.get(KEYS.waiting))) ?? 0),
   };
 }

@@ -8,13 +8,13 @@ import { laneOf, toPerson } from "../event-lane.ts";
 import type { Queue, Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells } from "./bells.ts";
 import { createDrain } from "./drain.ts";
+import { type AuthorErasure, createEar, toErased } from "./ear.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
 import { createRedisLanes, type RedisLanes } from "./lanes.ts";
 import { createLeases } from "./leases.ts";
 import { createPlaces, type Places } from "./places.ts";
 import type { Run } from "./run.ts";
 import { createSweep, type Sweep } from "./sweep.ts";
-import { type AuthorErasure, createEar, toErased } from "./told.ts";
 
 const BEAT_MS = 1_000;
 /** Those whose process has been killed wait so much longer at most. */

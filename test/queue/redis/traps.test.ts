@@ -225,7 +225,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     await startProcess("last");
     await eventually(() => said("givenUp")).toMatchObject([{ givenUp: "die", by: "last" }]);
     await eventually(() => lanes().countWaiting()).toBe(0);
-    const [kept] = await shared.connection.client.lRange(KEYS.kept, 0, -1);
+    const [kept] = await shared.connection.client.lRange(KEYS.givenUp, 0, -1);
     expect(JSON.parse(kept ?? "{}")).toMatchObject({ kind: "message", laneId: "test:a" });
   });
 

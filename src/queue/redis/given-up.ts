@@ -2,10 +2,10 @@ import type { InboundEvent } from "../../port/events.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { KEYS } from "./keys.ts";
 
-const MAX_KEPT_EVENTS = 100;
+const MAX_EVENTS = 100;
 
 /** An event that was given up, for the operator. Holds nothing that a person said. */
-export interface Kept {
+export interface GivenUp {
   key: string;
   kind: InboundEvent["kind"];
   laneId: string;
@@ -14,15 +14,15 @@ export interface Kept {
   reason: string;
 }
 
-export async function keep(client: RedisConnection["client"], kept: Kept): Promise<void> {
+export async function noteGivenUp(client: RedisConnection["client"], event: GivenUp): Promise<void> {
   await client
     .multi()
-    .lPush(KEYS.kept, JSON.stringify(kept))
-    .lTrim(KEYS.kept, 0, MAX_KEPT_EVENTS - 1)
+    .lPush(KEYS.givenUp, JSON.stringify(event))
+    .lTrim(KEYS.givenUp, 0, MAX_EVENTS - 1)
     .exec();
 }
 
 /** Newest first. */
-export async function readKept(client: RedisConnection["client"]): Promise<Kept[]> {
-  return (await client.lRange(KEYS.kept, 0, -1)).map((text) => JSON.parse(text) as Kept);
+export async function readGivenUp(client: RedisConnection["client"]): Promise<GivenUp[]> {
+  return (await client.lRange(KEYS.givenUp, 0, -1)).map((text) => JSON.parse(text) as GivenUp);
 }
