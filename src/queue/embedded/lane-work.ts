@@ -23,8 +23,8 @@ export type WorkOnLane = (lane: Lane, worker: Worker, signal: AbortSignal) => Pr
 
 export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWorkOptions): WorkOnLane {
   function fail(lane: Lane, error: unknown): void {
-    const { next, pauseMs, ...attempts } = judgeFailure(lane, error, lane.done.length > 0, retryMs);
-    Object.assign(lane, attempts);
+    const { next, pauseMs, ...after } = judgeFailure(lane, error, lane.done.length > 0, retryMs);
+    Object.assign(lane, after);
     const { conversationId, failures } = lane;
     if (next === "again") {
       log.warn({ err: error, conversationId, failures, pauseMs }, "work failed and will be tried again");

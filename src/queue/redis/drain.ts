@@ -98,9 +98,9 @@ export function createDrain(options: DrainOptions): Drain {
       lease = leases.hold(laneId, token, from);
       run.read(lane.waiting);
       if (lane.waiting.length === 0) return AT_ONCE;
-      const { attempts } = lane;
-      const isTakenUp = head.isOwned || head.begun > 0 || attempts.failures > 0;
-      const turn = { laneId, lease, worker, run, work, token, attempts, isTakenUp };
+      const { failures } = lane;
+      const isTakenUp = head.isOwned || head.begun > 0 || failures.failures > 0;
+      const turn = { laneId, lease, worker, run, work, token, failures, isTakenUp };
       return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
@@ -137,9 +137,9 @@ export function createDrain(options: DrainOptions): Drain {
     run.choose(taken);
     run.markCounted();
     if (isClosing()) await run.uncount();
-    if (isDeadly(deaths) && !turn.attempts.isGivenUp) {
+    if (isDeadly(deaths) && !turn.failures.isGivenUp) {
       log.error({ laneId, deaths }, "processes died again and again during this work, which is given up");
-      await giveUp(turn, { ...turn.attempts, isGivenUp: true }, `${deaths} processes died during this work.`);
+      await giveUp(turn, { ...turn.failures, isGivenUp: true }, `${deaths} processes died during this work.`);
     }
     try {
       const done = await workOn(turn, deaths, options.cutMs);
@@ -158,7 +158,7 @@ export function createDrain(options: DrainOptions): Drain {
 }
 
 async function workOn(
-  { laneId, lease, worker, run, token, attempts, isTakenUp }: Turn,
+  { laneId, lease, worker, run, token, failures, isTakenUp }: Turn,
   deaths: number,
   cutMs: number,
 ): Promise<readonly InboundEvent[]> {
@@ -166,7 +166,7 @@ async function workOn(
   const fence = { key: KEYS.owner(laneId), value: token, check: lease.check, isTakenUp };
   const { taken } = run;
   const ended = withFence(fence, () =>
-    attempts.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal),
+    failures.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal),
   );
   for (const event of run.begin()) worker.onAccepted(event);
   const cut = () => void setTimeout(run.abandon, cutMs).unref();

@@ -20,13 +20,13 @@ export interface Turn {
   run: Run;
   work: Work;
   token: string;
-  attempts: Failures;
+  failures: Failures;
   /** The work may have been begun before: its process died, or it failed. */
   isTakenUp: boolean;
 }
 
 export interface EndingsOptions {
-  lanes: Pick<RedisLanes, "finish" | "note" | "noteGivenUp">;
+  lanes: Pick<RedisLanes, "finish" | "saveFailures" | "noteGivenUp">;
   retryMs: readonly [first: number, longest: number];
   log: Logger;
 }
@@ -50,24 +50,24 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
   /** Resolves to how long to wait before the next attempt. */
   async function fail(turn: Turn, error: unknown): Promise<number> {
     const { laneId, run } = turn;
-    const { next, pauseMs, ...attempts } = judgeFailure(turn.attempts, error, false, retryMs);
-    const { failures } = attempts;
+    const { next, pauseMs, ...after } = judgeFailure(turn.failures, error, false, retryMs);
+    const { failures } = after;
     if (next === "drop") {
       log.error({ err: error, laneId }, "a person could not be told that their work is given up");
       await finish(turn, run.taken);
     } else if (next === "give-up") {
       log.error({ err: error, laneId, failures }, "work failed again and again and is given up");
-      await giveUp(turn, attempts, error instanceof Error ? error.name : "It failed.");
+      await giveUp(turn, after, error instanceof Error ? error.name : "It failed.");
     } else {
       log.warn({ err: error, laneId, failures, pauseMs }, "work failed and will be tried again");
-      await lanes.note(laneId, attempts);
+      await lanes.saveFailures(laneId, after);
     }
     return pauseMs;
   }
 
-  async function giveUp(turn: Turn, attempts: Failures, reason: string): Promise<void> {
-    turn.attempts = attempts;
-    await lanes.note(turn.laneId, attempts);
+  async function giveUp(turn: Turn, failures: Failures, reason: string): Promise<void> {
+    turn.failures = failures;
+    await lanes.saveFailures(turn.laneId, failures);
     const [first] = turn.run.taken;
     if (first === undefined) return;
     await lanes.noteGivenUp({ key: first.key, kind: first.kind, laneId: turn.laneId, at: Date.now(), reason });

@@ -14,7 +14,7 @@ export const KEYS = {
   /** The process that works on a lane, for as long as it is known to live; only a token where Redis cannot see that. */
   lease: (laneId: string) => `${ROOT}lease:${laneId}`,
   /** How the work on the head of a lane has failed, as `Failures`; absent: it has not. */
-  attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
+  failures: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */
   message: (messageId: string) => `${ROOT}message:${messageId}`,
   /** Lanes in which something waits, by when they were last looked at: as the first event came in, or by the sweep. */

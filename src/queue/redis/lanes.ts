@@ -39,7 +39,7 @@ export interface RedisLanes {
    * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that
    * has gone from Redis, the first `SURE_MS` of it.
    */
-  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Failures } | undefined>;
+  take(laneId: string): Promise<{ token: string; waiting: Stored[]; failures: Failures } | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly LeasedLane[]): Promise<readonly string[]>;
   read(laneId: string): Promise<Stored[]>;
@@ -57,8 +57,8 @@ export interface RedisLanes {
   finish(laneId: string, token: string, done: readonly Stored[]): Promise<boolean>;
   /** Gives lane and place back. Resolves to whether something waits in it. `token` is undefined where it was not taken. */
   release(laneId: string, token: string | undefined): Promise<boolean>;
-  /** Notes how its work has gone. */
-  note(laneId: string, attempts: Failures): Promise<void>;
+  /** They are handed to whoever takes the lane next. */
+  saveFailures(laneId: string, failures: Failures): Promise<void>;
   /** The work has ended some way or other, or its process is to end anyway: its death is not to be blamed on it. */
   uncount(eventKey: string): Promise<void>;
   /** Earlier deaths do not count any more. */
@@ -169,7 +169,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
 
   /** `owner` is empty when events are taken off whoever holds the lane. */
   async function takeOff(laneId: string, owner: string, token: string, done: readonly Stored[]): Promise<boolean> {
-    const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.attempts(laneId)];
+    const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.failures(laneId)];
     const messages = done.flatMap(({ event }) => (event.kind === "message" ? [KEYS.message(event.messageId)] : []));
     const given = [token, ...done.flatMap(({ raw, event }) => [raw, event.key])];
     return (await evaluate(FINISH, [...keys, ...messages], given)) === 1;
@@ -199,12 +199,12 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       return { ...stored, begun, leaseMs, isOwned: owned > 0 };
     },
     async take(laneId) {
-      const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.attempts(laneId), KEYS.lease(laneId)];
+      const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.failures(laneId), KEYS.lease(laneId)];
       const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId])) as [string, string[], string] | null;
       if (taken === null) return undefined;
-      const [token, waiting, attempts] = taken;
-      const known = attempts === "" ? NO_FAILURES : (JSON.parse(attempts) as Failures);
-      return { token, waiting: toStored(waiting), attempts: known };
+      const [token, waiting, text] = taken;
+      const failures = text === "" ? NO_FAILURES : (JSON.parse(text) as Failures);
+      return { token, waiting: toStored(waiting), failures };
     },
     async prolong(leased) {
       const keys = leased.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
@@ -226,8 +226,8 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.queued, KEYS.lease(laneId)];
       return (await evaluate(RELEASE, keys, [token, laneId])) === 1;
     },
-    async note(laneId, attempts) {
-      await run(() => client.set(KEYS.attempts(laneId), JSON.stringify(attempts)));
+    async saveFailures(laneId, failures) {
+      await run(() => client.set(KEYS.failures(laneId), JSON.stringify(failures)));
     },
     async uncount(eventKey) {
       await evaluate(UNCOUNT, [KEYS.begun], [eventKey]);
