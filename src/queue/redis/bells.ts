@@ -20,9 +20,15 @@ export interface Bell {
   snooze(pauseMs: number): Promise<never>;
 }
 
+/**
+ * Rings a lane's bell in that process, or in whichever hears it. Never rejects: the sweep makes up for a bell that is not
+ * rung.
+ */
+export type Ring = (laneId: string, workerId?: string) => Promise<void>;
+
 /** One bell for each lane that something waits in: BullMQ hands them out, holds their locks and finds those of the dead. */
 export interface Bells {
-  /** Rings in one process, or in whichever hears it. Rung while being heard, it is heard once more afterwards. */
+  /** As `Ring`, but rejects while Redis is away. Rung while being heard, a bell is heard once more afterwards. */
   ring(laneId: string, workerId?: string): Promise<void>;
   /** Lets so many bells be heard at a time, each until `onBell` ends, beside those that ring in this process alone. */
   hear(onBell: (bell: Bell) => Promise<void>, atOnce: number): Promise<void>;

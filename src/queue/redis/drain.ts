@@ -5,7 +5,7 @@ import type { InboundEvent } from "../../port/events.ts";
 import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "../attempts.ts";
 import { isErasedWith, toPerson, toWork } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
-import type { Bell } from "./bells.ts";
+import type { Bell, Ring } from "./bells.ts";
 import { createEndings, type Turn } from "./endings.ts";
 import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
@@ -20,8 +20,7 @@ export interface DrainOptions {
   leases: Pick<Leases, "hold">;
   /** Milliseconds since Redis came back after it had been away. */
   backForMs(): number;
-  /** In one process, or in whichever hears it. */
-  ring(laneId: string, workerId?: string): Promise<void>;
+  ring: Ring;
   budgets: LaneBudgets;
   /** By lane; kept here. */
   running: Map<string, Run>;

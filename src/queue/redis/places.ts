@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "../admission.ts";
+import type { Ring } from "./bells.ts";
 import { KEYS } from "./keys.ts";
 
 /** A process that has not said for so long that it works counts as gone, without a connection to Redis sooner. */
@@ -104,8 +105,7 @@ export interface PlacesOptions {
   places: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
-  /** In the process where it belongs, or in whichever hears it. */
-  ring(laneId: string, workerId?: string): Promise<void>;
+  ring: Ring;
 }
 
 export function createPlaces({ connection: { client, run }, workerId, places, now, ring }: PlacesOptions): Places {

@@ -6,7 +6,7 @@ import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
 import { laneOf, toPerson } from "../event-lane.ts";
 import type { Queue, Worker } from "../queue.ts";
-import { type Bell, type Bells, createBells } from "./bells.ts";
+import { type Bell, type Bells, createBells, type Ring } from "./bells.ts";
 import { createDrain } from "./drain.ts";
 import { type AuthorErasure, createEar, toErased } from "./ear.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
@@ -186,10 +186,10 @@ function createHeart(places: Places, lanes: RedisLanes, isClosing: () => boolean
   return heart;
 }
 
-function createRing(bells: Pick<Bells, "ring">, log: Logger) {
-  return (laneId: string, at?: string) =>
+function createRing(bells: Pick<Bells, "ring">, log: Logger): Ring {
+  return (laneId, workerId) =>
     bells
-      .ring(laneId, at)
+      .ring(laneId, workerId)
       .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
 }
 

@@ -1,5 +1,5 @@
 import type { RedisConnection } from "../../store/redis-connection.ts";
-import type { Bells } from "./bells.ts";
+import type { Bells, Ring } from "./bells.ts";
 import { KEYS } from "./keys.ts";
 import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
 import { type Look, type Places, strikeOff } from "./places.ts";
@@ -16,7 +16,7 @@ export interface SweepOptions {
   places: Pick<Places, "look" | "dispatch">;
   bells: Pick<Bells, "leftBy">;
   now(): number;
-  ring(laneId: string, workerId?: string): Promise<void>;
+  ring: Ring;
 }
 
 /** Finds what nobody would come back to. */
