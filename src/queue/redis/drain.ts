@@ -6,7 +6,7 @@ import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "../attempts.ts";
 import { isErasedWith, toPerson, toWork } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
 import type { Bell, Ring } from "./bells.ts";
-import { createEndings, type Turn } from "./endings.ts";
+import { createEndings, type LaneTurn } from "./endings.ts";
 import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
 import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
@@ -100,7 +100,7 @@ export function createDrain(options: DrainOptions): Drain {
       const { failures } = lane;
       const isTakenUp = head.isOwned || head.begun > 0 || failures.failures > 0;
       const turn = { laneId, lease, worker, run, work, token, failures, isTakenUp };
-      return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
+      return await workOnChosen(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
       closeBudget();
@@ -126,7 +126,7 @@ export function createDrain(options: DrainOptions): Drain {
     await ring(laneId);
   }
 
-  async function take(turn: Turn, taken: readonly InboundEvent[]): Promise<Next> {
+  async function workOnChosen(turn: LaneTurn, taken: readonly InboundEvent[]): Promise<Next> {
     const { laneId, run, work, token } = turn;
     const people = taken.filter(isErasedWith).map(({ reply, author }) => toPerson(reply.platform, author.id));
     const active = { work, worker: options.workerId, people };
@@ -141,7 +141,7 @@ export function createDrain(options: DrainOptions): Drain {
       await giveUp(turn, { ...turn.failures, isGivenUp: true }, `${deaths} processes died during this work.`);
     }
     try {
-      const done = await workOn(turn, deaths, options.cutMs);
+      const done = await callWorker(turn, deaths, options.cutMs);
       // Nothing of a person who is erased is handed out again.
       await finish(turn, run.controller.signal.reason === "forgotten" ? taken : done);
       return AT_ONCE;
@@ -156,8 +156,8 @@ export function createDrain(options: DrainOptions): Drain {
   }
 }
 
-async function workOn(
-  { laneId, lease, worker, run, token, failures, isTakenUp }: Turn,
+async function callWorker(
+  { laneId, lease, worker, run, token, failures, isTakenUp }: LaneTurn,
   deaths: number,
   cutMs: number,
 ): Promise<readonly InboundEvent[]> {

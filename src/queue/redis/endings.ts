@@ -12,8 +12,8 @@ import type { Run } from "./run.ts";
 
 const FINISH_AGAIN_MS = 200;
 
-/** One turn of a lane: what is being done, and by what right. */
-export interface Turn {
+/** One time that a lane is worked on, no turn of `src/turn`: what is being done, and by what right. */
+export interface LaneTurn {
   laneId: string;
   lease: Lease;
   worker: Worker;
@@ -34,7 +34,7 @@ export interface EndingsOptions {
 /** The ways a turn of a lane ends. Each rejects with a `FencedError` when another process has taken the lane. */
 export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
   /** Takes finished events off the lane. While the store is away only this is tried again, not the work. */
-  async function finish({ laneId, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
+  async function finish({ laneId, run, token }: LaneTurn, done: readonly InboundEvent[]): Promise<void> {
     for (;;) {
       try {
         if (await lanes.finish(laneId, token, run.find(done))) return;
@@ -48,7 +48,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
   }
 
   /** Resolves to how long to wait before the next attempt. */
-  async function fail(turn: Turn, error: unknown): Promise<number> {
+  async function fail(turn: LaneTurn, error: unknown): Promise<number> {
     const { laneId, run } = turn;
     const { next, pauseMs, ...after } = judgeFailure(turn.failures, error, false, retryMs);
     const { failures } = after;
@@ -65,7 +65,7 @@ export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
     return pauseMs;
   }
 
-  async function giveUp(turn: Turn, failures: Failures, reason: string): Promise<void> {
+  async function giveUp(turn: LaneTurn, failures: Failures, reason: string): Promise<void> {
     turn.failures = failures;
     await lanes.saveFailures(turn.laneId, failures);
     const [first] = turn.run.taken;
