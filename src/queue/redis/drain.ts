@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { FencedError, withFence } from "../../concurrency/fence.ts";
 import type { InboundEvent } from "../../port/events.ts";
+import type { Work } from "../admission.ts";
 import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "../attempts.ts";
 import { isErasedWith, toPerson, toWork } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
@@ -9,7 +10,7 @@ import type { Bell, Ring } from "./bells.ts";
 import { createEndings, type LaneTurn } from "./endings.ts";
 import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
-import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
+import { HOLDERS_FIRST_MS, type LaneHead, type RedisLanes } from "./lanes.ts";
 import type { Lease, Leases } from "./leases.ts";
 import type { Places } from "./places.ts";
 import { createRun, type Run } from "./run.ts";
@@ -58,6 +59,7 @@ export function createDrain(options: DrainOptions): Drain {
     await ring(laneId);
   };
 
+  /** Finds out whether the lane may be worked on here and now. */
   async function step(laneId: string, worker: Worker): Promise<Next> {
     const head = await lanes.head(laneId);
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
@@ -82,12 +84,17 @@ export function createDrain(options: DrainOptions): Drain {
       if (admission === "queued") worker.onWaiting?.(head.event);
       return "none";
     }
+    return takeLane(laneId, worker, head, work);
+  }
+
+  /** Takes a lane that has a place, works on it once, and gives lane and place back. */
+  async function takeLane(laneId: string, worker: Worker, head: LaneHead, work: Work): Promise<Next> {
     const run = createRun(lanes);
     // From before the lane is read, so that nothing is missed.
     running.set(laneId, run);
     let token: string | undefined;
     let lease: Lease | undefined;
-    const closeBudget = await budgets.open(budget);
+    const closeBudget = await budgets.open(work.budget);
     try {
       const from = performance.now();
       const lane = await lanes.take(laneId);
