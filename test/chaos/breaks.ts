@@ -16,8 +16,8 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no sweep": [
     {
       file: "src/queue/redis/sweep.ts",
-      from: "async function all(): Promise<void> {",
-      to: "async function all(): Promise<void> { return;",
+      from: "async function ringUnheard(): Promise<void> {",
+      to: "async function ringUnheard(): Promise<void> { return;",
     },
     // A sweep is missed only where a bell was not rung, as when its process dies in between.
     {
@@ -38,13 +38,13 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no takeover": [
     {
       file: "src/queue/redis/sweep.ts",
-      from: "async function all(): Promise<void> {",
-      to: "async function all(): Promise<void> { return;",
+      from: "async function ringUnheard(): Promise<void> {",
+      to: "async function ringUnheard(): Promise<void> { return;",
     },
     {
       file: "src/queue/redis/sweep.ts",
-      from: "async function theGone(): Promise<void> {",
-      to: "async function theGone(): Promise<void> { return;",
+      from: "async function takeFromTheGone(): Promise<void> {",
+      to: "async function takeFromTheGone(): Promise<void> { return;",
     },
     {
       file: "src/queue/redis/bells.ts",

@@ -54,7 +54,8 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   let seenAt = performance.now();
   let runningSince = seenAt;
 
-  function look(): number {
+  /** Notes that this process runs, and returns the time. */
+  function noteAlive(): number {
     const now = performance.now();
     if (now - seenAt > STANDSTILL_MS) runningSince = now;
     seenAt = now;
@@ -67,7 +68,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
 
   async function attempt(): Promise<void> {
     const due = [...entries];
-    const from = look();
+    const from = noteAlive();
     try {
       const lost = await lanes.prolong(due);
       failingSince = undefined;
@@ -99,7 +100,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
 
   async function check(entry: Entry): Promise<void> {
     for (;;) {
-      const now = look();
+      const now = noteAlive();
       if (entry.isAbandoned) throw new FencedError("This is not waited for any more, and others may do it.");
       if (entry.controller.signal.aborted) throw new FencedError("Another process has taken this over.");
       // Past the end of its work, a lane is nobody's concern.
@@ -110,7 +111,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   }
 
   function onTime(): void {
-    look();
+    noteAlive();
     if (entries.size > 0) void renew();
   }
 

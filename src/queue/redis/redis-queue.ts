@@ -173,12 +173,12 @@ function createHeart(places: Places, lanes: RedisLanes, isClosing: () => boolean
     beat: (sweep?: Sweep): Promise<void> =>
       tryTo(async () => {
         heart.processes = await places.beat();
-        if (!isClosing()) await sweep?.all();
+        if (!isClosing()) await sweep?.ringUnheard();
         heart.waiting = await lanes.countWaiting();
       }),
     start(sweep?: Sweep): void {
       timers.push(setInterval(() => void heart.beat(sweep), BEAT_MS));
-      const look = async () => (isClosing() ? undefined : await sweep?.theGone());
+      const look = async () => (isClosing() ? undefined : await sweep?.takeFromTheGone());
       if (sweep !== undefined) timers.push(setInterval(() => void tryTo(look), LOOK_MS));
     },
     stop: () => timers.forEach(clearInterval),

@@ -25,9 +25,9 @@ export interface Sweep {
    * Lanes whose bell was never rung, or rang for nothing, and places that were given to nobody or to a process that died
    * and left nothing to do. Once in a while, over all processes.
    */
-  all(): Promise<void>;
-  /** Takes up, once, the lanes of each process that has gone. */
-  theGone(): Promise<void>;
+  ringUnheard(): Promise<void>;
+  /** Rings, once, for the lanes of each process that has gone. */
+  takeFromTheGone(): Promise<void>;
 }
 
 export function createSweep({ connection, lanes, places, bells, now, ring }: SweepOptions): Sweep {
@@ -41,7 +41,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
     for (const [index, laneId] of [...lost].entries()) await ring(laneId, living[index % living.length]);
   }
 
-  async function theGone(): Promise<void> {
+  async function takeFromTheGone(): Promise<void> {
     if (backForMs() < HOLDERS_FIRST_MS) return;
     const gone = await strikeOff(connection, now());
     if (gone.length === 0) return;
@@ -49,7 +49,7 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
     for (const id of gone) await takeFrom(id, look);
   }
 
-  async function all(): Promise<void> {
+  async function ringUnheard(): Promise<void> {
     const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
     if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
     const { active, queued, workers } = await places.look();
@@ -72,5 +72,5 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
     if (queued.size > 0) await places.dispatch();
   }
 
-  return { all, theGone };
+  return { ringUnheard, takeFromTheGone };
 }
