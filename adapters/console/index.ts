@@ -65,7 +65,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     if (before === undefined) output.write(`${streaming ? hints : ""}Palaver: ${text}`);
     else output.write(text.startsWith(before) ? text.slice(before.length) : `\nPalaver, once more: ${text}`);
     if (!streaming) output.write(`\n${hints}`);
-    // With the line's end it is the beginning of no other text.
+    // A finished message ends with a newline, so a later text never continues it.
     printed.set(id, streaming ? text : `${text}\n`);
   }
 

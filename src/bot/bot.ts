@@ -114,7 +114,7 @@ export function createBot(deps: BotDeps): Worker {
 
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
-    // Messages are answered only where they are for the bot, which is found out with them, and edits are made anyway.
+    // Messages are checked later, in `answerMessages`; edits always change the history.
     if (first?.kind === "command" || first?.kind === "action") {
       const refusing = deps.gate.refuse(first);
       const refusal = refusing && (await refusing);
@@ -224,7 +224,7 @@ async function answerMessages(
     return events;
   }
   let refusal: Refusal | undefined;
-  // Not waited for before: the turn is to hear of what people do meanwhile.
+  // Not awaited here: the turn must be registered first, so that an edit or a Stop during this check reaches it.
   async function isWanted(): Promise<boolean> {
     const [first] = events;
     refusal = first && (await deps.gate.refuse(first));

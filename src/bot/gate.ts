@@ -24,7 +24,7 @@ export interface Refusal {
 
 /** Every event passes here first: refuses what the policy denies to its author, or their limits have no room for. */
 export interface Gate {
-  /** Resolves to undefined: it may be done; undefined at once: nobody is denied that. Never rejects. */
+  /** Undefined without a promise: the event needs no permission. A promise of undefined: permitted. Never rejects. */
   refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;
   /** Tells the person so that nobody else sees it; seldom, where they only wrote a message. Best effort. */
   tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;

@@ -14,11 +14,14 @@ export interface RetryNotice {
 }
 
 export interface CallOptions {
-  /** Waited for right before each call is sent, with the connection at hand. Where it rejects, none is sent, and that is what the caller is told. */
+  /**
+   * Awaited right before each call is sent, once it is connected. When it rejects, that call is not sent, and the
+   * caller is given the same rejection.
+   */
   onAsk?: () => Promise<void>;
   /** Told before each wait, so that it can be shown. */
   onRetry?: (notice: RetryNotice) => void;
-  /** Asks at once, whatever pause the model wanted: a person who knows of it asked for that. */
+  /** The first request is made although the model is left alone at the moment: a person asked for it. */
   mustAsk?: boolean;
   /** Something else can be asked instead, so that little is waited for. */
   hasAlternative?: boolean;

@@ -28,7 +28,7 @@ export interface ButtonsDeps {
   log: Logger;
 }
 
-/** Draws what is pending of a job, unless somebody wants it to end; `mustAsk`: a person pressed Retry. Resolves to false when nothing can be written there. */
+/** Draws what is pending of a job, unless somebody wants it to end; `mustAsk` as in `JobRuns`. Resolves to false when nothing can be written there. */
 export type WorkOnJob = (job: PictureJob, signal: AbortSignal, mustAsk?: boolean) => Promise<boolean>;
 
 /** The buttons that belong to the person who asked for the picture. Each resolves to a sentence when nothing is done. */

@@ -51,7 +51,7 @@ export interface Drawing {
   sink: ReplySink;
   /** Told in words what a picture waits for, "" when it waits no longer. */
   onNotice(text: string): void;
-  /** A person pressed Retry. */
+  /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
   /** Ends it early: what is drawn already is still shown, the rest counts as stopped. */
   stop: AbortSignal;

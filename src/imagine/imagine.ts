@@ -51,7 +51,7 @@ export interface TurnRequest {
   author: Author;
   request: ImagineRequest;
   references: AttachmentRef[];
-  /** A person pressed Retry. */
+  /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
 }
 

@@ -35,8 +35,8 @@ export interface JobRuns {
   /**
    * Draws what is pending of a job, under a message that says how far it is, and that goes when every picture is
    * there. Resolves to false when nothing can be written there, and then nothing is drawn. Rejects when it has to be
-   * tried again, with the signal's reason among others. `stop` ends it early. `mustAsk`: a
-   * person pressed Retry.
+   * tried again, with the signal's reason among others. `stop` ends it early. `mustAsk`: the
+   * first request is made although the model is left alone at the moment.
    */
   run(job: PictureJob, stop: AbortSignal, signal: AbortSignal, mustAsk?: boolean): Promise<boolean>;
   /** Draws nothing more of a job, and says so. Rejects when that has to be tried again. */

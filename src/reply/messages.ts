@@ -48,7 +48,7 @@ export type Change =
 
 /** The messages of one reply as they stand on the platform. */
 export interface ReplyMessages {
-  /** The most urgent difference from the drafts and the file behind them; `isOver`: no further drafts come. */
+  /** The most urgent difference from the drafts and the file after them; `isOver`: no further drafts come. */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
   /** Makes the call. Rejects with what the platform refused. */
   apply(change: Change): Promise<Receipt>;
@@ -67,7 +67,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   const { posted } = record;
   /** The look of each posted message, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
-  /** The same as drafts. What was shown in part only, or perhaps, does not count. */
+  /** The last draft known to be shown in full, by message. */
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
   /** The draft of a post of this run of which nobody knows whether it was carried out. */
   let doubtful: Draft | undefined;

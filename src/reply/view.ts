@@ -28,7 +28,7 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
   onRefused(kind: SinkErrorKind): void;
 }
 
-/** The messages of one reply: what they should show, and what they show. */
+/** The writer of one reply's messages: knows what they should show and what they show, and makes the next call. */
 export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
   /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
   write(): Promise<Written>;

@@ -27,7 +27,7 @@ export interface ToolContext {
 export interface ToolTurn {
   author: Author;
   reply: ReplyAddress;
-  /** A person pressed Retry. */
+  /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
   /** Begins one more piece for people to see. A turn taken up after a crash gets the same ids again. */
   nextPiece(): TurnPiece;

@@ -334,7 +334,7 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  // Ended turns are not asked again, and the history has the latest answers.
+  // First stores the answers that could not be stored before, so that this turn sees them.
   await deps.unkept.replay();
   const earlier = await loadEarlierRun(deps, record.id, messages.length > 0);
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);

@@ -305,7 +305,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
       if (handedOver === "") deps.metrics.firstToken(secondsSince(run.acceptedAt));
       if (handedOver === "") run.story.firstToken();
       handedOver += text;
-      // Beside a text that stands already it would stay.
+      // Clears the progress line, which would otherwise stay beside the text.
       if (run.thinking.pause() && record.posted.length > 0) run.show("");
       run.hasText = true;
       if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
@@ -328,14 +328,14 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   }
 }
 
-/** Notes what people read, for another run to go on with or to keep: the text of the model alone. */
+/** Notes what people read, for the next process to go on with or to keep: the text of the model alone. */
 function noteSaid({ record, options }: Run, said: string): void {
   const isPlain = options.format !== "json" && options.thinking !== "shown";
   if (isPlain) record.said = said;
   else delete record.said;
 }
 
-/** What another run has shown behind the rounds of the ledger, which have the text before them. */
+/** What an earlier process has shown after the text of the rounds that the ledger has. */
 function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
   const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
   return said.startsWith(before) && said.length > before.length ? said.slice(before.length) : undefined;
@@ -347,7 +347,7 @@ function isHandedOver({ record, signal: { reason } }: Run): boolean {
   return reason === "lost";
 }
 
-/** Ends with all that another run has shown, where this one has not come as far. */
+/** Ends with all that an earlier process has shown, where this one has not come as far. */
 function repeatSaid({ context }: Run, said: string, handedOver: string, onText: OnText): void {
   const rest = said.startsWith(handedOver) ? said.slice(handedOver.length) : "";
   if (rest.trim() === "") return;

@@ -27,9 +27,10 @@ export interface Asked {
 type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
 
 /**
- * Asks for an answer of which another run has shown `said`. Nothing is handed over before there is as much again: the
- * model repeats the last words, which joins the two, or else begins anew. Resolves to what the next answer has to go on
- * with, where this one only calls tools. What was not handed over is not in the answer.
+ * Asks for the rest of an answer of which an earlier process has shown `said`. Where the model repeats its last words,
+ * the rest is joined to them; else it answers anew, and nothing is handed over before that text is longer than `said`.
+ * Resolves to what the next answer has to go on with, where this one only calls tools. What was not handed over is not
+ * in the answer.
  */
 export async function goOn<A extends Asked>(
   asked: A,
@@ -76,7 +77,7 @@ async function askForRest<A extends Asked>(
     return "elsewhere";
   } finally {
     const { answer } = further;
-    // As if one run had written all of it.
+    // As if one request had brought all of it.
     if (isJoined) answer.content = beginning + readRest(answer.content, lastWords);
     if (isJoined || heard === "") Object.assign(asked, further, { messages });
   }
@@ -117,7 +118,7 @@ function toLastWords(text: string): string {
   return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
 }
 
-/** The text behind the last words; undefined if they have not come, or come too late. */
+/** The text after the last words; undefined if they have not come, or come too late. */
 function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);

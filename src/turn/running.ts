@@ -20,7 +20,7 @@ export interface Beginning {
   areStored: boolean;
   /** People's changes to them since the attempt before. */
   changes: Array<EditedEvent | DeletedEvent>;
-  /** A person pressed Retry. */
+  /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
   /** The person who had the answer begin once more; absent: nobody. */
   pressedBy?: Author;

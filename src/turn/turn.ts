@@ -45,9 +45,9 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onDetour: NonNullable<CallOptions["onDetour"]>;
   /** False for a model that may not stand in for `model`. */
   mayAsk(model: string): boolean;
-  /** A person who knows that the model wants a pause asks all the same. */
+  /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
-  /** What another run has shown of the answer behind the rounds that the ledger has. */
+  /** What an earlier process has shown of the answer after the rounds that the ledger has. */
   said?: string;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
   reserve(need: RoundNeed, signal: AbortSignal): Promise<RoundReservation>;

@@ -158,7 +158,7 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-/** A message of the agent view brings what its author looks at; of the older assistant, Slack tells apart from it. */
+/** In the agent view a message says what its author looks at; in the older assistant an event of its own has said so. */
 async function findLookedAt(
   { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
   looking: InboundDeps["looking"],

@@ -32,10 +32,9 @@ interface ReplyRoute {
 }
 
 /**
- * Paces replies that can be written in two ways with limits of their own. A reply goes the first way while that has
- * room for one more when its first post is due; otherwise, and when it is over before that, it uses the fallback. So no
- * reply waits for room to begin, and none goes back. The limits of the fallback are worth something too: when many
- * replies grow at once, those go there that get more calls there.
+ * Paces replies that can be written in two ways, each with its own limits. When the first post of a reply is due, the
+ * reply takes the first way if that has room for one more, and the fallback if not, or if the reply is over already. It
+ * never goes back. When many replies grow at once, a new one takes the fallback if it gets more calls there.
  */
 function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   const pacers = { first: createPacer(first), fallback: createPacer(fallback) };

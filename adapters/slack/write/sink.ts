@@ -85,7 +85,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    // A stream of an earlier run has no mark. Its id becomes one, so that no lookup takes it for the next message.
+    // A stream that an earlier process began has no mark, as an unfinished one. With its own id as its mark, a lookup for
+    // the next message does not take it for that.
     const isOfEarlierRun = state.files.get(id) === undefined;
     const nonce = state.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
     fallback.activate();
