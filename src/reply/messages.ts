@@ -82,7 +82,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   async function post(draft: Draft): Promise<Receipt> {
     try {
       const receipt = await add(JSON.stringify(draft), (nonce, signal, mayExist) => {
-        const post = mayExist ? sink.post : (sink.postAnew ?? sink.post);
+        const post = mayExist ? sink.post : (sink.postFirst ?? sink.post);
         return post(draft, nonce, signal);
       });
       taken[posted.length - 1] = receipt.isPartial === true ? doubtful : draft;

@@ -224,6 +224,6 @@ export function withHome(sink: ReplySink, address: ReplyAddress, redrawHome: Int
     };
   }
 
-  const { post, postAnew } = sink;
-  return { ...sink, post: following(post), ...(postAnew && { postAnew: following(postAnew) }) };
+  const { post, postFirst } = sink;
+  return { ...sink, post: following(post), ...(postFirst && { postFirst: following(postFirst) }) };
 }

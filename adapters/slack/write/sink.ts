@@ -113,7 +113,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
       return session.hasStop;
     },
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
-    postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
+    postFirst: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
     edit: (id, draft, signal) =>
       guarded(signal, async () => {
         const stream = state.streams.get(id);

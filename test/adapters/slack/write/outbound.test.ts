@@ -115,7 +115,7 @@ function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Pro
     sink: new Proxy(sink, {
       get(target, name) {
         if (name === "post") return wrap(target.post);
-        if (name === "postAnew" && target.postAnew !== undefined) return wrap(target.postAnew);
+        if (name === "postFirst" && target.postFirst !== undefined) return wrap(target.postFirst);
         if (name === "edit") return wrap(target.edit);
         return Reflect.get(target, name);
       },
