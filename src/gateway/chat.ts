@@ -23,7 +23,7 @@ type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, 
 
 export function createStreamChat(deps: CallDeps, extraBody: ExtraBody): StreamChat {
   return async (request, signal, onChunk, options) => {
-    const call = { ...toCall(request, fieldsFor(extraBody, request.model)), onAsk: options.onAsk };
+    const call = { ...toCall(request, fieldsFor(extraBody, request.model)), beforeSend: options.beforeSend };
     const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);

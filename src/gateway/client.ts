@@ -22,7 +22,7 @@ export interface StreamOptions extends CallOptions {
 
 /**
  * Every method rejects with a GatewayError, or with the signal's reason when the signal aborts. Failures that
- * pass are tried again before that, as long as nothing of the answer has come. What `onAsk` rejects with is passed on.
+ * pass are tried again before that, as long as nothing of the answer has come. What `beforeSend` rejects with is passed on.
  */
 export interface Gateway {
   /**

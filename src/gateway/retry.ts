@@ -18,7 +18,7 @@ export interface CallOptions {
    * Awaited right before each call is sent, once it is connected. When it rejects, that call is not sent, and the
    * caller is given the same rejection.
    */
-  onAsk?: () => Promise<void>;
+  beforeSend?: () => Promise<void>;
   /** Told before each wait, so that it can be shown. */
   onRetry?: (notice: RetryNotice) => void;
   /** The first request is made although the model is left alone at the moment: a person asked for it. */
@@ -211,7 +211,9 @@ export function ask<T>(
   async function attempt(): Promise<T> {
     const watch = createWatch(signal, attempts.remainingMs());
     try {
-      return await read(await readBody(await send({ ...call, onAsk: options.onAsk }, watch), maxBytes, watch));
+      return await read(
+        await readBody(await send({ ...call, beforeSend: options.beforeSend }, watch), maxBytes, watch),
+      );
     } finally {
       watch.end();
     }

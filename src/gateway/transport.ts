@@ -17,12 +17,12 @@ export interface GatewayCall {
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;
   /** See `CallOptions`. */
-  onAsk?: (() => Promise<void>) | undefined;
+  beforeSend?: (() => Promise<void>) | undefined;
 }
 
 /**
  * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError
- * for every other answer and when none comes, with the signal's reason when `watch` ends, and with what `onAsk` rejects with.
+ * for every other answer and when none comes, with the signal's reason when `watch` ends, and with what `beforeSend` rejects with.
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
@@ -80,13 +80,13 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
   return {
     async send(call, watch) {
       const { origin, pathname } = new URL(`${baseUrl}${call.path}`);
-      const { json = null, onAsk } = call;
+      const { json = null, beforeSend } = call;
       let refused: { reason: unknown } | undefined;
       const body =
-        json === null || onAsk === undefined
+        json === null || beforeSend === undefined
           ? json
           : writeBody(json, () =>
-              onAsk().catch((reason: unknown) => {
+              beforeSend().catch((reason: unknown) => {
                 refused = { reason };
                 throw reason;
               }),
@@ -114,9 +114,9 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
   };
 }
 
-/** undici takes it when it is connected, and writes head and body at once: nothing lies between `onAsk` and the request. */
-async function* writeBody(json: string, onAsk: () => Promise<void>): AsyncGenerator<string, void, void> {
-  await onAsk();
+/** undici takes it when it is connected, and writes head and body at once: nothing lies between `beforeSend` and the request. */
+async function* writeBody(json: string, beforeSend: () => Promise<void>): AsyncGenerator<string, void, void> {
+  await beforeSend();
   yield json;
 }
 

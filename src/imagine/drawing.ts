@@ -41,7 +41,7 @@ export interface DrawingDeps {
 
 export interface PictureReservation {
   /** Waited for right before each call of the gateway. Rejects where it may not be made. */
-  ask(signal: AbortSignal): Promise<void>;
+  confirm(signal: AbortSignal): Promise<void>;
   /** Counts what a request used; undefined: nothing, because the gateway refused it. */
   settle(spent: { pictures: number; usage?: ImageUsage | undefined } | undefined): Promise<void>;
 }
@@ -111,14 +111,19 @@ async function drawPart(
     isElsewhere = detour !== undefined;
     onNotice(isElsewhere ? "The gateway does not answer; asking the second one." : "Asking the gateway once more.");
   };
-  const { ask, settle } = await reserve(job, number, AbortSignal.any([signal, stop]));
+  const { confirm, settle } = await reserve(job, number, AbortSignal.any([signal, stop]));
   let mayBeDrawn = false;
   const draw = async (signal: AbortSignal) => {
-    const onAsk = async () => {
-      await ask(signal);
+    const beforeSend = async () => {
+      await confirm(signal);
       mayBeDrawn = true;
     };
-    return gateway.generateImage(toRequest(job, await links(signal)), signal, { onAsk, onRetry, onDetour, mustAsk });
+    return gateway.generateImage(toRequest(job, await links(signal)), signal, {
+      beforeSend,
+      onRetry,
+      onDetour,
+      mustAsk,
+    });
   };
   let image: GeneratedImage;
   try {

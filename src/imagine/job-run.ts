@@ -174,9 +174,9 @@ async function reservePicture(
 ): Promise<PictureReservation> {
   const promptTokens = estimateTokenCount(prompt);
   const need = { id: `${jobId}:${number}`, by: { author, reply, model }, promptTokens, pictures: 1 };
-  const { ask, settle } = await quota.reserve(need, signal);
+  const { confirm, settle } = await quota.reserve(need, signal);
   return {
-    ask,
+    confirm,
     async settle(spent) {
       if (spent === undefined) return settle(undefined);
       const { pictures, usage } = spent;

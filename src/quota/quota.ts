@@ -38,7 +38,7 @@ export interface Reservation {
    * To be called, and waited for, right before the request is sent, each time: from then on it counts although nobody
    * settles it. Rejects with a QuotaError where it may not be sent, and with the signal's reason.
    */
-  ask(signal: AbortSignal): Promise<void>;
+  confirm(signal: AbortSignal): Promise<void>;
   /** Counts what was used in its place; undefined: nothing, because the gateway refused. Never rejects. */
   settle(spent: Spent | undefined): Promise<void>;
 }
@@ -131,8 +131,8 @@ export function createQuota(options: QuotaOptions): Quota {
         // A limit is not passed because the store is away for a moment, and nobody is refused for that.
         const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
         const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
-        let asked: Promise<void> | undefined;
-        async function confirm(signal: AbortSignal): Promise<void> {
+        let confirming: Promise<void> | undefined;
+        async function confirmOnce(signal: AbortSignal): Promise<void> {
           const write = () => counters.confirm(need.id, token);
           const isHeld = await retry(write, { pausesMs, mayPass: isStoreOutage }, signal).catch((err: unknown) => {
             signal.throwIfAborted();
@@ -144,7 +144,7 @@ export function createQuota(options: QuotaOptions): Quota {
         }
         return {
           ...reservation,
-          ask: (signal) => (asked ??= confirm(signal)),
+          confirm: (signal) => (confirming ??= confirmOnce(signal)),
           async settle(spent) {
             const additions = spent === undefined ? [] : toAdditions(toAnswered(need, spent), limits, spent);
             await persist(() => counters.settle(need.id, token, additions), onFailure);
@@ -157,7 +157,7 @@ export function createQuota(options: QuotaOptions): Quota {
         if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
         return {
           maxTokens: need.maxTokens,
-          ask: async () => {},
+          confirm: async () => {},
           async settle(spent) {
             if (spent === undefined) return;
             const answered = toAnswered(need, spent);
@@ -218,7 +218,7 @@ async function tryReserve(
   asked: Need,
   token: string,
   all: readonly QuotaLimit[],
-): Promise<Omit<Reservation, "ask" | "settle">> {
+): Promise<Omit<Reservation, "confirm" | "settle">> {
   const need = { ...asked, promptTokens: Math.ceil(asked.promptTokens * PROMPT_MARGIN) };
   const lost = { promptTokens: asked.promptTokens, completionTokens: 0, isEstimated: true };
   const loss = usage.toAdditions(asked.by, reckoning.toAmounts(asked, lost));

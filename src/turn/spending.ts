@@ -53,7 +53,7 @@ export function createSpending(
       tight = reservation.tight;
       return {
         maxTokens: reservation.maxTokens,
-        ask: reservation.ask,
+        confirm: reservation.confirm,
         // Nobody waits for it: a slow store must not slow the answer down.
         settle(spent) {
           if (spent !== undefined) note(spent.usage, spent.isEstimated);

@@ -63,7 +63,7 @@ export interface RoundReservation {
   /** Bounds the answer; undefined: the settings alone do. */
   maxTokens: number | undefined;
   /** Waited for right before each call of the gateway. Rejects where it may not be made. */
-  ask(signal: AbortSignal): Promise<void>;
+  confirm(signal: AbortSignal): Promise<void>;
   /** Told the tokens of the request, and the model that answered, also of one that was cut; undefined where the gateway refused it. */
   settle(used: Answered | undefined): void;
 }
@@ -166,7 +166,7 @@ async function askModel(
     if (content) onText(content);
   };
   const promptTokens = estimatePrompt(messages, definitions);
-  const { maxTokens, ask, settle } = await reserve({ number, promptTokens }, signal);
+  const { maxTokens, confirm, settle } = await reserve({ number, promptTokens }, signal);
   const request = {
     model,
     ...fields,
@@ -175,8 +175,8 @@ async function askModel(
     user,
     ...(tools.length > 0 && { tools: definitions }),
   };
-  const onAsk = async () => {
-    await ask(signal).catch((error: unknown) => {
+  const beforeSend = async () => {
+    await confirm(signal).catch((error: unknown) => {
       if (state === "asked") state = "new";
       throw error;
     });
@@ -184,7 +184,7 @@ async function askModel(
   try {
     signal.throwIfAborted();
     state = "asked";
-    await gateway.streamChat(request, signal, { onChunk, onAsk, onRetry, onDetour: onRoute, mayAsk, mustAsk });
+    await gateway.streamChat(request, signal, { onChunk, beforeSend, onRetry, onDetour: onRoute, mayAsk, mustAsk });
     round.answer = settleCalls(round.answer);
   } catch (error) {
     if (state === "new" || (state === "asked" && isUnspent(error))) state = "refused";

@@ -76,7 +76,7 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     {
       file: "src/turn/spending.ts",
       from: "await quota.reserve(need, signal);",
-      to: "{ maxTokens, ask: async () => {}, settle: async () => {} };",
+      to: "{ maxTokens, confirm: async () => {}, settle: async () => {} };",
     },
   ],
   "no fence": [

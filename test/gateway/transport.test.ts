@@ -62,8 +62,8 @@ describe("the note that a request is made", () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     let asks = 0;
-    const onAsk = async () => void (asks += 1);
-    await failureOf(connect(`http://127.0.0.1:${port}`).streamChat(request, open, { ...ignoring, onAsk }));
+    const beforeSend = async () => void (asks += 1);
+    await failureOf(connect(`http://127.0.0.1:${port}`).streamChat(request, open, { ...ignoring, beforeSend }));
     expect(asks).toBe(0);
   });
 
@@ -71,11 +71,11 @@ describe("the note that a request is made", () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     const told = Promise.withResolvers<void>();
     const noted = Promise.withResolvers<void>();
-    const onAsk = () => {
+    const beforeSend = () => {
       told.resolve();
       return noted.promise;
     };
-    const answer = readAnswer(connect(url), request, open, { onAsk });
+    const answer = readAnswer(connect(url), request, open, { beforeSend });
     await told.promise;
     expect(received).toEqual([]);
     noted.resolve();
@@ -86,7 +86,7 @@ describe("the note that a request is made", () => {
   test("keeps it back, and the caller is told why", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     const why = new Error("there is no room");
-    const { error } = await readAnswer(connect(url), request, open, { onAsk: () => Promise.reject(why) });
+    const { error } = await readAnswer(connect(url), request, open, { beforeSend: () => Promise.reject(why) });
     expect(error).toBe(why);
     expect(received).toEqual([]);
   });

@@ -29,7 +29,7 @@ async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Ui
     },
     references: { prepare: async () => ({ ok: true, parts: [] }) },
     onEnd: async (_job, number, error) => void ends.push([number, error]),
-    reserve: async () => ({ ask: async () => {}, settle: async () => {} }),
+    reserve: async () => ({ confirm: async () => {}, settle: async () => {} }),
     ...rest,
   };
   const draw = (signal = never, stop = never) =>

@@ -157,14 +157,14 @@ describe("a quota", () => {
     });
     const turn = need();
     const dead = await quota.reserve(turn, signal);
-    await dead.ask(signal);
+    await dead.confirm(signal);
     const { settle } = await quota.reserve(turn, signal);
     await settle(spent(80, 20));
     // It was only slow: what it used is counted already.
     await dead.settle(spent(80, 20));
     expect(await quota.read(turn.by)).toMatchObject([{ used: 500, held: 0 }]);
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 2, promptTokens: 160, estimatedTokens: 80 });
-    await (await quota.reserve(need(), signal)).ask(signal);
+    await (await quota.reserve(need(), signal)).confirm(signal);
     clock.now += RESERVED_MS;
     expect(await counters.countHolds()).toBe(0);
     expect(await quota.read(turn.by)).toMatchObject([{ used: 900, held: 0 }]);
@@ -175,7 +175,7 @@ describe("a quota", () => {
     const turn = need();
     const dead = await quota.reserve(turn, signal);
     await quota.reserve(turn, signal);
-    await expect(dead.ask(signal)).rejects.toThrow("Please ask once more");
+    await expect(dead.confirm(signal)).rejects.toThrow("Please ask once more");
     clock.now += RESERVED_MS;
     expect(await counters.countHolds()).toBe(0);
     expect(await quota.read(turn.by)).toMatchObject([{ used: 0, held: 0 }]);
@@ -184,13 +184,13 @@ describe("a quota", () => {
 
   test("is not passed by a request whose reservation cannot be confirmed", async () => {
     const { quota, database } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
-    const { ask } = await quota.reserve(need(), signal);
+    const { confirm } = await quota.reserve(need(), signal);
     database.close();
-    await expect(ask(signal)).rejects.toThrow("my memory is out of reach");
+    await expect(confirm(signal)).rejects.toThrow("my memory is out of reach");
     const free = start({});
     const unbound = await free.quota.reserve(need(), signal);
     free.database.close();
-    await unbound.ask(signal);
+    await unbound.confirm(signal);
   });
 
   test("refuses where the store is away, and lets everything pass where there are no limits", async () => {

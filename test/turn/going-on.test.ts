@@ -42,7 +42,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onStep: () => {},
     onReasoning: () => {},
     onRetry: () => {},
-    reserve: async () => ({ maxTokens: undefined, ask: async () => {}, settle: () => {} }),
+    reserve: async () => ({ maxTokens: undefined, confirm: async () => {}, settle: () => {} }),
     onDetour: () => {},
     mayAsk: () => true,
     said,

@@ -49,7 +49,7 @@ function setUp(...scripts: Step[][]) {
     onRetry: () => {},
     reserve: async () => ({
       maxTokens: undefined,
-      ask: async () => {},
+      confirm: async () => {},
       settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
     }),
     onDetour: () => {},
