@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { createSlackApi } from "../../adapters/slack/api/client.ts";
 import { createOutbound } from "../../adapters/slack/write/outbound.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
-import { type RunTurn, writeReply } from "../../src/reply/reply.ts";
+import { type ProduceText, writeReply } from "../../src/reply/reply.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
 import type { Person } from "../../test/simulators/slack/people.ts";
 import type { Message } from "../../test/simulators/slack/world.ts";
@@ -129,7 +129,7 @@ async function writeOne(
     onVisible: () => {},
     describeWait: () => "",
     onWait: () => {},
-    toClosing: () => ({ note: "", buttons: [BUTTON] }),
+    onEnd: () => ({ note: "", buttons: [BUTTON] }),
   });
   const answers = slack.answers(channel, ts);
   const [answer] = answers;
@@ -154,7 +154,7 @@ function toAddress(slack: Slack, { channel, ts, author }: Message) {
 }
 
 /** A model whose tokens come when they were planned, each a word of its own. */
-function runModel(slack: Slack, arrivals: Arrivals, startMs: number): RunTurn {
+function runModel(slack: Slack, arrivals: Arrivals, startMs: number): ProduceText {
   return async (onText) => {
     for (const [index, at] of arrivals.entries()) {
       const waitMs = startMs + at - slack.now();

@@ -24,8 +24,8 @@ const WAIT_MS = 10_000;
 /** The end of a turn: the gateway's word for it, or what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
 
-/** Runs a turn: hands over the text of its answer as it comes, and resolves to why that ended. */
-export type RunTurn = (onText: OnText) => Promise<string>;
+/** Hands over the text of an answer as it comes. Resolves to the reason why it ended. */
+export type ProduceText = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
@@ -37,16 +37,20 @@ export interface ReplyOptions extends ReplyViewOptions {
   onWait(words: string): void;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
-  /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
-  toClosing(cause: Cause, text: string): Closing | undefined;
+  /**
+   * Called when no more text comes. Chooses the closing; undefined leaves the messages as they are, because somebody else
+   * goes on with them. May throw: then nothing more is written, and `writeReply` rejects with that.
+   */
+  onEnd(cause: Cause, text: string): Closing | undefined;
 }
 
 /**
  * Writes a turn to the channel while it happens: the turn adds text to a draft, the writer shows the newest whenever
  * the scheduler says. Drafts may be skipped, the final never. Resolves to the text once the final stands, or the
- * platform refuses it for good. Rejects when it was not written in time.
+ * platform refuses it for good. Rejects when the final was not accepted in time, when the reply was given up or the
+ * scheduler closed, and with what `onEnd` throws.
  */
-export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promise<string> {
+export async function writeReply(produceText: ProduceText, options: ReplyOptions): Promise<string> {
   let visible = false;
   const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
     options.onCall(kind, error, isWait);
@@ -93,14 +97,14 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     clearInterval(waiting);
   };
   try {
-    const cause = await toCause(runTurn, (text) => {
+    const cause = await toCause(produceText, (text) => {
       if (view.text === "") stopTelling();
       view.append(text);
       pace.text(text.length);
     });
     stopTelling();
     steps?.end();
-    const closing = options.toClosing(cause, view.text);
+    const closing = options.onEnd(cause, view.text);
     if (closing !== undefined) {
       view.end(closing);
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
@@ -119,9 +123,9 @@ function toSentence(words: string): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
-async function toCause(runTurn: RunTurn, onText: OnText): Promise<Cause> {
+async function toCause(produceText: ProduceText, onText: OnText): Promise<Cause> {
   try {
-    return { finish: await runTurn(onText) };
+    return { finish: await produceText(onText) };
   } catch (error) {
     return { error };
   }

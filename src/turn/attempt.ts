@@ -215,7 +215,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   let ending: Ending | undefined;
   let isRefused = false;
   let hasProgressed = false;
-  const toClosing = (cause: Cause, text: string): Closing | undefined => {
+  const onEnd = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
     if ("error" in cause && isHandedOver(run)) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
@@ -270,7 +270,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       story.firstVisible();
       run.show("");
     },
-    toClosing,
+    onEnd,
   });
   return { text, ending: isRefused ? refusal : ending };
 }

@@ -153,7 +153,7 @@ async function writeWhole(
     describeWait: () => "",
     onWait: () => {},
     onVisible: () => {},
-    toClosing: () => closing,
+    onEnd: () => closing,
   });
   if (record.posted.length === count) return;
   // Its further messages are found by people's replies, too.

@@ -1,14 +1,14 @@
 /** A reply on a channel that can be looked at, written from a script. */
 import { SinkError } from "../../src/port/errors.ts";
 import type { Closing } from "../../src/reply/drafts.ts";
-import { type ReplyOptions, type RunTurn } from "../../src/reply/reply.ts";
+import { type ProduceText, type ReplyOptions } from "../../src/reply/reply.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 export type Scripted = string | Promise<unknown> | Error;
 
 /** Events of a turn: text, a promise to wait for, an error that cuts it. */
-export function events(...steps: Scripted[]): RunTurn {
+export function events(...steps: Scripted[]): ProduceText {
   return async (onText) => {
     for (const step of steps) {
       if (step instanceof Error) throw step;
@@ -50,7 +50,7 @@ export function setUp({
     onVisible: () => {},
     describeWait: () => "waiting for the model",
     onWait: () => {},
-    toClosing: () => closing ?? undefined,
+    onEnd: () => closing ?? undefined,
   };
   return { ...platform, options, saved, refusals };
 }

@@ -2,7 +2,7 @@ import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
-import { type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
+import { type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
 
 import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
@@ -12,7 +12,7 @@ describe("writeReply", () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();
     setTrouble(() => slow.promise);
-    const many: RunTurn = async (onText) => {
+    const many: ProduceText = async (onText) => {
       for (let count = 0; count < 500; count++) onText("x");
       slow.resolve();
       return "stop";
@@ -27,7 +27,7 @@ describe("writeReply", () => {
     const { options, setTrouble, until, calls, texts } = setUp();
     const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble(() => hanging.promise);
-    const stream: RunTurn = async (onText) => {
+    const stream: ProduceText = async (onText) => {
       onText("one");
       for (let count = 0; count < 100; count++) onText(".");
       read.resolve();
@@ -167,8 +167,8 @@ describe("writeReply", () => {
     await writeReply(events("word ".repeat(60), cut.promise, new Error("superseded")), { ...options, record, onCall });
     expect(channel).toHaveLength(2);
     setTrouble(() => undefined);
-    const toClosing = () => ({ note: "", buttons: [] });
-    await writeReply(events("Short."), { ...options, record, toClosing });
+    const onEnd = () => ({ note: "", buttons: [] });
+    await writeReply(events("Short."), { ...options, record, onEnd });
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
   });
 

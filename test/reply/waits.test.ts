@@ -2,7 +2,7 @@ import { setImmediate as soon } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
 import { describeTime } from "../../src/port/steps.ts";
-import { createProgress, type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
+import { createProgress, type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
@@ -152,7 +152,7 @@ describe("a wait that lasts", () => {
   test("is not told once there is text", async () => {
     const { options, texts } = setUp();
     const waits: string[] = [];
-    const run: RunTurn = async (onText) => {
+    const run: ProduceText = async (onText) => {
       onText("Hello");
       pass();
       await soon();

@@ -4,7 +4,7 @@ import type { Outbound } from "../../../../adapters/slack/write/outbound.ts";
 import { mapBounded } from "../../../../src/concurrency/deadlines.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
-import { type ReplyOptions, type RunTurn, writeReply } from "../../../../src/reply/reply.ts";
+import { type ProduceText, type ReplyOptions, writeReply } from "../../../../src/reply/reply.ts";
 import { createSteps, type Steps } from "../../../../src/reply/steps.ts";
 import type { Fault } from "../../../simulators/slack/faults.ts";
 import { DEFAULT_LIMITS } from "../../../simulators/slack/limits.ts";
@@ -78,7 +78,7 @@ function toText(random: Random): string {
   return words.join("");
 }
 
-function speak(text: string, steps: Steps, random: Random, isSlow = false): RunTurn {
+function speak(text: string, steps: Steps, random: Random, isSlow = false): ProduceText {
   return async (onText) => {
     for (let at = 0, count = 0; at < text.length; count += 1) {
       // Of each two beside each other one ends before more text comes, and one after.
@@ -148,7 +148,7 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
     onVisible: () => {},
     describeWait: () => "",
     onWait: () => {},
-    toClosing: () => ({ note: "", buttons: [RETRY] }),
+    onEnd: () => ({ note: "", buttons: [RETRY] }),
   });
   const isDead = await Promise.race([writing.then(() => false), died.then(() => true)]);
   writing.catch(() => {});
