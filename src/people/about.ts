@@ -24,11 +24,11 @@ export function createReadAbout({ history, settings, usage, model }: AboutDeps):
     const sum = (name: "entries" | "conversations") => counts.reduce((all, count) => all + count[name], 0);
     const kept = { entries: sum("entries"), conversations: sum("conversations") };
     const { persona } = set;
-    const how = describeOptions(set.options);
+    const answerOptions = describeOptions(set.options);
     return {
       model: set.model ?? model,
       ...(persona !== undefined && { persona }),
-      ...(how !== "" && { how }),
+      ...(answerOptions !== "" && { answerOptions }),
       kept,
       used: describeAmounts(used),
     };

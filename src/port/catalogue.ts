@@ -1,6 +1,6 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** The choices people have for a picture, on every platform. Part of the port: types only. */
+/** What the core answers when an adapter asks: about pictures, people, models and channels. Part of the port: types only. */
 
 /** The fields of a picture's form, by their names in `CommandEvent.options`; all are text, as people write it. */
 export interface ImagineOptions {
@@ -50,10 +50,11 @@ export interface ImagineMenu {
   /** The models that draw, the usual one first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
   /** A picture's request, to fill its `edit` form; undefined if it is gone or this person cannot see it. */
-  describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<Described | undefined>;
+  describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<DescribedPicture | undefined>;
 }
 
-export interface Described {
+/** A picture as it was asked for. */
+export interface DescribedPicture {
   prompt: string;
   options: ImagineOptions;
 }
@@ -63,7 +64,7 @@ export interface About {
   model: string;
   persona?: string;
   /** The answer options of the place, in words that end a sentence; absent: as configured. */
-  how?: string;
+  answerOptions?: string;
   kept: {
     /** Their messages and the answers to them, wherever they were said. */
     entries: number;

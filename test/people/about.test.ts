@@ -54,7 +54,7 @@ test("a person is told of their own settings, and how much of theirs is kept in 
   expect(await readAbout(WHO)).toEqual({
     model: "chosen",
     persona: "A pirate.",
-    how: "with temperature 0.2, as JSON",
+    answerOptions: "with temperature 0.2, as JSON",
     kept: { entries: 3, conversations: 2 },
     used: "2 answers, no tokens, no pictures",
   });

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { createLocalAdapter, type LocalAdapter } from "../../adapters/local/index.ts";
 import type { LocalAdapterOptions } from "../../adapters/local/options.ts";
-import type { Described, FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
+import type { DescribedPicture, FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { ImagineMenu } from "../../src/port/catalogue.ts";
@@ -34,7 +34,7 @@ export interface LocalPageOptions extends Partial<LocalAdapterOptions> {
 }
 
 /** A form for pictures that knows one of them. */
-export function fakeMenu(known: Record<string, Described> = {}): ImagineMenu {
+export function fakeMenu(known: Record<string, DescribedPicture> = {}): ImagineMenu {
   return {
     ratios: ["1:1", "16:9", "9:16"],
     sizes: ["1K", "2K"],

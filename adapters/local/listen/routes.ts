@@ -7,7 +7,7 @@ import { findPersonaProblems } from "../../../src/text/persona-fields.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
 import type { LocalAdapterOptions } from "../options.ts";
-import type { Described, PersonaFields, PictureMenu } from "../page/wire.ts";
+import type { DescribedPicture, PersonaFields, PictureMenu } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
 import { MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { SinkDeps } from "../write/sink.ts";
@@ -248,7 +248,7 @@ function createPictureRoutes(menu: ImagineMenu, directory: Pick<Directory, "pers
       const { authorId = "", channelId = "" } = c.req.query();
       const by: Actor = { author: findAuthor(directory, authorId), reply: { platform: PLATFORM, channelId } };
       const id = c.req.param("id");
-      const described: Described | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
+      const described: DescribedPicture | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
         throw new RequestError(503, "How this picture was asked for cannot be read just now. Try again.", { cause });
       });
       if (described === undefined) {

@@ -15,7 +15,7 @@ import {
   type Writing,
   writingAt,
 } from "./state.ts";
-import type { Button, Described, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
+import type { Button, DescribedPicture, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
 
 const NOTICE_MS = 7000;
 /** A deletion can be undone for this long. */
@@ -320,7 +320,7 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
       try {
         const by = new URLSearchParams({ authorId: state.speakerId, channelId });
         const path = `/local/pictures/${encodeURIComponent(pictureId)}?${by}`;
-        const { prompt, options } = (await getJson(path)) as Described;
+        const { prompt, options } = (await getJson(path)) as DescribedPicture;
         const place = { channelId, threadId };
         const { text, uploads, aside = { text, uploads } } = writingAt(state, place);
         const picture = toForm(options, { id: pictureId, file });

@@ -1,6 +1,12 @@
 /** The messages between server and page. Types only, in one place for both sides. */
 
-import type { CommandHelp, Described, ImagineMenu, ImagineOptions, Preview } from "../../../src/port/catalogue.ts";
+import type {
+  CommandHelp,
+  DescribedPicture,
+  ImagineMenu,
+  ImagineOptions,
+  Preview,
+} from "../../../src/port/catalogue.ts";
 import type { Action, PressedAction } from "../../../src/port/events.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
@@ -10,7 +16,7 @@ import type { PersonaFields } from "../../../src/text/persona-fields.ts";
 export type {
   Button,
   CommandHelp,
-  Described,
+  DescribedPicture,
   EnvFile,
   Finding,
   ImagineOptions,

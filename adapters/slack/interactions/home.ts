@@ -166,7 +166,7 @@ function describeCommands(commands: readonly CommandHelp[]): Body[] {
 function describeOwn(models: readonly string[], about: About | undefined): Body[] {
   const chooser = select(HOME_ACTIONS.model, models, { placeholder: "Choose a model", chosen: about?.model });
   const persona = about?.persona?.slice(0, MAX_PERSONA_CHARS).replace(/\s+/g, " ");
-  const how = about?.how === undefined ? "" : `, ${escapeMarkup(about.how)}`;
+  const how = about?.answerOptions === undefined ? "" : `, ${escapeMarkup(about.answerOptions)}`;
   const used = about === undefined ? "" : `\n\`${escapeMarkup(about.model)}\` answers you there${how}.`;
   return [
     header("Your direct conversation"),

@@ -10,7 +10,7 @@ import { personOf } from "../workspace.ts";
 const ABOUT: About = {
   model: "sandbox-text",
   persona: "You are <a pirate>.",
-  how: "with temperature 0.2, as JSON",
+  answerOptions: "with temperature 0.2, as JSON",
   kept: { entries: 12, conversations: 1 },
   used: "12 tokens",
 };
