@@ -48,6 +48,7 @@ const AT_ONCE: Next = { afterMs: 0 };
 export function createDrain(options: DrainOptions): Drain {
   const { lanes, places, leases, budgets, ring, running, isClosing, log } = options;
   const { finish, fail, giveUp } = createEndings(options);
+  const giveBack = createGiveBack(options);
 
   return async ({ laneId, ...bell }, worker) => {
     while (!isClosing()) {
@@ -116,23 +117,6 @@ export function createDrain(options: DrainOptions): Drain {
     }
   }
 
-  async function giveBack(laneId: string, token: string | undefined): Promise<void> {
-    try {
-      await lanes.release(laneId, token);
-      await places.dispatch();
-    } catch (err) {
-      log.warn({ err, laneId }, "a lane could not be given back; this is tried again");
-      void giveBackLater(laneId, token);
-    }
-  }
-
-  /** A place of a process that lives is given back by nobody else. */
-  async function giveBackLater(laneId: string, token: string | undefined): Promise<void> {
-    await sleep(GIVE_BACK_MS, undefined, { ref: false });
-    await giveBack(laneId, token);
-    await ring(laneId);
-  }
-
   async function workOnChosen(turn: LaneTurn, taken: readonly InboundEvent[]): Promise<Next> {
     const { laneId, run, work, token } = turn;
     const people = taken.filter(isErasedWith).map(({ reply, author }) => toPerson(reply.platform, author.id));
@@ -161,6 +145,27 @@ export function createDrain(options: DrainOptions): Drain {
       return AT_ONCE;
     }
   }
+}
+
+/** Gives lane and place back, again until Redis takes them: those of a process that lives are given back by nobody else. */
+function createGiveBack({ lanes, places, ring, log }: DrainOptions) {
+  async function giveBack(laneId: string, token: string | undefined): Promise<void> {
+    try {
+      await lanes.release(laneId, token);
+      await places.dispatch();
+    } catch (err) {
+      log.warn({ err, laneId }, "a lane could not be given back; this is tried again");
+      void giveBackLater(laneId, token);
+    }
+  }
+
+  async function giveBackLater(laneId: string, token: string | undefined): Promise<void> {
+    await sleep(GIVE_BACK_MS, undefined, { ref: false });
+    await giveBack(laneId, token);
+    await ring(laneId);
+  }
+
+  return giveBack;
 }
 
 async function callWorker(
