@@ -23,7 +23,7 @@ export function toWaitingButtons(turnId: string, round: number): Button[] {
   const id = toCallsId(turnId, round);
   return [
     { action: "approve", turnId: id, label: "Approve once" },
-    { action: "always", turnId: id, label: "Always in this thread" },
+    { action: "always", turnId: id, label: "Always in this conversation" },
     { action: "deny", turnId: id, label: "Deny" },
   ];
 }

@@ -232,7 +232,11 @@ describe("a call that a person has to allow", () => {
     expect(shown?.draft.markdown).toBe(
       'Let me.\n\n**May I use `shop__buy`** of the server `shop`?\n\n````json\n{\n  "note": "```\\n@everyone \\udb40\\udc41\\u200b tea"\n}\n````',
     );
-    expect(shown?.draft.buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this thread", "Deny"]);
+    expect(shown?.draft.buttons.map(({ label }) => label)).toEqual([
+      "Approve once",
+      "Always in this conversation",
+      "Deny",
+    ]);
     expect(marks).toEqual([]);
     // Nothing of it holds a place of work.
     await engine.accept(message("and you?"));
@@ -317,7 +321,7 @@ describe("a call that a person has to allow", () => {
     await engine.accept(action("regenerate", regenerate?.turnId ?? ""));
     await engine.idle();
     const buttons = engine.channel[0]?.draft.buttons ?? [];
-    expect(buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this thread", "Deny"]);
+    expect(buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this conversation", "Deny"]);
     const id = buttons[0]?.turnId ?? "";
     await engine.accept(action("show", toEditionId(readTurnId(id), 1)));
     await engine.accept(action("approve", id));
