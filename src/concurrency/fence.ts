@@ -25,6 +25,11 @@ export function fencesHeld(): readonly Fence[] {
   return held.getStore() ?? [];
 }
 
+/** True while another process may take this work over: it then goes on where this one was. */
+export function mayBeTakenOver(): boolean {
+  return fencesHeld().length > 0;
+}
+
 /** Names the fences that are held. What was learnt under other fences may be out of date. */
 export function rightHeld(): string {
   return fencesHeld()

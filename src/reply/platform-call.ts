@@ -1,5 +1,5 @@
 import { runWithin } from "../concurrency/deadlines.ts";
-import { checkFences, fencesHeld } from "../concurrency/fence.ts";
+import { checkFences, mayBeTakenOver } from "../concurrency/fence.ts";
 import { SinkError } from "../port/errors.ts";
 import type { CallResult } from "../port/pace.ts";
 import type { Receipt } from "../port/sink.ts";
@@ -15,7 +15,7 @@ export async function callPlatform<T>(
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<T> {
   // Without fences the call begins at once.
-  if (fencesHeld().length > 0) await checkFences();
+  if (mayBeTakenOver()) await checkFences();
   return runWithin(timeoutMs, call, NEVER);
 }
 

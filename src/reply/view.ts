@@ -1,4 +1,4 @@
-import { fencesHeld } from "../concurrency/fence.ts";
+import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
@@ -48,7 +48,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
-  const seenAhead = fencesHeld().length > 0 ? 0 : SEEN_AHEAD_UNITS;
+  const seenAhead = mayBeTakenOver() ? 0 : SEEN_AHEAD_UNITS;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
 

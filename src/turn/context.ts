@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { fencesHeld } from "../concurrency/fence.ts";
+import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
 import { fitWindow, toMessages, withoutRefused, withTalk } from "../conversation/conversation.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
@@ -188,7 +188,7 @@ export async function storeQuestionsLate(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const pausesMs = fencesHeld().length > 0 ? againAndAgain() : PATIENT_PAUSES_MS;
+  const pausesMs = mayBeTakenOver() ? againAndAgain() : PATIENT_PAUSES_MS;
   const storeAll = async () => {
     for (const { store } of toAppends(history, messages)) await store();
   };
