@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { waitAtMost } from "../concurrency/deadlines.ts";
-import { fencesHeld } from "../concurrency/fence.ts";
+import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Detour, Gateway } from "../gateway/client.ts";
@@ -34,7 +34,7 @@ import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
-import type { AttemptResult, Beginning } from "./running.ts";
+import { type AttemptResult, type Beginning, cut, isCut } from "./running.ts";
 import {
   type CallTimes,
   createCallTimes,
@@ -151,7 +151,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
       // Nothing more is stored of a person who is being erased.
-      if (ending === undefined && signal.reason === "forgotten") return "forgotten";
+      if (ending === undefined && isCut(signal, "forgotten")) return "forgotten";
       // Before the record ends: after that nobody would count it again.
       if (ending !== undefined && ending.outcome !== "waiting" && text !== "") await run.spending.noteAnswer();
       if (ending === undefined) return "superseded";
@@ -216,7 +216,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   let isRefused = false;
   let hasProgressed = false;
   const onEnd = (cause: Cause, text: string): Closing | undefined => {
-    if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
+    if ("error" in cause && isCut(signal, "superseded", "forgotten")) return undefined;
     if ("error" in cause && isHandedOver(run)) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
@@ -263,7 +263,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       isRefused = true;
       // A text that is not taken has the refusal in its place.
       record.isRefused = kind !== "rejected";
-      controller.abort("refused");
+      cut(controller, "refused");
     },
     onVisible: () => {
       metrics.firstVisible(secondsSince(run.acceptedAt));
@@ -319,7 +319,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     return finish;
   } catch (error) {
     // Asked once more in vain, people keep what they have read; the next attempt or an erasure decides for itself.
-    const isOthers = signal.reason === "superseded" || signal.reason === "forgotten";
+    const isOthers = isCut(signal, "superseded", "forgotten");
     if (!isOthers && said !== undefined) repeatSaid(run, said, handedOver, onText);
     else if (!isOthers && handedOver === "") repeatWritten(run, onText);
     throw error;
@@ -342,9 +342,9 @@ function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
 }
 
 /** True if another process continues these messages; otherwise the visible answer ends with a sentence. */
-function isHandedOver({ record, signal: { reason } }: Run): boolean {
-  if (reason === "shutdown") return record.posted.length === 0 || fencesHeld().length > 0;
-  return reason === "lost";
+function isHandedOver({ record, signal }: Run): boolean {
+  if (isCut(signal, "shutdown")) return record.posted.length === 0 || mayBeTakenOver();
+  return isCut(signal, "lost");
 }
 
 /** Ends with all that an earlier process has shown, where this one has not come as far. */
@@ -515,7 +515,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const ends = [...(record.ends ?? []), ending.outcome];
   const final = { phase: "final", attempts: 0, ends, ...offers } as const;
   // A process that ends has little time left.
-  const pausesMs = queueSignal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS;
+  const pausesMs = isCut(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;
   const isStored = await persist(
     () => history.append(conversationId, run.isInVain ? (run.before ?? entry) : entry, posted, after),
     (error) => {
@@ -527,7 +527,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   );
   if (isStored) unkept.drop(id);
   // Without the store the work cannot be given back either; the next holder must know the answer.
-  else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
+  else if (mayBeTakenOver()) await unkept.settled(id, queueSignal);
   const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);
   // A turn whose end is not stored cannot be asked again: its buttons would answer that it is still being written.

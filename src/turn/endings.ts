@@ -1,5 +1,6 @@
 import { GatewayError } from "../gateway/errors.ts";
 import { QuotaError } from "../quota/quota.ts";
+import type { Cause } from "../reply/reply.ts";
 import { NotPermittedError } from "./permits.ts";
 
 /** The end of a turn, as it is counted. */
@@ -25,12 +26,6 @@ export interface Ending {
   retry: boolean;
 }
 
-/**
- * The gateway's last word, or the error that ended a turn. The reason of an aborted signal is thrown too:
- * `stopped`, `given-up`, `shutdown`, `deadline`, or `refused` by the platform.
- */
-export type EndingCause = { finish: string } | { error: unknown };
-
 export interface EndingContext {
   model: string;
   /** The name of the person who stopped it; "you" when nobody but them reads that. */
@@ -51,8 +46,11 @@ const LONGEST_COUNTDOWN_MS = 90_000;
 /** Nobody waits for longer than this, and a number large enough is no date any more. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
-/** Says in plain words how a turn ended, and what to do. Never quotes an error, a body, an address or a key. */
-export function describeEnding(cause: EndingCause, context: EndingContext): Ending {
+/**
+ * Says in plain words how a turn ended, and what to do. The error may be a `CutReason`. Never quotes an error, a body, an
+ * address or a key.
+ */
+export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
   const { error } = cause;
   if (error instanceof NotPermittedError) return final("failed", error.message);
@@ -66,7 +64,7 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
     return end("shutdown", `Interrupted: the bot was shut down while it answered. ${ASK_AGAIN}`);
   if (error === "refused")
     return end("interrupted", `Interrupted: the channel takes no more of this answer. ${ASK_AGAIN}`);
-  if (error === "deadline" || isDomException(error, "TimeoutError")) {
+  if (isDomException(error, "TimeoutError")) {
     return end("interrupted", `Interrupted: the answer took longer than is allowed. ${ASK_AGAIN}`);
   }
   if (isDomException(error, "AbortError"))

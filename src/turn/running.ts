@@ -12,6 +12,22 @@ import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
 import { mayPress } from "./rights.ts";
 
+/**
+ * Why a signal cut an attempt short. People: `stopped`, `superseded` by an edit or a deletion. The platform: `refused`.
+ * The queue: `given-up`, and see `Worker.work` for `shutdown`, `forgotten` and `lost`.
+ */
+export type CutReason = "stopped" | "superseded" | "refused" | "given-up" | "shutdown" | "forgotten" | "lost";
+
+/** Aborts with one of the reasons that others look for. */
+export function cut(controller: AbortController, reason: CutReason): void {
+  controller.abort(reason);
+}
+
+/** True when the signal was aborted for one of these. */
+export function isCut({ reason }: AbortSignal, ...reasons: readonly CutReason[]): boolean {
+  return reasons.includes(reason);
+}
+
 export interface Beginning {
   controller: AbortController;
   /** The turn's messages as they stand after `changes`, where they are at hand. */
@@ -68,7 +84,7 @@ export function createRunningTurn(
     if (!mayPress(event, record)) return "refused";
     stoppedBy = event.author;
     taken.push(event);
-    controller.abort("stopped");
+    cut(controller, "stopped");
     return undefined;
   }
 
@@ -80,7 +96,7 @@ export function createRunningTurn(
       bodies.set(event.messageId, bodyOf(event));
     }
     pending.push(event);
-    controller.abort("superseded");
+    cut(controller, "superseded");
   }
 
   return {
@@ -108,8 +124,8 @@ export function createRunningTurn(
       const deleted = changes.filter(({ kind }) => kind === "deleted").map(({ messageId }) => messageId);
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
-      if (stoppedBy !== undefined) controller.abort("stopped");
-      if (isGivenUp) controller.abort("given-up");
+      if (stoppedBy !== undefined) cut(controller, "stopped");
+      if (isGivenUp) cut(controller, "given-up");
       return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError, type GatewayErrorKind, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
-import { describeEnding, type EndingCause } from "../../src/turn/endings.ts";
+import type { Cause } from "../../src/reply/reply.ts";
+import { describeEnding } from "../../src/turn/endings.ts";
 
 const context = { model: "maker/model_one", now: Date.UTC(2026, 10, 20, 13, 50, 30) };
-const failed = (kind: GatewayErrorKind, options: GatewayErrorOptions = {}): EndingCause => ({
+const failed = (kind: GatewayErrorKind, options: GatewayErrorOptions = {}): Cause => ({
   error: new GatewayError(kind, "sk-canary from https://gateway.internal/v1", options),
 });
 
-const ENDINGS: ReadonlyArray<[string, EndingCause, string, boolean, RegExp]> = [
+const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
   ["length", { finish: "length" }, "length", true, /greatest length/],
   ["max_tokens", { finish: "MAX_TOKENS" }, "length", true, /greatest length/],
   ["content filter", { finish: "content_filter" }, "filtered", true, /content filter/],
   ["endless tools", { finish: "tool_limit" }, "interrupted", true, /using tools/],
   ["stopped by a person", { error: "stopped" }, "stopped", true, /^_Stopped: this answer was ended on request/],
   ["shutdown", { error: "shutdown" }, "shutdown", true, /shut down/],
-  ["deadline", { error: "deadline" }, "interrupted", true, /longer than is allowed/],
-  ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer/],
+  ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer than is allowed/],
   ["an abort without a reason", { error: AbortSignal.abort().reason }, "interrupted", true, /cut short/],
   ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /^_Failed: /],
   ["wrong key", failed("unauthorized", { status: 401 }), "failed", false, /operator should check `GATEWAY_API_KEY`/],
