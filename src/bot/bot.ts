@@ -171,18 +171,18 @@ function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
 
 /** Tells the author of a command or a press once that it takes longer; the queue tries it again. */
 function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Worker["work"] {
-  const told = new Set<string>();
+  const toldKeys = new Set<string>();
 
   return async (batch, signal) => {
     const [first] = batch;
     try {
       const done = await work(batch, signal);
-      for (const { key } of done) told.delete(key);
+      for (const { key } of done) toldKeys.delete(key);
       return done;
     } catch (error) {
       const isWaitedFor = first?.kind === "command" || first?.kind === "action";
-      if (isWaitedFor && isStoreOutage(error) && !told.has(first.key)) {
-        told.add(first.key);
+      if (isWaitedFor && isStoreOutage(error) && !toldKeys.has(first.key)) {
+        toldKeys.add(first.key);
         await sayStoreIsAway(first, signal);
       }
       throw error;

@@ -112,9 +112,9 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
         probed = undefined;
         for (let pause = breaker.read(model); pause !== undefined; pause = breaker.read(model)) {
           const isTooLong = pause.waitMs > budgetMs || pause.waitMs > remainingSilenceMs();
-          const mayAsk =
+          const isProbe =
             (mustAsk && attempt === 1) || ((isTooLong || pause.waitMs === 0) && (await breaker.claim(model)));
-          if (mayAsk) {
+          if (isProbe) {
             probed = pause;
             return;
           }

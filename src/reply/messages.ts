@@ -57,7 +57,7 @@ export interface ReplyMessages {
   /** The draft that a message shows at least, as far as this run knows; undefined for one of an earlier run. */
   takenAt(index: number): Draft | undefined;
   /** Takes a message to show this draft, though the platform has not said so. */
-  trust(index: number, draft: Draft): void;
+  markAsShown(index: number, draft: Draft): void;
   /** Takes a message off the record that is no longer on the platform. */
   forget(index: number): Promise<void>;
 }
@@ -171,7 +171,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     },
     isUnseen: (index) => shown[index] === undefined,
     takenAt: (index) => taken[index],
-    trust: (index, draft) => void (shown[index] = JSON.stringify(draft)),
+    markAsShown: (index, draft) => void (shown[index] = JSON.stringify(draft)),
     forget,
   };
 }

@@ -56,7 +56,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
     // It was to be written once more for safety's sake.
-    if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
+    if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.markAsShown(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
       record.sealed = drafts.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {

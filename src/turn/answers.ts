@@ -131,7 +131,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const record = await records.load(turnId);
       if (record === undefined)
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
-      await makeUp(deps, record);
+      await countEarlierEnd(deps, record);
       if (!mayPress(event, record)) return refuse(events, NOT_YOURS);
       const isRunning = running.values().some((turn) => turn.record.id === record.id);
       const orphaned = await endOrphan(deps, record, events, isRunning);
@@ -145,7 +145,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
 
     async reconsider(event, signal) {
       const record = await records.answerTo(event.messageId);
-      if (record !== undefined) await makeUp(deps, record);
+      if (record !== undefined) await countEarlierEnd(deps, record);
       if (record?.waits === undefined) return false;
       if (await takeUpChange(deps, record, event)) await askAgain(record, { events: [event] }, signal);
       return true;
@@ -211,7 +211,7 @@ async function endOrphan(
 }
 
 /** Counts the end of an earlier run, which may have died before it did. */
-async function makeUp({ records, watch, log }: AnswersDeps, record: Partial<TurnRecord>): Promise<void> {
+async function countEarlierEnd({ records, watch, log }: AnswersDeps, record: Partial<TurnRecord>): Promise<void> {
   const { id, conversationId, reply, author, ends = [], posted = [], phase } = record;
   const outcome = ends.at(-1);
   if (phase !== "final" || outcome === undefined || !id || !conversationId || !reply || !author) return;
@@ -341,7 +341,7 @@ async function proceed(
   const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) {
-    await makeUp(deps, earlier);
+    await countEarlierEnd(deps, earlier);
     return done;
   }
   deps.waiting.clear(own);

@@ -63,7 +63,7 @@ export interface Intake {
 }
 
 export function createIntake({ workspaces, delivery, listener, interactions, tell, log }: IntakeDeps): Intake {
-  const told = new Set<string>();
+  const warnedTeams = new Set<string>();
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
     const signal = AbortSignal.timeout(FIND_MS);
@@ -91,8 +91,8 @@ export function createIntake({ workspaces, delivery, listener, interactions, tel
 
   function warnOfStranger(body: Body): void {
     const teamId = teamsOf(body)[0] ?? "";
-    if (told.has(teamId)) return;
-    told.add(teamId);
+    if (warnedTeams.has(teamId)) return;
+    warnedTeams.add(teamId);
     log.warn(
       { teamId },
       "Slack delivers an event of a workspace in which the bot is not installed; it is not answered.",

@@ -73,10 +73,10 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   }
 
   return {
-    join({ room, isFallback = false, first } = {}) {
+    join({ room, isFallback = false, first: firstCall } = {}) {
       joined += 1;
       // Alone means alone among all replies, whichever way they go.
-      const own = { room: room ?? `reply ${joined}`, first };
+      const own = { room: room ?? `reply ${joined}`, first: firstCall };
       routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(own) });
       return joined;
     },
