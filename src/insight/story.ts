@@ -24,7 +24,7 @@ export const story = z.object({
   /** The process that wrote it, by its name on the dashboard. */
   process: z.string(),
   model: z.string(),
-  /** Unix milliseconds, here and below. */
+  /** The platform's time of the question. Unix milliseconds, here and below. */
   acceptedAt: z.number(),
   beganAt: z.number(),
   firstTokenAt: z.number().exactOptional(),

@@ -25,7 +25,7 @@ export interface TurnStart {
   author: { id: string; name: string };
   model: string;
   /** Unix milliseconds. */
-  acceptedAt: number;
+  askedAt: number;
   /** Beginnings of the turn so far, this one included. */
   attempts: number;
 }
@@ -42,7 +42,7 @@ export interface End {
 }
 
 /** The end of a turn as it is kept. A run that takes up its question again reports it once more. */
-export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "acceptedAt" | "attempts"> {
+export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;
 }
@@ -158,7 +158,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
       });
     },
     async makeUp({ number, at, outcome, messages, used, calls, ...beginning }) {
-      const story = toStory({ ...beginning, acceptedAt: at, attempts: 1 }, process, at);
+      const story = toStory({ ...beginning, askedAt: at, attempts: 1 }, process, at);
       Object.assign(story, toEndOf(story, { number, outcome, messages, used, calls }, at));
       const what = `Ended: ${outcome}. Its process died before it had told more`;
       story.steps = [{ at, what, ...(!FINE.has(outcome) && { isBad: true as const }) }];
@@ -182,7 +182,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
 }
 
 function toStory(
-  { turnId, conversationId, reply, author, model, acceptedAt, attempts }: TurnStart,
+  { turnId, conversationId, reply, author, model, askedAt, attempts }: TurnStart,
   process: string,
   at: number,
 ): Story {
@@ -199,7 +199,7 @@ function toStory(
     author: { id: author.id, name: author.name },
     process,
     model,
-    acceptedAt,
+    acceptedAt: askedAt,
     beganAt: at,
     state: "waits for the model",
     lagMs: 0,
@@ -210,7 +210,7 @@ function toStory(
     retries: 0,
     tokens: { prompt: 0, completion: 0, estimated: 0 },
     tools: [],
-    steps: [{ at: acceptedAt, what: "The question arrived" }, ...again],
+    steps: [{ at: askedAt, what: "The question was asked" }, ...again],
   };
 }
 

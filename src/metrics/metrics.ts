@@ -30,9 +30,9 @@ type Read = () => Reading | Promise<Reading>;
 export interface Metrics {
   /** `outcome` is one of a few fixed words: each makes a series of its own. */
   turnEnded(outcome: string): void;
-  /** From the acceptance of the message to the first text of the model. */
+  /** From the platform's time of the message to the first text of the model. */
   firstToken(seconds: number): void;
-  /** From the acceptance of the message to the first text that a person can read. */
+  /** From the platform's time of the message to the first text that a person can read. */
   firstVisible(seconds: number): void;
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
   /** Somebody judged an answer. */
@@ -72,12 +72,12 @@ export function createMetrics(): Metrics {
   const firstToken = createLatency(
     registry,
     "first_token_seconds",
-    "From an accepted message to the model's first text.",
+    "From the platform's time of a message to the model's first text.",
   );
   const firstVisible = createLatency(
     registry,
     "first_visible_seconds",
-    "From an accepted message to the first text shown.",
+    "From the platform's time of a message to the first text shown.",
   );
   const streams = new Gauge({
     name: `${PREFIX}upstream_streams_open`,

@@ -112,8 +112,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     ]);
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
-    const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
-    const story = deps.watch.begin({ ...record, turnId: record.id, acceptedAt, model: model ?? chosen.model });
+    const askedAt = beginning.messages.at(-1)?.at ?? Date.now();
+    const story = deps.watch.begin({ ...record, turnId: record.id, askedAt, model: model ?? chosen.model });
     const run: Run = {
       ...beginning,
       deps,
@@ -127,7 +127,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       ledger,
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
       hasText: false,
-      acceptedAt,
+      askedAt,
       model,
       permits,
       options: own.options ?? {},
@@ -179,8 +179,8 @@ interface Run extends Beginning {
   thinking: Thinking;
   /** Some of the answer has come. */
   hasText: boolean;
-  /** Unix milliseconds. */
-  acceptedAt: number;
+  /** The platform's time of the newest question, Unix milliseconds; for a turn without messages at hand, this attempt's. */
+  askedAt: number;
   /** The same for the whole attempt. */
   model: string;
   permits: Permits;
@@ -266,7 +266,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       cut(controller, "refused");
     },
     onVisible: () => {
-      metrics.firstVisible(secondsSince(run.acceptedAt));
+      metrics.firstVisible(secondsSince(run.askedAt));
       story.firstVisible();
       run.show("");
     },
@@ -279,7 +279,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
 async function ask(run: Run, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = run;
   const { said } = record;
-  let handedOver = "";
+  let emitted = "";
   const code = createJsonCode(onText);
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
@@ -288,8 +288,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     const isAnother = run.changes.some(({ kind }) => kind === "edited");
     run.permits.check(...(isAnother ? (["chat"] as const) : []), `model:${run.model}`);
     const channelMessages = run.options.context ?? deps.contextMessages;
-    const told = { systemPrompt: run.systemPrompt, channelMessages, showsFiles: run.permits.may("files") };
-    const context = await deps.readContext(record, messages, told, signal);
+    const contextOptions = { systemPrompt: run.systemPrompt, channelMessages, showsFiles: run.permits.may("files") };
+    const context = await deps.readContext(record, messages, contextOptions, signal);
     context.notices.unshift(...run.notices);
     run.context = context;
     run.askedCount = run.context.messages.length;
@@ -301,17 +301,17 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     // For this answer alone: the history keeps what the person wrote.
     run.context.messages.push(...prompted);
     run.askedCount = run.context.messages.length;
-    const handOver = (text: string) => {
-      if (handedOver === "") deps.metrics.firstToken(secondsSince(run.acceptedAt));
-      if (handedOver === "") run.story.firstToken();
-      handedOver += text;
+    const emit = (text: string) => {
+      if (emitted === "") deps.metrics.firstToken(secondsSince(run.askedAt));
+      if (emitted === "") run.story.firstToken();
+      emitted += text;
       // Clears the progress line, which would otherwise stay beside the text.
       if (run.thinking.pause() && record.posted.length > 0) run.show("");
       run.hasText = true;
       if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
       write(text);
     };
-    const finish = await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
+    const finish = await runTurn(run.context.messages, toTurnDeps(run), emit, signal);
     code.end();
     // Part of what is shown, so that all of it can be read however long it is, and not of what is kept.
     if (finish === WAITS)
@@ -320,8 +320,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   } catch (error) {
     // Asked once more in vain, people keep what they have read; the next attempt or an erasure decides for itself.
     const isOthers = isCut(signal, "superseded", "forgotten");
-    if (!isOthers && said !== undefined) repeatSaid(run, said, handedOver, onText);
-    else if (!isOthers && handedOver === "") repeatWritten(run, onText);
+    if (!isOthers && said !== undefined) repeatSaid(run, said, emitted, onText);
+    else if (!isOthers && emitted === "") repeatWritten(run, onText);
     throw error;
   } finally {
     deps.metrics.streamClosed();
@@ -348,8 +348,8 @@ function isHandedOver({ record, signal }: Run): boolean {
 }
 
 /** Ends with all that an earlier process has shown, where this one has not come as far. */
-function repeatSaid({ context }: Run, said: string, handedOver: string, onText: OnText): void {
-  const rest = said.startsWith(handedOver) ? said.slice(handedOver.length) : "";
+function repeatSaid({ context }: Run, said: string, emitted: string, onText: OnText): void {
+  const rest = said.startsWith(emitted) ? said.slice(emitted.length) : "";
   if (rest.trim() === "") return;
   context.messages.push({ role: "assistant", content: rest.trimStart() });
   onText(rest);
@@ -567,12 +567,12 @@ function logFailure(run: Run, error: unknown): void {
 }
 
 async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"], isKept: boolean): Promise<void> {
-  const { deps, record, story, model, acceptedAt } = run;
+  const { deps, record, story, model, askedAt } = run;
   const { outcome } = ending;
   deps.metrics.turnEnded(outcome);
   const { id: turnId, conversationId, posted } = record;
   const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
-  deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
+  deps.log.info({ ...fields, seconds: secondsSince(askedAt) }, "turn ended");
   if (!isKept) return;
   const number = record.ends?.length ?? 1;
   await story.end({ number, outcome, note: ending.note, messages: posted.length, used: run.spending.used, calls });

@@ -24,7 +24,7 @@ describe("the stories of the dashboard", () => {
     expect(story).toMatchObject({ outcome: "interrupted", author: { name: "Ada" }, messages: 1, process: "one" });
     expect(story?.note).toMatch(/^Interrupted: the model's answer broke off/);
     expect(story?.steps.map(({ what }) => what)).toEqual([
-      "The question arrived",
+      "The question was asked",
       "Begun by one",
       "The first text came",
       expect.stringMatching(/People saw the first text|Refused \(gateway: interrupted\)/),
