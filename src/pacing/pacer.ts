@@ -161,6 +161,8 @@ const MAX_SPAN_MS = 4_000;
 const SAME_READ_MS = 2;
 /** The mean gap between arrivals counts no gap as longer than this. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
+/** Weight of the newest gap in that mean. */
+const NEWEST_GAP = 0.15;
 
 /** The unseen text when a call began, which comes back when the call fails. */
 interface Flight {
@@ -252,7 +254,7 @@ export function applyText(reply: ReplyState, units: number, now: number): void {
   if (reply.total === 0) reply.firstText = now;
   else if (gap >= SAME_READ_MS) {
     const seen = Math.min(gap, MAX_ARRIVAL_GAP_MS);
-    reply.arrivalGap = reply.arrivalGap === undefined ? seen : 0.85 * reply.arrivalGap + 0.15 * seen;
+    reply.arrivalGap = reply.arrivalGap === undefined ? seen : (1 - NEWEST_GAP) * reply.arrivalGap + NEWEST_GAP * seen;
   }
   const step = Math.min(gap, MAX_PAUSE_MS);
   reply.span += step;
@@ -326,6 +328,16 @@ const FIRST_GAP_MS = 25;
 const LULL_MS = 60;
 /** After this time without text the leftovers of a burst are shown if there is plenty. */
 const LONG_PAUSE_MS = 500;
+/** Of several growing replies, one that has reached this part of its price goes once the planned gap has passed. */
+const EARLY_PRICE = 0.6;
+/** No text waits longer than this, in gaps between two calls of one reply. */
+const MOST_GAPS = 1.5;
+/** Text that comes this seldom, in such gaps, comes in lumps: each is whole as soon as it is there. */
+const LUMP_GAPS = 0.35;
+/** Any other text has paused after this many of its own gaps between arrivals. */
+const LULL_ARRIVALS = 4;
+/** A lull is worth an edit from this part of a gap's text on. */
+const WORTH_GAPS = 0.3;
 /** A credit this close to coming back is as good as one in hand. */
 const SOON_MS = 800;
 /** An edit may use the reserve for finals when it is whole again within this time. */
@@ -399,7 +411,7 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
 
 /**
  * An edit is due when the integral of unseen text reaches the price of a call: the planned gap for steady text, the end
- * of a burst, and shares by the root of their rates. That is the optimum for this cost.
+ * of a burst, and shares by the root of their rates. That is the optimum for this cost: docs/pacing.md.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
   const { now, budget, gap, active, rootRates, lastCall } = moment;
@@ -408,8 +420,8 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
   const price = (ownGap * Math.max(rootRates, Math.sqrt(reply.rate / 2))) ** 2;
 
   let due = momentOfArea(reply, price, now);
-  if (active > 1) due = Math.min(due, Math.max(lastCall + gap, momentOfArea(reply, 0.6 * price, now)));
-  due = Math.min(due, reply.oldest + 1.5 * gap * active);
+  if (active > 1) due = Math.min(due, Math.max(lastCall + gap, momentOfArea(reply, EARLY_PRICE * price, now)));
+  due = Math.min(due, reply.oldest + MOST_GAPS * gap * active);
   due = Math.min(due, toLullDue(reply, moment, due));
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
@@ -418,9 +430,9 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   const { budget, now, gap, active } = moment;
   const arrivalGap = reply.arrivalGap ?? 0;
-  // Text in rare lumps: each lump is whole as soon as it is there.
-  const lull = reply.lastText + (arrivalGap >= 0.35 * gap * active ? LULL_MS : Math.max(LULL_MS, 4 * arrivalGap));
-  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * gap * active;
+  const isLump = arrivalGap >= LUMP_GAPS * gap * active;
+  const lull = reply.lastText + (isLump ? LULL_MS : Math.max(LULL_MS, LULL_ARRIVALS * arrivalGap));
+  const isWorth = toBacklog(reply) >= WORTH_GAPS * reply.rate * gap * active;
   if (lull < due && isWorth && canSpare(reply, moment, Math.max(now, lull))) return lull;
 
   const pause = reply.lastText + LONG_PAUSE_MS;
