@@ -34,7 +34,7 @@ export interface RedisConnection {
    * be away. An operation that was not begun by then never begins.
    */
   run: <T>(operation: () => Promise<T>) => Promise<T>;
-  /** Milliseconds since it came back after it had been lost or silent; infinite where it never was. */
+  /** Milliseconds since it came back after it had been lost or silent, or away at the start; infinite where it never was. */
   backForMs: () => number;
   close: () => Promise<void>;
 }
@@ -139,8 +139,8 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
   let wasReady = false;
   let backAtMs = Number.NEGATIVE_INFINITY;
   client.on("ready", () => {
-    // The first time is no return.
-    if (wasReady) backAtMs = performance.now();
+    // The first time is a return only where it had to be waited for.
+    if (wasReady || reported !== undefined) backAtMs = performance.now();
     wasReady = true;
     for (const wake of waiting) wake();
     if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
