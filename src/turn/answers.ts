@@ -347,8 +347,11 @@ async function proceed(
   deps.waiting.clear(own);
   const asked = await withoutDeleted(history, own, log);
   Object.assign(record, earlier, { messageIds: asked.map(({ messageId }) => messageId) });
-  // It may have been said before a question was changed.
-  if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
+  // It may have been said before one of its questions was changed.
+  const isChange = ({ kind }: InboundEvent) => kind === "edited" || kind === "deleted";
+  const isOwn = (event: InboundEvent) =>
+    "messageId" in event && earlier?.messageIds?.includes(event.messageId) !== false;
+  if (done.some((event) => isChange(event) && isOwn(event))) delete record.said;
   const notice = isGivenUp ? undefined : await deps.bringEarlier(asked, signal);
   if (notice !== undefined) turn.tell(notice);
   if (asked.some(({ isCut }) => isCut)) turn.tell(TOO_LONG);

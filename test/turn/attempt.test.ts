@@ -9,7 +9,7 @@ import type { Stores } from "../../src/store/keyv.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
-import { action, command, edited, message } from "../support/events.ts";
+import { action, command, deleted, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
@@ -119,6 +119,15 @@ describe("an answer that the process died in", () => {
     await second.idle();
     expect(platform.texts()).toEqual(["Coffee is another drink."]);
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["coffee?"]);
+  });
+
+  test("goes on where another message, said meanwhile, was deleted again", async () => {
+    const { database, platform } = await dieIn();
+    const next = message("coffee?");
+    for (const event of [next, deleted(next)]) openEventTable(database).claim(event);
+    const second = startEngine({ database, platform, scripts: [[LAST_WORDS, ", where it grows."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
   test("goes on behind the tool that it had used, whose result it keeps", async () => {
