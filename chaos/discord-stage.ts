@@ -58,8 +58,13 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
     calls: () => discord.requests.filter(({ route }) => route.includes("/messages")).map(toCall),
     breaks: () => discordBreaks(discord),
-    // Whatever was said is told to every session, or read later.
-    told: () => ({ toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false }),
+    // Nothing is acknowledged, and what no session was told is read later.
+    told({ id }) {
+      const messageId = id.split(":").at(-1) ?? id;
+      const told = discord.gateway.everySession.filter(({ toldIds }) => toldIds.has(messageId));
+      const sessionIds = new Set(told.map((session) => session.id));
+      return { toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false, sessionIds };
+    },
     // Whoever begins to hear reads then what was said while nobody did.
     isSettled: () => discord.gateway.sessions.some(({ isAttached }) => isAttached),
     secrets: [discord.token],

@@ -264,6 +264,8 @@ const OF_CALLS: ReadonlySet<string | undefined> = new Set(["429", "500", "502", 
 function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
   const [first, second] = [record.told(one), record.told(other)];
   if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
+  // One of them was read by whoever began to hear.
+  if (first.sessionIds && second.sessionIds?.isDisjointFrom(first.sessionIds)) return undefined;
   const isOfHearing = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
   const isUnrest = isDisturbed(record, one.saidAtMs - HEARD_MS, other.saidAtMs + HEARD_MS, isOfHearing);
   return isUnrest ? undefined : one.saidAtMs < other.saidAtMs;

@@ -23,6 +23,8 @@ export interface Told {
   /** Undefined where the platform does not say. */
   toldAtMs: number | undefined;
   acknowledgedAtMs: number | undefined;
+  /** Ids of the sessions that were told, each in the order in which things were said; undefined where there are none. */
+  sessionIds?: ReadonlySet<string>;
   /** Nobody acknowledged it, and the platform has stopped delivering it. */
   isGivenUp: boolean;
 }

@@ -127,24 +127,32 @@ describe("the judge of a recorded run", () => {
     const [name, later] = ["q1n2", message("q1n2")];
     const { turns, questions, asked } = toRecord({});
     const second = { ...newRecord([later], [later]), posted: ["second"], phase: "final" as const, ends: ["complete"] };
-    const twoQuestions = (states: ReadonlyArray<readonly [atMs: number, text: string]>) =>
+    const twoQuestions = (
+      states: ReadonlyArray<readonly [atMs: number, text: string]>,
+      sessionIds?: [string, string],
+    ) =>
       columnsOf({
         turns: [...turns, second],
         questions: [...questions, { ...questions[0]!, name, id: later.messageId, saidAtMs: 100 }],
         asked: () => [...asked(""), { ...asked("")[0]!, names: [name], said: answerTo([name]) }],
         told: ({ id }) => {
-          const atMs = id === later.messageId ? 100 : 0;
-          return { toldAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
+          const isLater = id === later.messageId;
+          const atMs = isLater ? 100 : 0;
+          if (sessionIds === undefined) return { toldAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
+          const heard = new Set([sessionIds[isLater ? 1 : 0]]);
+          return { toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false, sessionIds: heard };
         },
         shown: [shownAt(states), { ...shownAt([[300, answerTo([name])]]), id: "second" }],
       });
     const note = `${ANSWER}\n\n_The question was deleted._`;
-    expect(
-      twoQuestions([
-        [0, ANSWER.slice(0, 40)],
-        [500, ANSWER],
-      ]),
-    ).toContain("out of order");
+    const grown = [
+      [0, ANSWER.slice(0, 40)],
+      [500, ANSWER],
+    ] as const;
+    expect(twoQuestions(grown)).toContain("out of order");
+    expect(twoQuestions(grown, ["a", "a"])).toContain("out of order");
+    // What was said in between two sessions is read when the second one has begun, perhaps after what that one is told.
+    expect(twoQuestions(grown, ["a", "b"])).not.toContain("out of order");
     expect(
       twoQuestions([
         [0, ANSWER],

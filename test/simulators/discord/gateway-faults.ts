@@ -5,6 +5,8 @@ import type { Session } from "./sessions.ts";
 export interface GatewayFaults {
   /** Every session, with a socket or waiting to be resumed. */
   readonly sessions: readonly Session[];
+  /** Those that have ended as well. */
+  readonly everySession: readonly Session[];
   /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
   heardBy(shard: number): readonly number[];
   /** Cuts every socket; the sessions can be resumed. */
@@ -26,6 +28,7 @@ export function createGatewayFaults(gateway: Gateway): GatewayFaults {
     get sessions() {
       return gateway.sessions;
     },
+    everySession: gateway.everySession,
     heardBy: gateway.heardBy,
     drop: () => gateway.hangUp(),
     reconnect: () => gateway.tell(7, null),

@@ -14,6 +14,8 @@ const ENDING_CODES = new Set([1000, 1001, 4004, 4007, 4009, 4010, 4011, 4012, 40
 export interface Gateway {
   /** Every session, attached or waiting to be resumed. */
   readonly sessions: readonly Session[];
+  /** Those that have ended as well. */
+  readonly everySession: readonly Session[];
   /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
   heardBy(shard: number): readonly number[];
   deliver(event: GatewayEvent): void;
@@ -28,7 +30,7 @@ export interface Gateway {
   close(): void;
 }
 
-export interface GatewayDeps extends Omit<HandshakeDeps, "sessions"> {
+export interface GatewayDeps extends Omit<HandshakeDeps, "sessions" | "onBegin"> {
   clock: Clock;
   changes: Changes;
   heartbeatIntervalMs: number;
@@ -41,7 +43,8 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   const { clock, changes, violations, heartbeatIntervalMs, isSparse } = deps;
   const sockets = new WebSocketServer({ server });
   const sessions = new Map<string, Session>();
-  const shake = createHandshake({ ...deps, sessions });
+  const everySession: Session[] = [];
+  const shake = createHandshake({ ...deps, sessions, onBegin: (session) => void everySession.push(session) });
   const muted = new WeakSet<WebSocket>();
   const heard = new Map<number, number[]>();
   let answersHeartbeats = true;
@@ -98,6 +101,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     get sessions() {
       return [...sessions.values()];
     },
+    everySession,
     heardBy: (shard) => heard.get(shard) ?? [],
     deliver(event) {
       for (const session of sessions.values()) session.deliver(event);

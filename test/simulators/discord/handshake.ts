@@ -42,6 +42,8 @@ export interface HandshakeDeps {
   world: World;
   violations: Violations;
   sessions: Map<string, Session>;
+  /** Told of each session that begins. */
+  onBegin(session: Session): void;
   portal: Portal;
   sessionLimits: SessionLimits;
   isToken(token: string): boolean;
@@ -120,6 +122,7 @@ export function createHandshake(deps: HandshakeDeps): Handshake {
       sessionLimits.remaining -= 1;
       const session = createSession([id, count], hello.intents);
       sessions.set(session.id, session);
+      deps.onBegin(session);
       session.attach(line);
       welcome(session);
       return session;

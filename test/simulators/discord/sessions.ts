@@ -41,6 +41,8 @@ export interface Session {
   detach(nowMs: number): void;
   /** When its socket was lost; undefined while it has one. */
   readonly detachedAtMs: number | undefined;
+  /** Ids of the messages that it was told of, live or by a resume. */
+  readonly toldIds: ReadonlySet<string>;
   /** Numbers the event, keeps it for a resume and sends it when there is a socket. */
   dispatch(type: string, data: Payload): void;
   /** Dispatches what the session's shard and intents let through. */
@@ -55,11 +57,18 @@ export function createSession(shard: readonly [number, number], intents: number)
   const sent: { op: 0; t: string; s: number; d: Payload }[] = [];
   let line: Line | undefined;
   let detachedAtMs: number | undefined;
+  const toldIds = new Set<string>();
+
+  function send(frame: (typeof sent)[number]): void {
+    if (line === undefined) return;
+    line.send(frame);
+    if (frame.t === "MESSAGE_CREATE") toldIds.add(String(frame.d["id"]));
+  }
 
   function dispatch(type: string, data: Payload): void {
     const frame = { op: 0 as const, t: type, s: sent.length + 1, d: data };
     sent.push(frame);
-    line?.send(frame);
+    send(frame);
   }
 
   return {
@@ -78,6 +87,7 @@ export function createSession(shard: readonly [number, number], intents: number)
     get line() {
       return line;
     },
+    toldIds,
     attach(next) {
       line = next;
       detachedAtMs = undefined;
@@ -93,7 +103,7 @@ export function createSession(shard: readonly [number, number], intents: number)
       dispatch(type, payload((intents & INTENTS.messageContent) !== 0));
     },
     replay(sequence) {
-      for (const frame of sent.slice(sequence)) if (frame.t !== "RESUMED") line?.send(frame);
+      for (const frame of sent.slice(sequence)) if (frame.t !== "RESUMED") send(frame);
     },
   };
 }
