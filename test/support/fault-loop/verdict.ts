@@ -132,7 +132,11 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
   const isDisturbed = remains.isDisturbed || turn.posted.some((id) => takenAway.has(id));
   const own = questions.filter(({ id }) => turn.messageIds.includes(id));
   const who = own.map(({ name }) => name).join(" ") || `turn ${turn.id}`;
-  if (turn.phase !== "final" && !isDisturbed) return [complain("stuck", `${who} is still ${turn.phase}.`)];
+  if (turn.phase !== "final" && !isDisturbed) {
+    const { attempts, seen, ends, said } = turn;
+    const how = JSON.stringify({ attempts, seen, ends, said: said?.length });
+    return [complain("stuck", `${who} is still ${turn.phase}: ${how}.`)];
+  }
   // A place that is gone, or a message that people took away, ends the turn wherever it stood.
   if (isDisturbed || own.length === 0) return [];
   const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
