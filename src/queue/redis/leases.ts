@@ -19,7 +19,8 @@ export interface Lease {
   readonly signal: AbortSignal;
   /**
    * Rejects with a `FencedError` when another process has taken over. Free while the lease is surely ours by this
-   * process's own clock, else asks Redis. Passes while Redis is out of reach: nobody can take over without it.
+   * process's own clock, else asks Redis. Passes while Redis is out of reach, as nobody can take over without it, unless
+   * the lease ended while this process stood still.
    */
   check(): Promise<void>;
   end(): void;
@@ -104,7 +105,9 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
       if (entry.isAbandoned) throw new FencedError("This is not waited for any more, and others may do it.");
       if (entry.controller.signal.aborted) throw new FencedError("Another process has taken this over.");
       // Past the end of its work, a lane is nobody's concern.
-      if (now <= entry.until || isOutOfReach(now) || !entries.has(entry)) return;
+      if (now <= entry.until || !entries.has(entry)) return;
+      // What ended while this process stood still may have been taken over before Redis went away.
+      if (isOutOfReach(now) && entry.until > runningSince) return;
       await renew();
       if (failingSince !== undefined) await sleep(AGAIN_MS);
     }
