@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { isTakenUp } from "../concurrency/fence.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { History } from "../history/history.ts";
 import type { TurnWatch } from "../insight/turn-watch.ts";
@@ -402,7 +403,8 @@ async function loadEarlierRun(
     // Without it an answer would begin with less than people have read.
     return await records.load(id).catch(() => records.load(id));
   } catch (error) {
-    if (!isAsked) throw error;
+    // It tells how far the process came that had begun the answer: tried again once the store is back.
+    if (!isAsked || isTakenUp()) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
     // An earlier run began it: its posts may be found again.
     return { attempts: 1, isPosting: true };

@@ -1,13 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { withFence } from "../../src/concurrency/fence.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Step } from "../../src/port/sink.ts";
 import { openEventTable } from "../../src/queue/embedded/event-table.ts";
 import type { Stores } from "../../src/store/keyv.ts";
+import { StoreError } from "../../src/store/outage.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import type { TurnRecord } from "../../src/turn/record.ts";
+import { TURNS, type TurnRecord } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, command, deleted, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
@@ -110,6 +112,30 @@ describe("an answer that the process died in", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_Stopped: /)]);
     const { entries } = await second.history.read("test:a", { maxEntries: 10 });
     expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
+  });
+
+  test("waits for the record of its turn where another process takes it over, and goes on", async () => {
+    const { database, platform, question } = await dieIn();
+    let failures = 3;
+    const wrapStores = (stores: Stores): Stores => ({
+      ...stores,
+      open(namespace) {
+        const keyv = stores.open(namespace);
+        if (namespace !== TURNS) return keyv;
+        const get = keyv.get.bind(keyv);
+        return Object.assign(keyv, {
+          get(key: string) {
+            if (key === toTurnId(question.key) && failures-- > 0) throw new StoreError("away");
+            return get(key);
+          },
+        });
+      },
+    });
+    const fence = { key: "lane", value: "second", check: async () => {}, isTakenUp: true };
+    const scripts = [[LAST_WORDS, ", where it grows."]];
+    const second = withFence(fence, () => startEngine({ database, platform, wrapStores, scripts }));
+    await second.idle();
+    expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
   test("begins anew where its question was edited meanwhile", async () => {
