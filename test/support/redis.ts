@@ -36,23 +36,27 @@ export interface RedisOptions {
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
   const { child, port } = await startOnFreePort(folder, options);
-  let server = child;
+  let starting = Promise.resolve(child);
 
   async function kill(): Promise<void> {
+    const server = await starting;
     if (server.exitCode !== null || server.signalCode !== null) return;
     const exit = once(server, "exit");
     server.kill("SIGKILL");
     await exit;
   }
 
+  const signal = (name: NodeJS.Signals) => void starting.then((server) => server.kill(name));
+
   return {
     url: `redis://${options.password === undefined ? "" : `:${options.password}@`}127.0.0.1:${port}`,
-    freeze: () => void server.kill("SIGSTOP"),
-    thaw: () => void server.kill("SIGCONT"),
+    freeze: () => signal("SIGSTOP"),
+    thaw: () => signal("SIGCONT"),
     kill,
     async restart() {
       await kill();
-      server = await launch(folder, port, options);
+      starting = launch(folder, port, options);
+      await starting;
     },
     async stop() {
       await kill();
