@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { persist } from "../concurrency/retry.ts";
+import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { InsightStore } from "./insight-store.ts";
 import { MAX_STEPS, readStory, type Story } from "./story.ts";
@@ -125,6 +125,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
       await persist(
         () => store.push(list, text, max),
         (err) => log.warn({ err, turnId: story.turnId }, "the story of a turn could not be kept"),
+        PATIENT_PAUSES_MS,
       );
     }
   }
@@ -316,8 +317,9 @@ function toEnded({ outcome = "unknown", tokens, tools }: Story, why: string | un
   };
 }
 
+/** What stands in the last of them stands in all, whenever its process died. */
 function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
-  return [[TURNS, MAX_TURNS], ...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const])];
+  return [...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const]), [TURNS, MAX_TURNS]];
 }
 
 function seconds(ms: number): string {
