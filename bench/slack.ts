@@ -88,7 +88,7 @@ await runBench(async () => {
   const measured = run.map((it): Measured => ({ ...it, virtual: toVirtualMean(it.row) }));
   if (measured.some(isOff)) process.exitCode = 1;
   return [
-    `Mean lag of a reply behind the model in seconds, through Slack's own client, ${describeMachine()}.`,
+    `Mean lag of a reply behind the model in seconds, through the service's client of Slack, ${describeMachine()}.`,
     `Round trips of ${SLACK_TRIP_MS / 1_000} s in the median; the real limits of a workspace; rounds of real time, ${VIRTUAL_RUNS} runs of virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),

@@ -1,5 +1,6 @@
 import {
   type AuthTestResponse,
+  LogLevel,
   type WebAPICallResult,
   WebAPIHTTPError,
   WebAPIPlatformError,
@@ -8,7 +9,6 @@ import {
   WebClient,
 } from "@slack/web-api";
 import type { Finding } from "../../src/port/finding.ts";
-import { toSlackLogger } from "./api/client.ts";
 import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
@@ -64,6 +64,17 @@ export async function checkSlack(
 type AskOutcome = { answer: WebAPICallResult } | { error: string; words: string };
 type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<AskOutcome>;
 
+/** The client throws what it would say. */
+const SILENT = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  setLevel() {},
+  getLevel: () => LogLevel.ERROR,
+  setName() {},
+};
+
 function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
   return async (token, method, args) => {
     const client = new WebClient(token, {
@@ -71,7 +82,7 @@ function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
       retryConfig: { retries: 0 },
       rejectRateLimitedCalls: true,
       timeout: CALL_MS,
-      logger: toSlackLogger(() => {}),
+      logger: SILENT,
       fetch: (input, init) =>
         fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) }),
     });

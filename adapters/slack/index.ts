@@ -30,7 +30,6 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     // A monotonic clock: a pause lasts as long as Slack said, even if the wall clock is set.
     now: () => performance.now(),
     waits: options.waits,
-    log,
     // A refused call may be the only sign of a revoked token, and without it the bot hears everybody and answers nobody.
     onRefused(_, error) {
       if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));

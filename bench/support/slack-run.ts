@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { pino } from "pino";
 import { createSlackApi } from "../../adapters/slack/api/client.ts";
 import { createOutbound } from "../../adapters/slack/write/outbound.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
@@ -42,9 +41,8 @@ export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: S
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
   const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP_MS));
-  const log = pino({ level: "silent" });
   const apiUrl = `${proxy.origin}/api/`;
-  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });
+  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now });
   const { id: teamId, bot, botToken: token } = slack.workspace;
   const workspaces = { find: async () => ({ teamId, botUserId: bot.id, botId: bot.botId ?? "", token }) };
   const outbound = createOutbound({

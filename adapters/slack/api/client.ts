@@ -1,21 +1,16 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } from "@slack/web-api";
-import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
-import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
+import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
 import { createPauses } from "./rate-limits.ts";
+import { API_URL, callMethod, type SlackAnswer, type SlackArguments } from "./web-api.ts";
 
-/** Longest one call may take. The client's own timeout is not used: its timer runs on after the call and rejects unheard. */
+/** Longest one call may take. */
 const CALL_TIMEOUT_MS = 12_000;
-/** Clients and refused tokens remembered. */
+/** Refused tokens remembered. */
 const MAX_TOKENS = 500;
 /** Error codes after which Slack never accepts the token again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
-
-export type SlackArguments = Readonly<Record<string, unknown>>;
-export type SlackAnswer = Readonly<Record<string, unknown>>;
 
 /** Every call of the process to the Web API, except those that make and keep the connection. */
 export interface SlackApi {
@@ -42,41 +37,12 @@ export interface SlackApiOptions {
   now(): number;
   /** Shares rate-limit pauses with other processes; absent: there are none. */
   waits?: SharedWaits | undefined;
-  log: Logger;
 }
 
-/** One call under way: Slack's client passes neither signals nor statuses to its fetch, so they travel beside it. */
-interface CallUnderWay extends ResponseInfo {
-  signal: AbortSignal;
-}
-
-export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: SlackApiOptions): SlackApi {
-  const flights = new AsyncLocalStorage<CallUnderWay>();
-  const clients = new BoundedMap<string, WebClient>(MAX_TOKENS);
+export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, waits }: SlackApiOptions): SlackApi {
   const dead = new BoundedMap<string, true>(MAX_TOKENS);
   const pauses = createPauses(now, waits);
   const underWay = new Set<Promise<unknown>>();
-  const fetch = createFetch(flights);
-  const logger = toSlackLogger((...words) =>
-    log.debug({ words: words.map(String).join(" ").slice(0, 300) }, "slack client"),
-  );
-
-  function clientOf(token: string): WebClient {
-    const known = clients.get(token);
-    if (known !== undefined) return known;
-    const client = new WebClient(token, {
-      ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
-      // A call that waits in the client's own queue would be run with another one's signal.
-      maxRequestConcurrency: Infinity,
-      retryConfig: { retries: 0 },
-      rejectRateLimitedCalls: true,
-      allowAbsoluteUrls: false,
-      fetch,
-      logger,
-    });
-    clients.set(token, client);
-    return client;
-  }
 
   async function findToken(teamId: string, method: string, signal: AbortSignal): Promise<string> {
     const token = await tokenOf(teamId, signal);
@@ -93,22 +59,14 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
     signal.throwIfAborted();
     const leftMs = pauses.left(teamId, method);
     if (leftMs > 0) throw toRateLimit(method, leftMs);
-    const flight: CallUnderWay = { signal, status: 0, retryAfterS: undefined };
     try {
-      const answer = await runWithin(
-        CALL_TIMEOUT_MS,
-        (bound) =>
-          flights.run(Object.assign(flight, { signal: bound }), () => clientOf(token).apiCall(method, { ...args })),
-        signal,
-      );
-      return { ...answer };
+      return await runWithin(CALL_TIMEOUT_MS, (bound) => callMethod({ apiUrl, token }, method, args, bound), signal);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      const refusal = toApiError(method, error, flight);
+      const refusal = error instanceof SlackApiError ? error : toNetworkError(method, error);
       if (refusal.retryAfterMs !== undefined) pauses.note(teamId, method, refusal.retryAfterMs);
       if (DEAD_CODES.has(refusal.code)) {
         dead.set(token, true);
-        clients.delete(token);
         onRefused?.(teamId, refusal);
       }
       throw refusal;
@@ -124,33 +82,6 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, waits, log }: 
     },
     tokenOf: (teamId, signal) => findToken(teamId, "files", signal),
     settled: async () => void (await Promise.all(underWay)),
-  };
-}
-
-/** `fetch`, because it unpacks an answer that a proxy packed unasked, which undici's `request` does not. */
-function createFetch(flights: AsyncLocalStorage<CallUnderWay>): FetchFunction {
-  return async (url, init) => {
-    const flight = flights.getStore();
-    const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: flight?.signal ?? null });
-    if (flight !== undefined) {
-      const retryAfterS = Number.parseFloat(response.headers.get("retry-after") ?? "");
-      flight.status = response.status;
-      flight.retryAfterS = Number.isNaN(retryAfterS) ? undefined : retryAfterS;
-    }
-    return response;
-  };
-}
-
-/** Passes the warnings and errors of Slack's client to `say`; it throws them as well. Its debug lines hold people's words. */
-export function toSlackLogger(say: (...words: unknown[]) => void): SlackLogger {
-  return {
-    debug: noop,
-    info: noop,
-    warn: say,
-    error: say,
-    setLevel: noop,
-    getLevel: () => LogLevel.ERROR,
-    setName: noop,
   };
 }
 

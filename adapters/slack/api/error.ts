@@ -1,5 +1,5 @@
-import { WebAPIHTTPError, WebAPIPlatformError } from "@slack/web-api";
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
+import { type Body, readText, toBody } from "./wire.ts";
 
 /** The wait after a rate limit for which Slack names no time. */
 const UNTOLD_WAIT_MS = 10_000;
@@ -91,20 +91,41 @@ export function isUncertain(error: unknown): boolean {
 /** The HTTP answer without its body. */
 export interface ResponseInfo {
   status: number;
-  retryAfterS: number | undefined;
+  /** As the header says it. */
+  retryAfterS: string | null;
 }
 
-/** Converts a failure of Slack's client; the message quotes nothing that was sent. */
-export function toApiError(method: string, error: unknown, { status, retryAfterS }: ResponseInfo): SlackApiError {
-  const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
-  // Read from the header: the library's own error drops fractions of a second.
-  if (status === 429) return toRateLimit(method, told, status);
-  if (error instanceof WebAPIPlatformError) return toRefusal(method, error, status, told);
-  if (error instanceof WebAPIHTTPError) {
-    const { statusCode } = error;
-    return new SlackApiError(method, `Slack answered ${method} with ${statusCode}.`, { code: "", status: statusCode });
+/** Converts an answer that is no success; the message quotes nothing that was sent. */
+export function toRefusal(method: string, answer: Body, { status, retryAfterS }: ResponseInfo): SlackApiError {
+  const toldMs = Number.parseFloat(retryAfterS ?? "") * 1_000;
+  const waitMs = Number.isNaN(toldMs) ? UNTOLD_WAIT_MS : toldMs;
+  if (status === 429) return toRateLimit(method, waitMs, status);
+  if (status !== 200) {
+    return new SlackApiError(method, `Slack answered ${method} with ${status}.`, { code: "", status });
   }
-  // Network errors name hosts and ports at most; the client's own may quote people's words.
+  const code = readText(answer["error"]) ?? "";
+  if (!CODE.test(code)) {
+    return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code: "", status });
+  }
+  if (RATE_CODES.has(code)) return toRateLimit(method, waitMs, status);
+  const needed = readText(answer["needed"]);
+  const { messages } = toBody(answer["response_metadata"]);
+  const need = needed === undefined ? "" : ` It needs ${needed}.`;
+  return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
+    code,
+    // It may quote people's words.
+    quote: (Array.isArray(messages) ? messages : [])
+      .map((words) => ` ${words}`)
+      .join("")
+      .slice(0, 300),
+    status,
+    ...(needed !== undefined && { needed }),
+  });
+}
+
+/** Converts whatever kept an answer from coming whole; `status` is that of its head, 0 where none came. */
+export function toNetworkError(method: string, error: unknown, status = 0): SlackApiError {
+  // Network errors name hosts and ports at most; others may quote people's words.
   const words = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
   return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
 }
@@ -113,34 +134,6 @@ export function toApiError(method: string, error: unknown, { status, retryAfterS
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
   if (typeof ts === "string" && ts !== "") return ts;
   throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
-}
-
-function toRefusal(
-  method: string,
-  { data }: WebAPIPlatformError,
-  status: number,
-  toldMs: number | undefined,
-): SlackApiError {
-  const { error: word } = data as { error?: unknown };
-  const code = typeof word === "string" && CODE.test(word) ? word : "";
-  if (code === "") {
-    return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code, status });
-  }
-  if (RATE_CODES.has(code)) return toRateLimit(method, toldMs, status);
-  const { needed } = data as { needed?: unknown };
-  const scope = typeof needed === "string" ? needed : undefined;
-  const { messages = [] } = data.response_metadata ?? {};
-  const need = scope === undefined ? "" : ` It needs ${scope}.`;
-  return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
-    code,
-    // It may quote people's words.
-    quote: messages
-      .map((words) => ` ${words}`)
-      .join("")
-      .slice(0, 300),
-    status,
-    ...(scope !== undefined && { needed: scope }),
-  });
 }
 
 /** A rate limit. `status` is that of the HTTP answer, 0 where Slack was not asked. */

@@ -1,7 +1,6 @@
-import { WebAPIRateLimitedError, WebClient } from "@slack/web-api";
 import { z } from "zod";
-import { toSlackLogger } from "../api/client.ts";
-import { SlackApiError, toApiError } from "../api/error.ts";
+import { SlackApiError } from "../api/error.ts";
+import { callMethod } from "../api/web-api.ts";
 
 const CALL_MS = 10_000;
 
@@ -63,17 +62,7 @@ export function createGrants({ apiUrl, clientId, clientSecret }: GrantsOptions):
     form: Readonly<Record<string, string>>,
     token?: string,
   ): Promise<z.infer<T>> {
-    const client = new WebClient(token, {
-      slackApiUrl: apiUrl,
-      retryConfig: { retries: 0 },
-      rejectRateLimitedCalls: true,
-      logger: toSlackLogger(() => {}),
-      fetch: (url, init) => fetch(url, { ...(init as RequestInit), signal: AbortSignal.timeout(CALL_MS) }),
-    });
-    const found = await client.apiCall(method, form).catch((error: unknown) => {
-      const retryAfterS = error instanceof WebAPIRateLimitedError ? error.retryAfter : undefined;
-      throw toApiError(method, error, { status: retryAfterS === undefined ? 0 : 429, retryAfterS });
-    });
+    const found = await callMethod({ apiUrl, token }, method, form, AbortSignal.timeout(CALL_MS));
     const answer = schema.safeParse(found);
     if (answer.success) return answer.data;
     const words = `Slack answered ${method} with something unexpected.`;

@@ -1,13 +1,12 @@
 import type { Hono } from "hono";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { API_URL } from "../api/web-api.ts";
 import type { SlackAdapterOptions } from "../options.ts";
 import { createGrants } from "./grants.ts";
 import { createInstallations } from "./installations.ts";
 import { createOAuth } from "./oauth.ts";
 import { SCOPES } from "./scopes.ts";
-
-const API_URL = "https://slack.com/api/";
 
 export interface SeveralWorkspacesOptions {
   clientId: string;

@@ -3,9 +3,10 @@ import { request } from "undici";
 import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
-import type { SlackAnswer, SlackApi } from "../api/client.ts";
+import type { SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
+import type { SlackAnswer } from "../api/web-api.ts";
 
 const MAX_ALT_CHARS = 1_000;
 /** Pauses between the looks at a file that Slack still works on. After the last one it is given up. */

@@ -3,9 +3,10 @@ import { createGuardedFetch } from "../../../src/media/fetch.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
-import type { SlackAnswer, SlackApi } from "../api/client.ts";
+import type { SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
+import type { SlackAnswer } from "../api/web-api.ts";
 
 /** No file is read beyond this. */
 const MAX_READ_BYTES = 100 * 1024 * 1024;

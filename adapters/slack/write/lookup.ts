@@ -1,7 +1,8 @@
 import { SinkError } from "../../../src/port/errors.ts";
-import type { SlackAnswer, SlackApi, SlackArguments } from "../api/client.ts";
+import type { SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createThrottle } from "../api/rate-limits.ts";
+import type { SlackAnswer, SlackArguments } from "../api/web-api.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { MessagePlace, ToMark } from "../ids.ts";

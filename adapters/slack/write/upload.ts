@@ -4,7 +4,7 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
 import { toAttachments } from "../api/attachments.ts";
-import type { SlackAnswer } from "../api/client.ts";
+import type { SlackAnswer } from "../api/web-api.ts";
 import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
 import { type Block, isBlockRefusal, toMessageBody } from "./blocks.ts";
 import { type FileStore, toFileName, type UploadedFile } from "./file-store.ts";

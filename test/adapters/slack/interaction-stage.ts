@@ -53,7 +53,6 @@ export async function startInteractions({
     apiUrl: slack.apiUrl,
     tokenOf: async () => slack.workspace.botToken,
     now: slack.now,
-    log: silent,
   });
   const interactions = createInteractions({
     api,

@@ -65,7 +65,7 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
   const general = slack.channel({ name: "general", members: [ada] });
   const question = ada.mention(general, "question");
   const { apiUrl } = slack;
-  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
+  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now });
   const workspaces = createSingleWorkspace(slack.botToken, api, silent);
   const restart = () =>
     createOutbound({

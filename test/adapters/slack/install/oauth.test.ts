@@ -188,7 +188,7 @@ describe("several workspaces", () => {
       await install();
     }
     const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now });
     const from = slack.requests.length;
     const calls = Array.from({ length: 30 }, (_, index) => workspaces[index % 3] ?? beta);
     const answers = await Promise.all(
@@ -206,7 +206,7 @@ describe("several workspaces", () => {
     await install();
     const { id } = slack.workspace;
     const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now });
     await api.call(id, "auth.test", {}, signal);
     slack.advance(13 * 3_600_000);
     expect(await api.call(id, "auth.test", {}, signal)).toMatchObject({ team_id: id });

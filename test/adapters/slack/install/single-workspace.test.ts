@@ -8,7 +8,7 @@ import { signal, startAdapter, TRANSPORTS } from "../stage.ts";
 async function start(botToken?: string) {
   const slack = await startSlack();
   const token = botToken ?? slack.botToken;
-  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now, log: silent });
+  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now });
   return { slack, single: createSingleWorkspace(token, api, silent) };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { SlackAnswer } from "../../../../adapters/slack/api/client.ts";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import type { SlackAnswer } from "../../../../adapters/slack/api/web-api.ts";
 import { createPeople, createPeopleQuery } from "../../../../adapters/slack/people/people.ts";
 import { silent } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
