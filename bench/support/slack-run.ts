@@ -36,7 +36,7 @@ export interface SlackRunOptions {
 const REFUSAL_MS = 10_000;
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
-/** Writes replies into channels of one simulated workspace in real time, through Slack's own client. */
+/** Writes replies into channels of one simulated workspace in real time, through the service's client of Slack. */
 export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);

@@ -42,6 +42,8 @@ export interface RedisLanes {
   take(laneId: string): Promise<{ token: string; waiting: Stored[]; failures: Failures } | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly LeasedLane[]): Promise<readonly string[]>;
+  /** Milliseconds until a lease ends that is not renewed; 0 where there is none. */
+  leaseMs(laneId: string): Promise<number>;
   read(laneId: string): Promise<Stored[]>;
   /**
    * Counts, before their work begins, that it does. Resolves to how often a process has died since the work on the
@@ -212,6 +214,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const lost = (await evaluate(PROLONG, [KEYS.token, ...keys], given)) as number[];
       return lost.flatMap((index) => leased[index]?.laneId ?? []);
     },
+    leaseMs: async (laneId) => Math.max(0, await run(() => client.pTTL(KEYS.lease(laneId)))),
     read,
     async begin(laneId, token, taken, active) {
       const keys = [KEYS.owner(laneId), KEYS.lane(laneId), KEYS.begun, KEYS.active];

@@ -12,7 +12,7 @@ const MAX_RUNG_LANES = 500;
 
 export interface SweepOptions {
   connection: RedisConnection;
-  lanes: Pick<RedisLanes, "release">;
+  lanes: Pick<RedisLanes, "leaseMs" | "release">;
   places: Pick<Places, "look" | "dispatch">;
   bells: Pick<Bells, "leftBy">;
   now(): number;
@@ -57,11 +57,13 @@ export function createSweep({ connection, lanes, places, bells, now, ring }: Swe
       client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG_LANES } }),
     );
     for (const laneId of unheard) {
-      await run(() => client.zAdd(KEYS.lanes, { value: laneId, score: now() }, { condition: "XX" }));
       // The place alone does not say so: whoever has it may not know that Redis gave it, where the answer was lost.
-      const isAtWork = (await run(() => client.exists(KEYS.lease(laneId)))) === 1;
+      const leaseMs = await lanes.leaseMs(laneId);
+      // Looked at again when a lease of which its process does not know either has ended.
+      const score = now() - (leaseMs > 0 ? UNHEARD_MS - leaseMs : 0);
+      await run(() => client.zAdd(KEYS.lanes, { value: laneId, score }, { condition: "XX" }));
       // Its bell rings when its place is given to it.
-      if (!queued.has(laneId) && !isAtWork) await ring(laneId);
+      if (!queued.has(laneId) && leaseMs === 0) await ring(laneId);
     }
     for (const [laneId, { worker = "" }] of active) {
       if (workers.has(worker)) continue;

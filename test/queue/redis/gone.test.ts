@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes, LEASE_MS, SURE_MS } from "../../../src/queue/redis/lanes.ts";
 import { createPlaces, strikeOff } from "../../../src/queue/redis/places.ts";
+import { createSweep } from "../../../src/queue/redis/sweep.ts";
 import { createListeningClient } from "../../../src/store/redis-connection.ts";
 import { message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -69,5 +70,22 @@ describe.skipIf(isRedisMissing)("processes that are gone, and what they worked o
     expect(await strikeOffAt(2_000)).toEqual(["gone"]);
     expect(await strikeOffAt(3_000)).toEqual(["silent"]);
     expect(await strikeOffAt(3_000)).toEqual([]);
+  });
+
+  test("a lane with a lease of which its process does not know is found by the first sweep after its end", async () => {
+    const { connection } = shared;
+    const rung: string[] = [];
+    const ring = async (laneId: string) => void rung.push(laneId);
+    let [nowMs, leaseMs] = [Date.now() + 10_000, LEASE_MS / 2];
+    const now = () => nowMs;
+    const lanes = { ...lanesOf("one"), leaseMs: async () => leaseMs };
+    const places = createPlaces({ connection, workerId: "one", places: 1, now, ring });
+    const { ringUnheard } = createSweep({ connection, lanes, places, bells: { leftBy: async () => [] }, now, ring });
+    await ringUnheard();
+    expect(rung).toEqual([]);
+    [nowMs, leaseMs] = [nowMs + leaseMs, 0];
+    await connection.client.del(KEYS.sweep);
+    await ringUnheard();
+    expect(rung).toEqual([LANE]);
   });
 });
