@@ -50,6 +50,12 @@ describe("the Web API", () => {
     expect(slack.requests.map(({ args }) => args["list"])).toContain("[1]");
   });
 
+  test("takes a text with half a character", async () => {
+    const { slack, api, team } = await start();
+    expect(await api.call(team, "auth.test", { text: "half \ud83d" }, signal)).toMatchObject({ ok: true });
+    expect(slack.requests.map(({ args }) => args["text"])).toEqual(["half \ufffd"]);
+  });
+
   test("is understood where a proxy packs its answers unasked", async () => {
     const { test: call } = await start(undefined, await startSlack({ dialect: "spare" }));
     expect(await call()).toMatchObject({ ok: true });
