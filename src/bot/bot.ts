@@ -116,7 +116,7 @@ export function createBot(deps: BotDeps): Worker {
     const [first] = batch;
     // Messages are checked later, in `answerMessages`; edits always change the history.
     if (first?.kind === "command" || first?.kind === "action") {
-      const refusing = deps.gate.refuse(first);
+      const refusing = deps.gate.findRefusal(first);
       const refusal = refusing && (await refusing);
       if (refusal !== undefined) {
         if (isDrawing(first)) await imagine.dismiss(first);
@@ -227,7 +227,7 @@ async function answerMessages(
   // Not awaited here: the turn must be registered first, so that an edit or a Stop during this check reaches it.
   async function isWanted(): Promise<boolean> {
     const [first] = events;
-    refusal = first && (await deps.gate.refuse(first));
+    refusal = first && (await deps.gate.findRefusal(first));
     return refusal === undefined && isForUs(deps, messages);
   }
   const done = await deps.answers.answer({ events, messages, ...how }, isWanted(), signal);
@@ -336,7 +336,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
 
 /** An edit or a deletion. An answer that waits for a person begins anew with it, or goes. */
 async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
-  const mayAsk = event.kind === "deleted" || (await deps.gate.refuse(event)) === undefined;
+  const mayAsk = event.kind === "deleted" || (await deps.gate.findRefusal(event)) === undefined;
   if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
   if (event.kind === "edited") return onEdited(deps, event);
   const isKept = await deps.history.remove(event.messageId);

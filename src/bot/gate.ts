@@ -22,16 +22,16 @@ export interface Refusal {
   text: string;
 }
 
-/** Every event passes here first: refuses what the policy denies to its author, or their limits have no room for. */
+/** Every event passes here first: finds what the policy denies to its author, or their limits have no room for. */
 export interface Gate {
   /** Undefined without a promise: the event needs no permission. A promise of undefined: permitted. Never rejects. */
-  refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;
+  findRefusal(event: InboundEvent): Promise<Refusal | undefined> | undefined;
   /** Tells the person so that nobody else sees it; seldom, where they only wrote a message. Best effort. */
   tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;
 }
 
 export interface GateDeps {
-  quota: Pick<Quota, "refuse">;
+  quota: Pick<Quota, "findRefusal">;
   access: Pick<Access, "judge">;
   refusals: Refusals;
   records: Pick<TurnRecords, "load">;
@@ -46,29 +46,30 @@ export interface GateDeps {
 export function createGate(deps: GateDeps): Gate {
   const { access, quota, refusals, settings, models, adapterOf, sinkOf, log } = deps;
 
-  async function find(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
-    const judge = await access.judge();
-    const decision = judge(event, permission);
+  async function judge(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
+    const decide = await access.judge();
+    const decision = decide(event, permission);
     if (!decision.isAllowed) return { permission, text: decision.refusal };
-    const full = permission === "chat" || permission === "pictures" ? await quota.refuse(event, permission) : undefined;
+    const full =
+      permission === "chat" || permission === "pictures" ? await quota.findRefusal(event, permission) : undefined;
     if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
-    if (permission !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
+    if (permission !== "chat" || decide(event, `model:${model}`).isAllowed) return undefined;
     // An answer may come from the channel's own model as well.
     const { model: own = model } = await settings.read(event.reply);
-    const other = judge(event, `model:${own}`);
+    const other = decide(event, `model:${own}`);
     return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
   }
 
-  async function refuse(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
-    const refusal = await find(event, permission);
+  async function findRefusal(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
+    const refusal = await judge(event, permission);
     return refusal !== undefined && !(await hasBegun(event, deps)) ? refusal : undefined;
   }
 
   return {
-    refuse(event) {
+    findRefusal(event) {
       const permission = toPermission(event);
-      return permission && refuse(event, permission);
+      return permission && findRefusal(event, permission);
     },
     async tell(event, { permission, text }, signal) {
       const { reply, author } = event;

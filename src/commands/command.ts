@@ -21,7 +21,7 @@ export interface Command {
 
 /** Settings commands check permission with `access` and record each change with `audit`. */
 export interface SettingsRights {
-  access: Pick<Access, "refuse">;
+  access: Pick<Access, "findRefusal">;
   audit: Pick<Audit, "note">;
 }
 

@@ -19,7 +19,7 @@ export function createListenCommand({ settings, access, audit }: ListenCommandDe
       const wanted = /^(on|off)$/i.exec(text.trim())?.[1]?.toLowerCase();
       const answer = async () => {
         if (wanted === undefined) return `${(await settings.isListening(reply)) ? ON : OFF} ${HINT}`;
-        const refusal = await access.refuse(event, "settings");
+        const refusal = await access.findRefusal(event, "settings");
         if (refusal !== undefined) return refusal;
         const before = (await settings.isListening(reply)) ? "on" : "off";
         if (!(await settings.setListening(reply, wanted === "on"))) return NOT_KEPT;

@@ -45,7 +45,7 @@ export function createModelCommand({ settings, listModels, models, access, audit
     if (offered === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
     const found = findModel(name, offered);
     if (found === undefined) return describeUnknown(name, offered);
-    const refusal = await access.refuse(event, `model:${found}`);
+    const refusal = await access.findRefusal(event, `model:${found}`);
     if (refusal !== undefined) return refusal;
     return (await settings.setModel(event.reply, found)) ? undefined : NOT_KEPT;
   }
@@ -83,7 +83,7 @@ export function createModelCommand({ settings, listModels, models, access, audit
     async run(event, sink, signal) {
       const answer = async () => {
         if (toName(event.text) === "") return show(event, signal);
-        const refusal = await access.refuse(event, "settings");
+        const refusal = await access.findRefusal(event, "settings");
         if (refusal !== undefined) return refusal;
         const before = describeSettings(await settings.read(event.reply));
         const said = await change(event, signal);

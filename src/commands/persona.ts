@@ -98,7 +98,7 @@ export function createPersonaCommand({ settings, access, audit }: PersonaCommand
         if (event.options === undefined && (text === "" || SHOW.test(text))) return show(event, sink.limits);
         const wanted = PROMPTS.test(text) ? text.replace(PROMPTS, "") : undefined;
         if (wanted === "") return showPrompts(event);
-        const refusal = await access.refuse(event, "settings");
+        const refusal = await access.findRefusal(event, "settings");
         if (refusal !== undefined) return refusal;
         if (event.options !== undefined) return apply(event, sink.limits);
         if (wanted !== undefined) return setPrompts(event, wanted);

@@ -16,7 +16,7 @@ export interface ToolServer {
 }
 
 export interface ToolsCommandDeps extends SettingsRights {
-  access: Pick<Access, "judge" | "refuse">;
+  access: Pick<Access, "judge" | "findRefusal">;
   own: readonly string[];
   serversOf(place: ReplyAddress): readonly ToolServer[];
   settings: Pick<Settings, "read" | "switchServer">;
@@ -49,7 +49,7 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
   }
 
   async function change(event: CommandEvent, isOn: boolean, given: string): Promise<string> {
-    const refusal = await access.refuse(event, "settings");
+    const refusal = await access.findRefusal(event, "settings");
     if (refusal !== undefined) return refusal;
     const { reply } = event;
     const names = serversOf(reply).map(({ name }) => name);

@@ -7,10 +7,10 @@ import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import { mayPress } from "../turn/rights.ts";
 import type { WriteHistory } from "./history-entry.ts";
+import type { FindJobRefusal } from "./job-refusal.ts";
 import type { JobStore } from "./job-store.ts";
 import { TOO_OLD } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
-import type { RefuseJob } from "./refuse-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
 const HAS_ENDED = "This has ended already.";
@@ -24,7 +24,7 @@ export interface ButtonsDeps {
   /** Deleted pictures are not to be fetched any more. */
   links: Pick<References, "erase">;
   sinkOf: SinkOf;
-  refuse: RefuseJob;
+  findRefusal: FindJobRefusal;
   log: Logger;
 }
 
@@ -43,7 +43,7 @@ export interface JobButtons {
 }
 
 export function createJobButtons(deps: ButtonsDeps): JobButtons {
-  const { jobs, running, work, writeHistory, links, sinkOf, refuse, log } = deps;
+  const { jobs, running, work, writeHistory, links, sinkOf, findRefusal, log } = deps;
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
@@ -58,9 +58,9 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
   }
 
   /** A new drawing must be allowed to the person who asked and to the person who pressed. */
-  async function refuseBoth(job: PictureJob, { author }: ActionEvent): Promise<string | undefined> {
-    const refusal = await refuse({ ...job, author });
-    return refusal ?? (isSamePerson(author, job) ? undefined : refuse(job));
+  async function findRefusalForBoth(job: PictureJob, { author }: ActionEvent): Promise<string | undefined> {
+    const refusal = await findRefusal({ ...job, author });
+    return refusal ?? (isSamePerson(author, job) ? undefined : findRefusal(job));
   }
 
   async function drawFailed(job: PictureJob, signal: AbortSignal): Promise<void> {
@@ -85,7 +85,7 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
       try {
         const found = await findOwn(event, signal);
         if (typeof found === "string") return found;
-        const refusal = found.job.isOver ? await refuseBoth(found.job, event) : undefined;
+        const refusal = found.job.isOver ? await findRefusalForBoth(found.job, event) : undefined;
         if (refusal !== undefined) return refusal;
         await drawFailed(found.job, signal);
         return undefined;

@@ -7,11 +7,11 @@ import { readPictureId, toTurnId } from "../port/ids.ts";
 import { ToolError } from "../tools/tool.ts";
 import { createJobButtons } from "./buttons.ts";
 import { createWriteHistory } from "./history-entry.ts";
+import type { FindJobRefusal } from "./job-refusal.ts";
 import { createJobRuns, type JobRunDeps } from "./job-run.ts";
 import type { JobStore } from "./job-store.ts";
 import { type NewJob, readCommand, TOO_OLD, toJob, toNextJob } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
-import type { RefuseJob } from "./refuse-job.ts";
 import type { ImagineRequest } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 import { createWaitingMessages } from "./waiting.ts";
@@ -66,7 +66,7 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | 
   maxReferences: number;
   /** Told of every picture that is drawn, or failed to be. */
   onProgress(jobId: string): void;
-  refuse: RefuseJob;
+  findRefusal: FindJobRefusal;
 }
 
 type BeginJob = () => Promise<NewJob>;
@@ -81,7 +81,16 @@ export function createImagine(deps: ImagineDeps): Imagine {
     deps.onProgress(jobId);
   };
   const runs = createJobRuns({ ...deps, onSettled, writeHistory });
-  const buttons = createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log, refuse: deps.refuse });
+  const buttons = createJobButtons({
+    jobs,
+    running,
+    work,
+    writeHistory,
+    links,
+    sinkOf,
+    log,
+    findRefusal: deps.findRefusal,
+  });
 
   function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
@@ -184,12 +193,12 @@ export function createImagine(deps: ImagineDeps): Imagine {
 }
 
 /** A job that the person who asks may have. */
-async function allow({ refuse }: Pick<ImagineDeps, "refuse">, found: NewJob): Promise<NewJob> {
-  const refusal = "job" in found ? await refuse(found.job) : undefined;
+async function allow({ findRefusal }: Pick<ImagineDeps, "findRefusal">, found: NewJob): Promise<NewJob> {
+  const refusal = "job" in found ? await findRefusal(found.job) : undefined;
   return refusal === undefined ? found : { refusal };
 }
 
-async function checkAllowed({ refuse }: Pick<ImagineDeps, "refuse">, job: PictureJob): Promise<void> {
-  const refusal = await refuse(job);
+async function checkAllowed({ findRefusal }: Pick<ImagineDeps, "findRefusal">, job: PictureJob): Promise<void> {
+  const refusal = await findRefusal(job);
   if (refusal !== undefined) throw new ToolError(`Not drawn: the person who asks may not have that. ${refusal}`);
 }

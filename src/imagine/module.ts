@@ -17,9 +17,9 @@ import type { Tool } from "../tools/tool.ts";
 import { maySee } from "../turn/rights.ts";
 import { createGenerateImage } from "./generate-image.ts";
 import { createImagine, type Imagine } from "./imagine.ts";
+import { createFindJobRefusal } from "./job-refusal.ts";
 import { createJobStore, type JobStore } from "./job-store.ts";
 import type { PictureJob } from "./picture-job.ts";
-import { createRefuseJob } from "./refuse-job.ts";
 import { MAX_COUNT } from "./request.ts";
 import { createRunningJobs, type RunningJobs } from "./running-jobs.ts";
 
@@ -72,7 +72,7 @@ export function createImagineModule({
     running,
     copies,
     links: deps.references,
-    refuse: createRefuseJob(access),
+    findRefusal: createFindJobRefusal(access),
   });
   return {
     jobs,

@@ -27,7 +27,7 @@ export interface Access {
   judge(): Promise<Judge>;
   may(by: Actor, permission: Permission): Promise<boolean>;
   /** Resolves to the sentence for somebody who may not; undefined: they may. */
-  refuse(by: Actor, permission: Permission): Promise<string | undefined>;
+  findRefusal(by: Actor, permission: Permission): Promise<string | undefined>;
   isAdmin(by: Actor): boolean;
   /** Groups and roles that the rules or the admins are named by: what a platform has to look up of people. */
   namedGroups(): Promise<readonly string[]>;
@@ -55,7 +55,7 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
       return namedGroupsOf({ ...access, rules: [...rules, ...chat, ...offered] });
     },
     may: async (by, permission) => (await judge())(by, permission).isAllowed,
-    async refuse(by, permission) {
+    async findRefusal(by, permission) {
       const { isAllowed, refusal } = (await judge())(by, permission);
       return isAllowed ? undefined : refusal;
     },

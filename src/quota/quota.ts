@@ -62,7 +62,7 @@ export interface Quota {
    * The sentence for somebody for whom a limit has no room for anything just now; undefined where there is some, and
    * where that is not known. Never rejects. What is let pass here is still to be reserved.
    */
-  refuse(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
+  findRefusal(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
   /** Rejects when the store does not answer. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
@@ -166,7 +166,7 @@ export function createQuota(options: QuotaOptions): Quota {
         };
       }
     },
-    async refuse(by, what) {
+    async findRefusal(by, what) {
       try {
         const full = (await read(by)).find((one) => !one.isLifted && isFull(one, LEAST[what][one.measure]));
         if (full === undefined) return undefined;

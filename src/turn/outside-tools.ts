@@ -74,7 +74,7 @@ export async function readPrompt(asking: Asking): Promise<ChatMessage[] | string
   const { outside, record, messages, serversOff, permits, history, signal } = asking;
   const asked = messages.at(-1)?.text ?? (await readQuestion(history, record));
   const call = readPromptCall(asked);
-  const refusal = call && permits.refuse(`tool:${call.server}__${call.name}`);
+  const refusal = call && permits.findRefusal(`tool:${call.server}__${call.name}`);
   if (refusal !== undefined) return refusal;
   return (await outside.readPrompt(record.reply, asked, serversOff, signal)) ?? [];
 }

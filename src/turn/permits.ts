@@ -14,7 +14,7 @@ export class NotPermittedError extends Error {
 export interface Permits {
   may(permission: Permission): boolean;
   /** The sentence for a person who may not. */
-  refuse(permission: Permission): string | undefined;
+  findRefusal(permission: Permission): string | undefined;
   /** The first that may be used, else the first. */
   chooseModel(models: readonly [string, ...string[]]): string;
   /** Throws a `NotPermittedError` where one of them is denied. */
@@ -45,7 +45,7 @@ function toPermits(
 
   return {
     may,
-    refuse: (permission) => denied(permission)?.refusal,
+    findRefusal: (permission) => denied(permission)?.refusal,
     chooseModel: (models) => models.find((model) => may(`model:${model}`)) ?? models[0],
     check(...permissions) {
       const decision = permissions.map(denied).find((one) => one !== undefined);

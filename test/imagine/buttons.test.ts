@@ -35,7 +35,7 @@ function start(given: Partial<PictureJob> = {}, denied: readonly string[] = []) 
     writeHistory: async () => {},
     links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
     sinkOf: () => platform.sink,
-    refuse: async ({ author }) => (denied.includes(author.id) ? `${author.name} may not.` : undefined),
+    findRefusal: async ({ author }) => (denied.includes(author.id) ? `${author.name} may not.` : undefined),
     log: silent,
   });
   const press = (name: ActionEvent["action"], id: string, author = ada) => {

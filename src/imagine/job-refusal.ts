@@ -5,9 +5,9 @@ import type { PictureJob } from "./picture-job.ts";
 export type AskedJob = Pick<PictureJob, "author" | "reply" | "model" | "references" | "change">;
 
 /** Resolves to the sentence for a person who may not have this drawn; undefined: they may. */
-export type RefuseJob = (asked: AskedJob) => Promise<string | undefined>;
+export type FindJobRefusal = (asked: AskedJob) => Promise<string | undefined>;
 
-export function createRefuseJob({ judge }: Pick<Access, "judge">): RefuseJob {
+export function createFindJobRefusal({ judge }: Pick<Access, "judge">): FindJobRefusal {
   return async ({ model, references, change, ...by }) => {
     const decide = await judge();
     // The first picture that a button starts from is the bot's own.
