@@ -6,15 +6,16 @@ const GO_ON =
   "Your answer was cut off. Go on exactly where it stopped: begin with its last words as they stand below, then write the rest, and nothing else.";
 /** In UTF-16 units. A model repeats this much before people see more. */
 const LAST_CHARS = 32;
-/** An answer that is shorter is as soon begun anew. */
-const MIN_CHARS = 2 * LAST_CHARS;
 /** Some models say a word of their own first, or open code again that was open. */
 const MAX_PREFACE_CHARS = 40;
 
-/** True for a text that can be continued: its first words must differ from its last, which tell the two apart. */
+/**
+ * True for a text longer than its last words by more than `MAX_PREFACE_CHARS`, which do not stand in its beginning too:
+ * else an answer that begins anew would look like one that goes on.
+ */
 function isContinuable(said: string): boolean {
   const beginning = said.trim();
-  return beginning.length >= MIN_CHARS && readRest(beginning, toLastWords(beginning)) === undefined;
+  return readRest(beginning, toLastWords(beginning)) === undefined;
 }
 
 /** A request to the model, and its answer as far as it has come. */
