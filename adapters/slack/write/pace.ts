@@ -22,8 +22,8 @@ export function createResponsePacer(): Pacer {
 
 // --- two ways of writing ---
 
-/** Replies that grow at once the first way before another one may be better off the fallback. */
-const AT_EASE = 3;
+/** With this many replies in the preferred way or fewer, none is better off in the fallback. */
+const MAX_AT_EASE = 3;
 
 interface ReplyRoute {
   isFallback: boolean;
@@ -33,36 +33,40 @@ interface ReplyRoute {
 
 /**
  * Paces replies that can be written in two ways, each with its own limits. When the first post of a reply is due, the
- * reply takes the first way if that has room for one more, and the fallback if not, or if the reply is over already. It
- * never goes back. When many replies grow at once, a new one takes the fallback if it gets more calls there.
+ * reply takes the preferred way if that has room for one more, and the fallback if not, or if the reply is over already.
+ * It never goes back. When many replies grow at once, a new one takes the fallback if it gets more calls there.
  */
-function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
-  const pacers = { first: createPacer(first), fallback: createPacer(fallback) };
+function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
+  const pacers = { preferred: createPacer(preferred), fallback: createPacer(fallback) };
   const routes = new Map<number, ReplyRoute>();
   /** Ways of the calls under way: a reply may leave before its call has ended. */
   const flights = new Map<number, ReplyRoute>();
   let joined = 0;
 
-  const pacerOf = ({ isFallback }: ReplyRoute): BudgetPacer => (isFallback ? pacers.fallback : pacers.first);
+  const pacerOf = ({ isFallback }: ReplyRoute): BudgetPacer => (isFallback ? pacers.fallback : pacers.preferred);
 
   function divert(route: ReplyRoute): void {
-    const reply = pacers.first.release(route.number);
+    const reply = pacers.preferred.release(route.number);
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /** A post that the first way has no room for, or less than the fallback, or that comes too late to grow. */
+  /** True when the preferred way has no room for the post, or less than the fallback, or when it comes too late to grow. */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
-    const reply = route.isFallback ? undefined : pacers.first.find(route.number);
+    const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
-    return reply.ended || first.credit({ kind: "post", room: reply.room }, now) < 1 || hasMoreToSpare(reply.room, now);
+    return (
+      reply.ended || preferred.credit({ kind: "post", room: reply.room }, now) < 1 || hasMoreToSpare(reply.room, now)
+    );
   }
 
-  /** True when many replies grow the first way, and each reply of the fallback would still have more calls than they. */
+  /** True when many replies grow in the preferred way, and the fallback would still give each of its own more calls. */
   function hasMoreToSpare(room: string, now: number): boolean {
-    const growing = pacers.first.countGrowing(now);
-    if (growing <= AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
+    const growing = pacers.preferred.countGrowing(now);
+    if (growing <= MAX_AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
     const edit: Call = { kind: "edit", room };
-    return fallback.credit(edit, now) / (pacers.fallback.countGrowing(now) + 1) >= first.credit(edit, now) / growing;
+    return (
+      fallback.credit(edit, now) / (pacers.fallback.countGrowing(now) + 1) >= preferred.credit(edit, now) / growing
+    );
   }
 
   function toOuter(step: PacerStep & { type: "send" }, isFallback: boolean): PacerStep {
@@ -73,11 +77,11 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   }
 
   return {
-    join({ room, isFallback = false, first: firstCall } = {}) {
+    join({ room, isFallback = false, first } = {}) {
       joined += 1;
       // Alone means alone among all replies, whichever way they go.
-      const own = { room: room ?? `reply ${joined}`, first: firstCall };
-      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(own) });
+      const own = { room: room ?? `reply ${joined}`, first };
+      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.preferred).join(own) });
       return joined;
     },
     text(reply, units, now) {
@@ -95,7 +99,7 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
     },
     step(now) {
       for (const route of routes.values()) if (isCrowdedOut(route, now)) divert(route);
-      const begun = pacers.first.step(now);
+      const begun = pacers.preferred.step(now);
       if (begun.type === "send") return toOuter(begun, false);
       const other = pacers.fallback.step(now);
       if (other.type === "send") return toOuter(other, true);
@@ -111,10 +115,10 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
       if (route !== undefined && written.isFallback === true && !route.isFallback) divert(route);
     },
     recall(calls) {
-      pacers.first.recall(calls.filter(({ isFallback }) => !isFallback));
+      pacers.preferred.recall(calls.filter(({ isFallback }) => !isFallback));
       pacers.fallback.recall(calls.filter(({ isFallback }) => isFallback));
     },
-    keepUntil: () => Math.max(pacers.first.keepUntil(), pacers.fallback.keepUntil()),
+    keepUntil: () => Math.max(pacers.preferred.keepUntil(), pacers.fallback.keepUntil()),
   };
 }
 
