@@ -30,7 +30,7 @@ export function timeOf(id: string): number {
   return Number(BigInt(id) >> TIME_SHIFT) + EPOCH_MS;
 }
 
-/** The same for the same nonce in every run; Discord takes 25 characters at most. */
+/** The same for the same nonce in every process; Discord takes 25 characters at most. */
 export function toNonce(nonce: string): string {
   return digest(nonce).slice(0, 22);
 }

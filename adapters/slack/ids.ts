@@ -49,13 +49,13 @@ export function timeOf(ts: string): number {
 
 /**
  * Names a message that only one person sees, to which Slack gives no id that leads back. The same for the same nonce in
- * every run.
+ * every process.
  */
 export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 
-/** A short name for a text, the same in every run. It hides nothing: anyone who knows the text can compute it. */
+/** A short name for a text, the same in every process. It hides nothing: anyone who knows the text can compute it. */
 export function toFingerprint(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, DIGEST_CHARS);
 }
@@ -64,7 +64,7 @@ export function toFingerprint(text: string): string {
 export type ToMark = (nonce: string) => string;
 
 /**
- * Makes the same mark of the same nonce in every run. Nobody can forge one without the key, though every app in the
+ * Makes the same mark of the same nonce in every process. Nobody can forge one without the key, though every app in the
  * workspace can read the ids that a nonce is made of. Marks of version 0.1, which had no key, are not recognised: a post
  * that it made at the moment it was killed, and had not stored yet, is made once more after an upgrade.
  */

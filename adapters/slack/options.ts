@@ -9,7 +9,7 @@ export interface SlackAdapterOptions extends AdapterOptions {
   transport: SlackTransport;
   /** One workspace by its token, or those that installed the bot themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
-  /** The key of the marks on the bot's own messages: a secret that stays the same in every run. */
+  /** The key of the marks on the bot's own messages: a secret that outlives the process. */
   markKey: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl?: string;

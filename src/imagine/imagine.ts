@@ -21,7 +21,7 @@ const NOT_SET_UP =
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
 const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
 
-/** Draws for events, each once: a cut run is continued. Methods reject when the event must be worked on again. */
+/** Draws for events, each once: a job that was cut is continued. Methods reject when the event must be worked on again. */
 export interface Imagine {
   /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
   request(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
@@ -102,7 +102,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     });
   }
 
-  /** Goes on with what an earlier run has made of the job of an event, or begins it. */
+  /** Goes on with what an earlier attempt has made of the job of an event, or begins it. */
   function proceed(event: InboundEvent, begin: BeginJob, signal: AbortSignal): Promise<string | undefined> {
     const id = toTurnId(event.key);
     // A job that is stopped while it waits may come to its turn at the same moment.

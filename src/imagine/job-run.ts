@@ -143,7 +143,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
   };
 }
 
-/** Ends a run that was cut: the message stays for the next one, but goes with what is forgotten. */
+/** Ends an attempt that was cut: the message stays for the next attempt, but goes with what is forgotten. */
 async function letGo(status: Status, { reason }: AbortSignal): Promise<void> {
   if (reason !== "forgotten") return status.leave();
   await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});

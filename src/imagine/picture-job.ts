@@ -68,7 +68,7 @@ export function readPictureJob(value: unknown): PictureJob | undefined {
   return success ? data : undefined;
 }
 
-/** Names the end of a picture. A run after a crash that draws it again makes the same name. */
+/** Names the end of a picture. Another attempt makes the same name. */
 export function toEndId({ id, retries = 0 }: PictureJob, number: number): string {
   return `${id}:${number}:${retries}`;
 }

@@ -13,7 +13,7 @@ const MAX_WAIT_MS = 30_000;
 export interface Status {
   /** Shows this as soon as no other call is under way, the newest text only. Best effort. */
   show(draft: Draft): void;
-  /** Leaves the message to the run that goes on with the job. Resolves when nothing of this run is written there any more. */
+  /** Leaves the message to the next attempt. Resolves when nothing of this one is written there any more. */
   leave(): Promise<void>;
   /** Leaves this as the last word, or takes the message away. Rejects when the platform does not answer. */
   close(draft: Draft | undefined, signal: AbortSignal): Promise<void>;

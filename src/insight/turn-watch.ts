@@ -41,7 +41,7 @@ export interface End {
   calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
 }
 
-/** The end of a turn as it is kept. A run that takes up its question again reports it once more. */
+/** The end of a turn as it is kept. Another attempt at its question reports it once more. */
 export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;

@@ -14,10 +14,11 @@ import type { SharedWaits } from "./pace.ts";
 import type { ReplySink } from "./sink.ts";
 
 /**
- * The port: what the core asks of a platform, and what a platform tells the core. Events and addresses are plain JSON,
- * because an event may be taken up by another process, or by the next run after a crash: a reply is written to an
- * address, never to a live SDK object. Drafts, files and signals stay within one process. Rejections that the core
- * branches on are `SinkError`s. "Best effort": may reject; the core then goes on without.
+ * The port: what the core asks of a platform, and what a platform tells the core. The work on an event takes one
+ * attempt or more: when one fails, is cut or dies with its process, a later one goes on from what it left. That may be
+ * made by another process, so events and addresses are plain JSON: a reply is written to an address, never to a live SDK
+ * object. Drafts, files and signals stay within one process. Rejections that the core branches on are `SinkError`s.
+ * "Best effort": may reject; the core then goes on without.
  */
 
 export interface Adapter {

@@ -100,7 +100,7 @@ export interface ReplySink {
   readonly hasOwnStop?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
-  /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
+  /** The same for a nonce that no earlier attempt can have posted with; absent where that makes no difference. */
   postFirst?(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */

@@ -8,7 +8,7 @@ import type { QuotaLimit } from "./limits.ts";
 const USUAL_CURRENCY = "USD";
 
 export interface Need {
-  /** Names the piece of work; a run that takes it up after a crash uses the same name. */
+  /** Names the piece of work; a later attempt uses the same name. */
   id: string;
   by: UsedBy & { model: string };
   /** Estimated; somewhat more is reserved. */

@@ -60,7 +60,7 @@ export interface ReplyDraftsOptions {
   refusal: Closing;
   /** Undefined where the platform shows none any more: what it has shown then stays as it was. */
   steps?: () => readonly Step[] | undefined;
-  /** Messages of an earlier run that stay as they are. */
+  /** Messages of an earlier attempt that stay as they are. */
   sealed?: Sealed | undefined;
 }
 
@@ -78,7 +78,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
   let splitter = createSplitter(splitLimits);
   /** The place in the text where the first message begins that is not sealed. */
   let from = 0;
-  /** Messages of an earlier run, until there is as much text as they show. */
+  /** Messages of an earlier attempt, until there is as much text as they show. */
   let undecided = options.sealed;
   let placed = createPlacedSteps();
   let text = "";

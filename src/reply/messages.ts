@@ -30,7 +30,7 @@ export interface ReplyMessagesOptions {
   sink: ReplySink;
   /** Changes with what is on the platform. */
   record: ReplyRecord;
-  /** An earlier run may have posted more than the record says. */
+  /** An earlier attempt may have posted more than the record says. */
   isResumed: boolean;
   /** Called when the record has changed, before anything else is written. */
   onRecord(): Promise<void>;
@@ -52,9 +52,9 @@ export interface ReplyMessages {
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
   /** Makes the call. Rejects with what the platform refused. */
   apply(change: Change): Promise<Receipt>;
-  /** True when an earlier run left a message here of which this one has seen nothing. */
+  /** True when an earlier attempt left a message here of which this one has seen nothing. */
   isUnseen(index: number): boolean;
-  /** The draft that a message shows at least, as far as this run knows; undefined for one of an earlier run. */
+  /** The draft that a message shows at least, as far as this attempt knows; undefined for one of an earlier one. */
   takenAt(index: number): Draft | undefined;
   /** Takes a message to show this draft, though the platform has not said so. */
   markAsShown(index: number, draft: Draft): void;
@@ -65,11 +65,11 @@ export interface ReplyMessages {
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
   const { sink, record, isResumed, onRecord } = options;
   const { posted } = record;
-  /** The look of each posted message, as far as this run knows: unknown for those of an earlier run. */
+  /** The look of each posted message, as far as this attempt knows: unknown for those of an earlier one. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
   /** The last draft known to be shown in full, by message. */
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
-  /** The draft of a post of this run of which nobody knows whether it was carried out. */
+  /** The draft of a post of this attempt of which nobody knows whether it was carried out. */
   let doubtful: Draft | undefined;
   let isUploaded = false;
 
@@ -105,7 +105,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // A post that an earlier run made is found by its nonce, and shows the text of that run.
+    // A post that an earlier attempt made is found by its nonce, and shows the text of that attempt.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
     // The record says from the beginning that the first one may be under way.
@@ -155,12 +155,12 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
         if (hasMore && taken[index]?.markdown === draft.markdown) continue;
         return { type: "edit", index, draft };
       }
-      // While text still grows, messages of an earlier run may be needed again.
+      // While text still grows, messages of an earlier attempt may be needed again.
       if (!isOver) return undefined;
       const last = drafts.at(-1);
       // A message that nobody can name cannot be removed.
       if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
-      // An earlier run uploaded another file than this one would.
+      // An earlier attempt uploaded another file than this one would.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },

@@ -35,7 +35,7 @@ export interface ReplyOptions extends ReplyViewOptions {
   describeWait(): string;
   /** Told those words when they are others than before, to be shown beside the reply. */
   onWait(words: string): void;
-  /** Told when the first text of this run stands on the platform. */
+  /** Told when the first text of this attempt stands on the platform. */
   onVisible(): void;
   /**
    * Called when no more text comes. Chooses the closing; undefined leaves the messages as they are, because somebody else

@@ -62,7 +62,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = drafts.seal(index + 1, taken, "all");
     } else {
-      // An earlier run left another text, or an unknown one: all of it is shown again, so that none of it is lost.
+      // An earlier attempt left another text, or an unknown one: all of it is shown again, so that nothing is lost.
       record.sealed = drafts.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
@@ -72,7 +72,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit")
       return continueAfterSealed(change.index, change.draft, shownLength);
-    // An earlier run may have taken a message back and died before it said so.
+    // An earlier attempt may have taken a message back and died before it said so.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
     }

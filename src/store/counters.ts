@@ -22,7 +22,7 @@ export interface Bound {
 
 /** Part of several counts, kept for one piece of work until that is settled. */
 export interface Hold {
-  /** Names the piece of work; a run that takes it up again uses the same name. */
+  /** Names the piece of work; a later attempt uses the same name. */
   id: string;
   /** Tells the attempts at it apart. */
   token: string;

@@ -45,8 +45,8 @@ export type LedgerCall = z.infer<typeof ledgerCall>;
 export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
- * The calls of tools in one turn, round by round, as far as they have come. A run that takes the turn up again goes on from
- * here: what was done is not done again, and what may have been done is not done again by itself.
+ * The calls of tools in one turn, round by round, as far as they have come. The next attempt goes on from here: what was
+ * done is not done again, and what may have been done is not done again by itself.
  */
 export interface TurnLedger {
   readonly rounds: readonly LedgerRound[];

@@ -44,8 +44,8 @@ export interface RoundResult {
 }
 
 /**
- * Runs a round's calls side by side, each written down before and after. `number` counts from 1. A round from an
- * earlier run keeps its results; uncertain calls are reported so. Rejects only with the signal's reason.
+ * Runs a round's calls side by side, each written down before and after. `number` counts from 1. A round of an
+ * earlier attempt keeps its results; uncertain calls are reported so. Rejects only with the signal's reason.
  */
 export async function runRound(
   answer: AssistantMessage,

@@ -26,7 +26,7 @@ import type { WaitingMarks } from "./waiting-marks.ts";
 export interface Answers {
   /**
    * Answers a batch once `isWanted` says so, else keeps it as overheard; a batch of deleted messages takes its answer
-   * back. Resolves to the finished events: a turn of an earlier run ends without later ones. Rejects when the reply
+   * back. Resolves to the finished events: a turn that was begun before ends without later ones. Rejects when the reply
    * could not be written, to be called again.
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
@@ -206,12 +206,12 @@ async function endOrphan(
 ): Promise<Retried | undefined> {
   if (!(await isQuestionGone(deps.history, record))) return undefined;
   if (record.phase === "final" || isRunning) return refuse(events, "The question was deleted.");
-  // An earlier run was to take the answer back, and did not come to the end of that.
+  // An earlier attempt was to take the answer back, and did not come to the end of that.
   await takeBack(deps, record);
   return { done: events };
 }
 
-/** Counts the end of an earlier run, which may have died before it did. */
+/** Counts the end of an earlier attempt, whose process may have died before it did. */
 async function countEarlierEnd({ records, watch, log }: AnswersDeps, record: Partial<TurnRecord>): Promise<void> {
   const { id, conversationId, reply, author, ends = [], posted = [], phase } = record;
   const outcome = ends.at(-1);
@@ -326,7 +326,7 @@ async function cancelWaiting(deps: AnswersDeps, record: TurnRecord, signal: Abor
   await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
 }
 
-/** Begins a turn, or goes on with what an earlier run has made of it. */
+/** Begins a turn, or goes on with what an earlier attempt has made of it. */
 async function proceed(
   deps: AnswersDeps,
   turn: RunningTurn,
@@ -337,7 +337,7 @@ async function proceed(
   const { record } = turn;
   // First stores the answers that could not be stored before, so that this turn sees them.
   await deps.unkept.replay();
-  const earlier = await loadEarlierRun(deps, record.id, messages.length > 0);
+  const earlier = await loadEarlierAttempt(deps, record.id, messages.length > 0);
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);
   const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
@@ -393,8 +393,8 @@ async function change(history: History, event: InboundEvent): Promise<void> {
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
-/** Reads what an earlier run left of a turn. A store out of reach must not keep an answer back; a slow one is asked twice. */
-async function loadEarlierRun(
+/** Reads what an earlier attempt left of a turn. An unreachable store must not hold an answer back; a slow one is asked twice. */
+async function loadEarlierAttempt(
   { records, log }: AnswersDeps,
   id: string,
   isAsked: boolean,
@@ -406,7 +406,7 @@ async function loadEarlierRun(
     // It tells how far the process came that had begun the answer: tried again once the store is back.
     if (!isAsked || isTakenUp()) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
-    // An earlier run began it: its posts may be found again.
+    // An earlier attempt began it: its posts may be found again.
     return { attempts: 1, isPosting: true };
   }
 }

@@ -76,7 +76,7 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
   return [...messages.values()];
 }
 
-/** Splits a batch: `own` are the earlier run's messages, all if unknown; `done` are events that end with the turn. */
+/** Splits a batch: `own` are the earlier attempt's messages, all if unknown; `done` are events that the turn ends. */
 export function splitBatch(
   events: readonly InboundEvent[],
   messages: readonly MessageEvent[],

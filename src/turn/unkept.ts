@@ -45,7 +45,7 @@ export interface UnkeptAnswersOptions {
   maxChars?: number;
 }
 
-/** Begins to replay what an earlier run left. */
+/** Begins to replay what an earlier process left. */
 export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswers {
   const { database, history, records, log, maxChars = MAX_CHARS } = options;
   const table = openTable(database);

@@ -136,7 +136,7 @@ describe("writeReply", () => {
     expect(calls.filter((call) => call === "post")).toHaveLength(1);
   });
 
-  test("edits the messages an earlier run left, and takes back those that are no longer needed", async () => {
+  test("edits the messages an earlier attempt left, and takes back those that are no longer needed", async () => {
     const posted: string[] = [];
     const { options, sink, texts, saved } = setUp({ posted });
     const draft = { markdown: "left over", buttons: [], streaming: true };
@@ -172,7 +172,7 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
   });
 
-  test("goes on when a message of an earlier run is gone that is not the first", async () => {
+  test("goes on when a message of an earlier attempt is gone that is not the first", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
@@ -339,7 +339,7 @@ describe("writeReply", () => {
     }
   });
 
-  test("takes back the file of an earlier run when the answer is shorter", async () => {
+  test("takes back the file of an earlier attempt when the answer is shorter", async () => {
     const { options, channel, texts } = setUp({ maxLength: 300, maxMessages: 2 });
     await writeReply(events("word ".repeat(300)), options);
     expect(channel.flatMap(({ files }) => files)).toHaveLength(1);

@@ -209,7 +209,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "two."]);
   });
 
-  test("comes whole once more rather than in part never, where nobody knows what an earlier run left", async () => {
+  test("comes whole once more rather than in part never, where nobody knows what an earlier attempt left", async () => {
     const { view, platform, seal, kept, texts } = begin();
     await grow(view, "One,");
     seal();
@@ -219,7 +219,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "One, two."]);
   });
 
-  test("keeps all messages of an earlier run as they are when the first takes no changes", async () => {
+  test("keeps all messages of an earlier attempt as they are when the first takes no changes", async () => {
     const words = Array.from({ length: 20 }, (_, index) => `word${index}`);
     const { view, platform, seal, kept, texts } = begin({ maxLength: 60 });
     await grow(view, words.slice(0, 10).join(" "));

@@ -99,7 +99,7 @@ describe("splitBatch", () => {
   const [first, second] = [message("one"), message("two")];
   const change = edited(second, "two, changed");
 
-  test("takes everything where nothing is known of an earlier run", () => {
+  test("takes everything where nothing is known of an earlier attempt", () => {
     expect(splitBatch([first, second], [first, second], undefined)).toEqual({
       own: [first, second],
       done: [first, second],

@@ -54,7 +54,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
   return { finish, text, added: messages.slice(1), asked, askedNext, rounds: ledger.rounds };
 }
 
-describe("an answer that another run began", () => {
+describe("an answer that another process began", () => {
   test("goes on behind its last words, which the model is asked to repeat", async () => {
     const { finish, text, added, asked } = await setUp(SAID, ["was first drunk ", "in China, where", " it grows."]);
     expect(finish).toBe("stop");

@@ -17,7 +17,7 @@ import { type MessageBody, readCustomId, readCustomIds } from "./message-body.ts
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import { attach } from "./uploads.ts";
 
-/** Messages looked through for one that an earlier run wrote. */
+/** Messages looked through for one that an earlier attempt wrote. */
 const LOOKED_THROUGH = 50;
 
 /** One message of the answer to an interaction. `mark` stands in the buttons of `body`. */
@@ -96,7 +96,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return channel.post(channelId, { body, files: uploads, nonce }, signal);
   }
 
-  /** Finds the post if an earlier run, or a call whose answer was lost, wrote it already. These posts have no nonce. */
+  /** Finds the post if an earlier attempt, or a call whose answer was lost, wrote it already. These posts have no nonce. */
   async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
     if (isWhole) return undefined;
     const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);

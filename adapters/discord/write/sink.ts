@@ -79,7 +79,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return posted;
   }
 
-  /** The next post replies to this message, which an earlier run may have written, or to a later one. */
+  /** The next post replies to this message, which an earlier attempt may have written, or to a later one. */
   function pointPast(id: string): void {
     const { messageId } = placeOf(id);
     const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);

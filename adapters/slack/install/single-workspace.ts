@@ -50,7 +50,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
       }
     },
     async find(teamId, signal) {
-      // Replies of an earlier run may be written before the adapter listens.
+      // Replies that an earlier process began may be written before the adapter listens.
       known ??= await ask(signal);
       return known.teamId === teamId ? known : undefined;
     },

@@ -100,7 +100,7 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
       });
     },
     async remove(place, signal) {
-      // A message of an earlier run may have files. Best effort: the message has to go, its files should.
+      // A message of an earlier attempt may have files. Best effort: the message has to go, its files should.
       const read = async () => readMessageFiles((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
       const { ids, sharedTs } = state.files.get(toMessageId(place)) ?? (await read());
       signal.throwIfAborted();

@@ -10,12 +10,12 @@ import type { StreamWriter } from "./stream.ts";
 
 /** A question that came this soon after the start may have been answered by the former process: clocks differ. */
 const CLOCK_SKEW_MS = 2_000;
-/** A question this old may have been begun by another run that died, even if nothing says so. */
+/** A question this old may have been begun by another process that died, even if nothing says so. */
 const LONG_AGO_MS = 30_000;
 
 export interface Search {
   nonce: string;
-  /** True when no earlier run can have used the nonce. */
+  /** True when no earlier attempt can have used the nonce. */
   isNew: boolean;
   look(): Promise<Found | undefined>;
 }

@@ -87,15 +87,15 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     const messagePlace = placeOf(id);
     // A stream that an earlier process began has no mark, as an unfinished one. With its own id as its mark, a lookup for
     // the next message does not take it for that.
-    const isOfEarlierRun = state.files.get(id) === undefined;
-    const nonce = state.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
+    const isOfEarlierAttempt = state.files.get(id) === undefined;
+    const nonce = state.nonces.get(id) ?? (isOfEarlierAttempt ? id : undefined);
     fallback.activate();
     try {
       return await postAndUpdate.update(messagePlace, draft, nonce, signal);
     } catch (error) {
       if (isSealing(error)) return leaveSealed(api, { at: messagePlace, draft, refusal: error }, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
-      // An earlier run began it as a stream and never came to its end.
+      // An earlier attempt began it as a stream and never came to its end.
       await streams.takeOver(messagePlace, nonce, signal);
       return postAndUpdate.update(messagePlace, draft, nonce, signal);
     }

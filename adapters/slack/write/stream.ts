@@ -55,7 +55,7 @@ export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Adds the missing text, or ends the stream with the last of it. */
   write(stream: Stream, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Ends a stream that an earlier run began. False for one that is not ours. */
+  /** Ends a stream that an earlier attempt began. False for one that is not ours. */
   takeOver(place: MessagePlace, nonce: string | undefined, signal: AbortSignal): Promise<boolean>;
 }
 

@@ -147,7 +147,7 @@ describe("the terminal", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test("an answer that an earlier run began is printed once more, and goes on", async () => {
+  test("an answer that an earlier attempt began is printed once more, and goes on", async () => {
     const { sink, text } = await startReply();
     await sink.edit("console:of-an-earlier-run", { markdown: "All of it.", buttons: [], streaming: false }, signal);
     expect(text()).toBe("Palaver: All of it.\n");

@@ -271,7 +271,7 @@ describe("a refusal of Slack", () => {
   });
 });
 
-describe("a reply that another run began", () => {
+describe("a reply that another process began", () => {
   test("is taken up where its stream was left open", async () => {
     const desk = await startDesk();
     const { id } = await desk.outbound.sink(desk.address).post(growing("One"), "n", signal);

@@ -334,7 +334,7 @@ describe("edits and deletions", () => {
     expect(events).toEqual([]);
   });
 
-  test("edits and deletions of messages that an earlier run heard are told", async () => {
+  test("edits and deletions of messages that an earlier attempt heard are told", async () => {
     const { discord, channel, ada, adapter } = await startStage({ listens: false });
     const said = discord.people.say(channel, ada, "before", { mentionBot: true });
     const dm = discord.openDm(ada);

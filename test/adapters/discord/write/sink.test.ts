@@ -52,7 +52,7 @@ describe("a reply on Discord", () => {
     expect(messages.map(({ reference }) => reference?.messageId)).toEqual([question.id, one?.id, two?.id]);
   });
 
-  test("points at the message before also where an earlier run wrote that one", async () => {
+  test("points at the message before also where an earlier attempt wrote that one", async () => {
     const { discord, channel, ada, address, question, sink } = await startSink();
     const { id } = await sink.post(draft("one"), "n:one", signal);
     const { adapter: next } = await startAdapter(discord, { listens: false });

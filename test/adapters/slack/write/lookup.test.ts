@@ -27,7 +27,7 @@ async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(n
   return String(ts);
 }
 
-describe("looking for a message of an earlier run", () => {
+describe("looking for a message of an earlier attempt", () => {
   test("is refused as unavailable, not for the rate of writing, after thirty looks in a minute", async () => {
     const desk = await startDesk();
     const lookup = createLookupAt(desk);

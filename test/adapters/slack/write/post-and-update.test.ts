@@ -74,7 +74,7 @@ describe("taking a message back on Slack", () => {
     expect(slack.workspace.files.size).toBe(0);
   });
 
-  test.each([PNG, NOTE])("takes its file along also when an earlier run brought it: $name", async (file) => {
+  test.each([PNG, NOTE])("takes its file along also when an earlier attempt brought it: $name", async (file) => {
     const { slack, general, address, outbound, restart } = await startDesk();
     const { id } = await outbound.sink(address).upload([file], undefined, "n", signal);
     await restart().sink(address).remove(id, signal);
