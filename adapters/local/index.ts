@@ -12,9 +12,9 @@ import { createForgetting } from "./forget.ts";
 import { PLATFORM } from "./ids.ts";
 import { createAssets } from "./listen/assets.ts";
 import { createChats } from "./listen/chats.ts";
-import { createIntake } from "./listen/intake.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./listen/routes.ts";
 import { createSetupRoutes } from "./listen/setup.ts";
+import { createUserActions } from "./listen/user-actions.ts";
 import { EXAMPLES, type LocalAdapterOptions } from "./options.ts";
 import type { GatewayNotice } from "./page/wire.ts";
 import { createDirectory } from "./store/directory.ts";
@@ -61,11 +61,11 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   let accept: Accept | undefined;
   const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
   const deps = { ...options, ...stores, changed: feed.changed, accept: () => accept };
-  const [intake, chats] = [createIntake(deps), createChats(deps)];
+  const [userActions, chats] = [createUserActions(deps), createChats(deps)];
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const routes = createRoutes({ ...options, ...stores, intake, chats, checkOpen });
+  const routes = createRoutes({ ...options, ...stores, userActions, chats, checkOpen });
 
   return {
     platform: PLATFORM,

@@ -12,8 +12,8 @@ import { createInteractions } from "./interactions/interactions.ts";
 import { createTellPerson } from "./interactions/user-action.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
+import { createDispatcher, type DispatcherDeps, type Interactions } from "./listen/dispatcher.ts";
 import { createReadsEarlier, type ReadsEarlier } from "./listen/earlier.ts";
-import { createIntake, type IntakeDeps, type Interactions } from "./listen/intake.ts";
 import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
 import { createTitleThread } from "./listen/titles.ts";
@@ -69,13 +69,13 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);
     },
   });
-  const tell: IntakeDeps["tell"] = ({ reply, author }, workspace, words) => {
+  const tell: DispatcherDeps["tell"] = ({ reply, author }, workspace, words) => {
     const { channelId, threadId: threadTs } = reply;
     const { responseUrl } = readExtra(reply);
     return tellPerson({ workspace, person: { id: readUserId(author.id) }, channelId, threadTs, responseUrl }, words);
   };
-  const intake = createIntake({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
-  const connection = createConnection({ ...options, intake });
+  const dispatcher = createDispatcher({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
+  const connection = createConnection({ ...options, dispatcher });
 
   return {
     app: connection.app,

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
+import { createAccept } from "../bot/accept.ts";
 import { createBot } from "../bot/bot.ts";
 import { createGate } from "../bot/gate.ts";
-import { createAccept } from "../bot/intake.ts";
 import { createAccessCommand } from "../commands/access.ts";
 import type { Command } from "../commands/command.ts";
 import { createExportCommand } from "../commands/export.ts";

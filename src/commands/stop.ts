@@ -1,6 +1,6 @@
 import { type Command, postNotice } from "./command.ts";
 
-/** `/stop`, or the word alone. Intake ends a running answer; the command runs only where there is none. */
+/** `/stop`, or the word alone. A running answer is ended when the event is accepted; the command runs where there is none. */
 export function createStopCommand(): Command {
   return {
     name: "stop",

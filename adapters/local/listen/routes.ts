@@ -13,7 +13,7 @@ import { MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { SinkDeps } from "../write/sink.ts";
 import { readBody } from "./body.ts";
 import type { Chats } from "./chats.ts";
-import type { Intake } from "./intake.ts";
+import type { UserActions } from "./user-actions.ts";
 
 /** Longest text a person can send, in UTF-16 units. */
 export const MAX_TEXT_LENGTH = 20_000;
@@ -81,7 +81,7 @@ const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for
 export interface RouteDeps
   extends Pick<SinkDeps, "directory" | "files" | "feed" | "now">,
     Pick<LocalAdapterOptions, "botName" | "imagine" | "readAbout" | "readPersona" | "preview"> {
-  intake: Intake;
+  userActions: UserActions;
   chats: Chats;
   /** Throws while nothing is taken. */
   checkOpen: () => void;
@@ -89,7 +89,7 @@ export interface RouteDeps
 
 /** Serves the page's requests, under `/local`. */
 export function createRoutes(deps: RouteDeps): Hono {
-  const { intake, chats } = deps;
+  const { userActions, chats } = deps;
   const routes = new Hono();
   routes.get("/events", (c) => openEvents(c, deps));
   routes.get("/files/:id", (c) => serveFile(c, deps));
@@ -117,13 +117,13 @@ export function createRoutes(deps: RouteDeps): Hono {
   }
   post("/messages", SEND, async (body) => {
     checkPersona(body.persona);
-    return { id: await intake.send(body) };
+    return { id: await userActions.send(body) };
   });
-  post("/messages/withdraw", WITHDRAW, ({ nonce }) => intake.withdraw(nonce));
-  post("/messages/:id/edit", EDIT, (body, id) => intake.edit(toMessageNumber(id), body));
-  post("/messages/:id/delete", DELETE, (body, id) => intake.erase(toMessageNumber(id), body));
-  post("/messages/:id/action", ACTION, (body, id) => intake.act(toMessageNumber(id), body));
-  post("/stop", STOP, (body) => intake.stop(body));
+  post("/messages/withdraw", WITHDRAW, ({ nonce }) => userActions.withdraw(nonce));
+  post("/messages/:id/edit", EDIT, (body, id) => userActions.edit(toMessageNumber(id), body));
+  post("/messages/:id/delete", DELETE, (body, id) => userActions.erase(toMessageNumber(id), body));
+  post("/messages/:id/action", ACTION, (body, id) => userActions.act(toMessageNumber(id), body));
+  post("/stop", STOP, (body) => userActions.stop(body));
   post("/chats/:id/rename", RENAME, ({ title }, id) => chats.rename(id, title));
   post("/chats/:id/delete", DELETE, (body, id) => chats.erase(id, body));
   post("/people", NAMED, ({ name }) => addPerson(name, deps));

@@ -4,7 +4,7 @@ import { codeOf, isNoAgent } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toMessageId } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;

@@ -2,7 +2,7 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import type { HandlerResult } from "../listen/dispatcher.ts";
 import { escapeMarkup } from "../write/markdown.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";

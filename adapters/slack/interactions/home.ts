@@ -8,7 +8,7 @@ import { SlackApiError } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import { type HandlerResult, type Interactions, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "../listen/dispatcher.ts";
 import { toIdentity } from "../people/people.ts";
 import { escapeMarkup } from "../write/markdown.ts";
 import { ASK } from "./commands.ts";

@@ -3,7 +3,7 @@ import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { HandlerResult } from "../listen/intake.ts";
+import type { HandlerResult } from "../listen/dispatcher.ts";
 import { isPersonThere } from "../people/access.ts";
 import { IMAGINE } from "./commands.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "./imagine-form.ts";

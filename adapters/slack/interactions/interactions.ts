@@ -4,7 +4,7 @@ import type { ActionEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import { type HandlerResult, type Interactions, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "../listen/dispatcher.ts";
 import { readLookedAt, toViewer } from "../people/looking.ts";
 import { readButtonValue } from "../write/blocks.ts";
 import { createAssistant } from "./assistant.ts";

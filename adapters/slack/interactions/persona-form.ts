@@ -4,7 +4,7 @@ import { findPersonaProblems, type PersonaFields } from "../../../src/text/perso
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, textArea } from "./views.ts";

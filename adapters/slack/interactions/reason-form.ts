@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type ActionEvent, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { type HandlerResult, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { field, form, readMetadata, readTextArea, remark, textArea } from "./views.ts";

@@ -3,7 +3,7 @@ import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/intake.ts";
+import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
 import { readShown } from "../people/content.ts";
 import { readWords } from "../people/wording.ts";
 import { toQuestion } from "./commands.ts";

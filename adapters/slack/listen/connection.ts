@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { SlackAdapterOptions } from "../options.ts";
-import { createBolt, type Intake, toBoltLogger } from "./intake.ts";
+import { createBolt, type Dispatcher, toBoltLogger } from "./dispatcher.ts";
 import { createRequests } from "./requests.ts";
 import { createSockets } from "./sockets.ts";
 
@@ -9,7 +9,7 @@ const CONNECTIONS = 2;
 
 export interface ConnectionOptions
   extends Pick<SlackAdapterOptions, "transport" | "apiUrl" | "connections" | "onFatal" | "log"> {
-  intake: Intake;
+  dispatcher: Dispatcher;
 }
 
 /** The connection over which Slack reaches the bot, by Bolt's receivers. */

@@ -5,7 +5,7 @@ import { App } from "@slack/bolt";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { createSlackAdapter } from "../../../../adapters/slack/index.ts";
-import { toBoltLogger } from "../../../../adapters/slack/listen/intake.ts";
+import { toBoltLogger } from "../../../../adapters/slack/listen/dispatcher.ts";
 import { openSocket, readEnvelope } from "../../../../adapters/slack/listen/sockets.ts";
 import { startSlack } from "../../../simulators/slack/slack.ts";
 import { silent } from "../../../support/log.ts";

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { MAX_TEXT_CHARS } from "../../src/bot/intake.ts";
+import { MAX_TEXT_CHARS } from "../../src/bot/accept.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";

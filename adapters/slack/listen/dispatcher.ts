@@ -43,7 +43,7 @@ export interface Interactions {
   redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
 }
 
-export interface IntakeDeps {
+export interface DispatcherDeps {
   workspaces: Workspaces;
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
@@ -55,14 +55,21 @@ export interface IntakeDeps {
 }
 
 /** Hands each delivery of Slack's to its handler, and the resulting events to the core. A rejected one is not acknowledged. */
-export interface Intake {
+export interface Dispatcher {
   onEvent(event: Body, body: Body): Promise<HandlerResult>;
   onInteraction(body: Body): Promise<HandlerResult>;
   /** The workspace in which the bot was told something; undefined where it is not installed. */
   workspaceOf(body: Body): Promise<Workspace | undefined>;
 }
 
-export function createIntake({ workspaces, delivery, listener, interactions, tell, log }: IntakeDeps): Intake {
+export function createDispatcher({
+  workspaces,
+  delivery,
+  listener,
+  interactions,
+  tell,
+  log,
+}: DispatcherDeps): Dispatcher {
   const warnedTeams = new Set<string>();
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
@@ -160,7 +167,7 @@ function teamsOf(body: Body): string[] {
 
 export interface BoltOptions {
   receiver: Receiver;
-  intake: Intake;
+  dispatcher: Dispatcher;
   log: Logger;
 }
 
@@ -169,7 +176,7 @@ export interface BoltOptions {
  * calls a listener, so events are handled before Bolt, where both transports hand them to the app. Bolt leaves the
  * acknowledgement of interactions to the listener, so they go through it.
  */
-export function createBolt({ receiver, intake, log }: BoltOptions): App {
+export function createBolt({ receiver, dispatcher, log }: BoltOptions): App {
   const app = new App({
     receiver,
     logger: toBoltLogger(log),
@@ -177,7 +184,7 @@ export function createBolt({ receiver, intake, log }: BoltOptions): App {
     convoStore: false,
     deferInitialization: true,
     async authorize(_source, body) {
-      const workspace = await intake.workspaceOf(toBody(body));
+      const workspace = await dispatcher.workspaceOf(toBody(body));
       if (workspace === undefined) throw new Error("The bot is not installed in this workspace.");
       const { teamId, token: botToken, botId, botUserId } = workspace;
       return { teamId, botToken, botId, botUserId };
@@ -191,13 +198,13 @@ export function createBolt({ receiver, intake, log }: BoltOptions): App {
     if (isInteraction(body)) return dispatch(received);
     const isEvent = readText(event["type"]) !== undefined;
     if (!isEvent) log.warn({ type: body["type"] }, "Slack sent something that is no event.");
-    const result = isEvent ? await waitWithin(TAKE_MS, intake.onEvent(event, body), TOO_LATE) : undefined;
+    const result = isEvent ? await waitWithin(TAKE_MS, dispatcher.onEvent(event, body), TOO_LATE) : undefined;
     await received.ack();
     runLater(result);
   };
 
   app.use(async ({ body, ...rest }) => {
-    const result = await waitWithin(TAKE_MS, intake.onInteraction(toBody(body)), TOO_LATE);
+    const result = await waitWithin(TAKE_MS, dispatcher.onInteraction(toBody(body)), TOO_LATE);
     const { ack } = rest as { ack?: (response?: unknown) => Promise<void> };
     await ack?.(result.response);
     runLater(result);

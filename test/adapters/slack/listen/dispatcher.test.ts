@@ -4,11 +4,11 @@ import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
 import {
   createBolt,
-  createIntake,
+  createDispatcher,
+  type Dispatcher,
   type HandlerResult,
-  type Intake,
   toBoltLogger,
-} from "../../../../adapters/slack/listen/intake.ts";
+} from "../../../../adapters/slack/listen/dispatcher.ts";
 import type { InboundEvent } from "../../../../src/port/events.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
@@ -24,7 +24,7 @@ function start({ isTaking = true, isSingle = false, accept = async () => {}, res
   const [heard, told]: [string[], string[]] = [[], []];
   const { log, lines } = recordingLog();
   const delivery = createDelivery(accept);
-  const intake = createIntake({
+  const dispatcher = createDispatcher({
     workspaces: {
       find: async (teamId) => (teamId === ACME.teamId ? ACME : undefined),
       ...(isSingle && { sole: () => ACME }),
@@ -44,13 +44,13 @@ function start({ isTaking = true, isSingle = false, accept = async () => {}, res
     tell: async ({ key }, _, words) => void told.push(`${key}: ${words}`),
     log,
   });
-  const tell = (type: string, body: Body) => intake.onEvent({ type }, { event: { type }, ...body });
-  return { intake, tell, heard, told, lines };
+  const tell = (type: string, body: Body) => dispatcher.onEvent({ type }, { event: { type }, ...body });
+  return { dispatcher, tell, heard, told, lines };
 }
 
 const OURS = { team_id: "T9", authorizations: [{ team_id: "T1" }] };
 
-describe("the intake", () => {
+describe("the dispatcher", () => {
   test("hears an event in the workspace it was authorised for, also by people of another one", async () => {
     const { tell, heard } = start();
     await tell("message", OURS);
@@ -79,24 +79,24 @@ describe("the intake", () => {
 
   test("takes what people of another organisation press as said in the only workspace there is", async () => {
     const foreign = { type: "block_actions", team: { id: "T9" }, user: { team_id: "T9" } };
-    const { intake, heard } = start({ isSingle: true });
-    await intake.onInteraction(foreign);
+    const { dispatcher, heard } = start({ isSingle: true });
+    await dispatcher.onInteraction(foreign);
     expect(heard).toEqual(["interaction in T1"]);
-    await expect(start().intake.onInteraction(foreign)).rejects.toThrow("not installed");
+    await expect(start().dispatcher.onInteraction(foreign)).rejects.toThrow("not installed");
   });
 
   test("tells who gives a command, presses a button or sends a form that it could not be stored, and fails for events", async () => {
     const events = [{ key: "k" } as InboundEvent];
     const accept = () => Promise.reject(new Error("the disk is full"));
-    const { intake, tell, told } = start({ accept, result: { events, response: "fine" } });
-    const { response } = await intake.onInteraction({ command: "/model", team_id: "T1" });
+    const { dispatcher, tell, told } = start({ accept, result: { events, response: "fine" } });
+    const { response } = await dispatcher.onInteraction({ command: "/model", team_id: "T1" });
     expect(response).toMatchObject({ response_type: "ephemeral", text: expect.stringContaining("Try again") });
     expect(told).toEqual([]);
-    const pressed = await intake.onInteraction({ type: "block_actions", team: { id: "T1" } });
+    const pressed = await dispatcher.onInteraction({ type: "block_actions", team: { id: "T1" } });
     await pressed.afterwards?.();
     expect(told).toEqual([expect.stringMatching(/^k: .*Try again/)]);
     const blocks = [{ type: "section" }, { type: "input", block_id: "prompt" }];
-    const sent = await intake.onInteraction({ type: "view_submission", team: { id: "T1" }, view: { blocks } });
+    const sent = await dispatcher.onInteraction({ type: "view_submission", team: { id: "T1" }, view: { blocks } });
     expect(sent).toEqual({
       events: [],
       response: { response_action: "errors", errors: { prompt: expect.stringMatching(/Try again/) } },
@@ -105,19 +105,19 @@ describe("the intake", () => {
   });
 
   test("takes no interactions while it is paused, and leaves messages to the listener", async () => {
-    const { tell, intake, heard } = start({ isTaking: false });
+    const { tell, dispatcher, heard } = start({ isTaking: false });
     await tell("message", { team_id: "T1" });
     expect(heard).toEqual(["message in T1"]);
     await expect(tell("app_home_opened", { team_id: "T1" })).rejects.toThrow();
-    await expect(intake.onInteraction({ command: "/model", team_id: "T1" })).rejects.toThrow();
+    await expect(dispatcher.onInteraction({ command: "/model", team_id: "T1" })).rejects.toThrow();
   });
 });
 
-async function startBolt(handlers: Partial<Intake>, isInstalled = true) {
+async function startBolt(handlers: Partial<Dispatcher>, isInstalled = true) {
   const { log, lines } = recordingLog();
   const app = createBolt({
     receiver: { init() {}, start: async () => {}, stop: async () => {} } satisfies Receiver,
-    intake: {
+    dispatcher: {
       workspaceOf: async () => (isInstalled ? ACME : undefined),
       onEvent: async () => ({ events: [] }),
       onInteraction: async () => ({ events: [] }),

@@ -16,7 +16,7 @@ import type { TurnRecords } from "../turn/record.ts";
  */
 export const MAX_TEXT_CHARS = 40_000;
 
-export interface IntakeDeps {
+export interface AcceptDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
   history: Pick<History, "find" | "isFollowed" | "isNew">;
   answers: Pick<Answers, "conversationOf">;
@@ -34,7 +34,7 @@ export interface IntakeDeps {
  * one person sees the answer is a conversation of its own. A text of more than `MAX_TEXT_CHARS` loses its middle, with a
  * mark that says so.
  */
-export function createAccept(deps: IntakeDeps): Accept {
+export function createAccept(deps: AcceptDeps): Accept {
   const { queue, history, answers, records, commandNames, metrics, log } = deps;
 
   async function conversationOf(messageId: string): Promise<string | undefined> {
