@@ -13,7 +13,7 @@ export type Forgetting = Required<Pick<Adapter, "forget" | "forgetConversation">
  * answer to `/forget` goes there.
  */
 export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgetting {
-  const { tables, directory, messages, outbox, feed } = deps;
+  const { tables, directory, messages, outbox, eventStream } = deps;
 
   return {
     async forget(authorId) {
@@ -24,7 +24,7 @@ export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgettin
         for (const id of messages.ownedBy(authorId)) messages.erase(id);
         for (const id of chats) directory.clearTitle(id);
       });
-      feed.changed();
+      eventStream.changed();
     },
     async forgetConversation(conversationId, authorId, at) {
       const place = toPlace(conversationId);
@@ -34,7 +34,7 @@ export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgettin
         const isChat = directory.channel(place.channelId)?.kind === "chat";
         if (isChat && spoken.length > 0) directory.clearTitle(place.channelId);
       });
-      feed.changed();
+      eventStream.changed();
     },
   };
 }

@@ -22,7 +22,7 @@ import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./store/files.
 import { createMessages } from "./store/messages.ts";
 import { createOutbox, type Outbox } from "./store/outbox.ts";
 import { openTables } from "./store/tables.ts";
-import { createFeed } from "./write/feed.ts";
+import { createEventStream } from "./write/event-stream.ts";
 import { createSink } from "./write/sink.ts";
 
 export interface LocalAdapter extends Adapter {
@@ -43,7 +43,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const tables = openTables(database, Date.now);
   const [directory, messages, files] = [createDirectory(tables), createMessages(tables), createFiles(tables)];
   const canDraw = options.imagine !== undefined;
-  const feed = createFeed(tables, directory, messages, {
+  const eventStream = createEventStream(tables, directory, messages, {
     epoch: tables.epoch,
     botName,
     commands: [...commands],
@@ -57,10 +57,10 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     hasPreviews: options.preview !== undefined,
     hasPersona: options.readPersona !== undefined,
   });
-  const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
+  const outbox = createOutbox({ tables, directory, messages, changed: eventStream.changed });
   let accept: Accept | undefined;
-  const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
-  const deps = { ...options, ...stores, changed: feed.changed, accept: () => accept };
+  const stores = { tables, directory, messages, files, outbox, eventStream, now: Date.now };
+  const deps = { ...options, ...stores, changed: eventStream.changed, accept: () => accept };
   const [userActions, chats] = [createUserActions(deps), createChats(deps)];
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
@@ -71,7 +71,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     platform: PLATFORM,
     isOwn: true,
     app: createApp(options, routes),
-    showGateway: feed.setGateway,
+    showGateway: eventStream.setGateway,
     async listen(given) {
       files.dropOrphans(Date.now());
       await deliverNoted(outbox, given, log);
@@ -86,7 +86,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     },
     async close() {
       accept = undefined;
-      feed.close();
+      eventStream.close();
     },
   };
 }

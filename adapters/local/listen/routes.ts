@@ -79,7 +79,7 @@ const NAMED = z.object({ name });
 const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
 export interface RouteDeps
-  extends Pick<SinkDeps, "directory" | "files" | "feed" | "now">,
+  extends Pick<SinkDeps, "directory" | "files" | "eventStream" | "now">,
     Pick<LocalAdapterOptions, "botName" | "imagine" | "readAbout" | "readPersona" | "preview"> {
   userActions: UserActions;
   chats: Chats;
@@ -156,11 +156,11 @@ function toMessageNumber(id: string): number {
   return number;
 }
 
-function openEvents(c: Context, { feed }: RouteDeps): Response {
+function openEvents(c: Context, { eventStream }: RouteDeps): Response {
   const since = Number(c.req.header("last-event-id") ?? c.req.query("since") ?? 0);
   if (!Number.isSafeInteger(since) || since < 0)
     throw new RequestError(400, "The place to go on from is not a number.");
-  return c.body(feed.open(since), 200, {
+  return c.body(eventStream.open(since), 200, {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-store, no-transform",
     // Proxies that collect an answer before passing it on would hold the stream back.
@@ -214,17 +214,17 @@ function encodeFileName(name: string): string {
   return encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-function addPerson(name: string, { directory, feed, botName }: RouteDeps): { id: string } {
+function addPerson(name: string, { directory, eventStream, botName }: RouteDeps): { id: string } {
   const person = name.toLowerCase() === botName.toLowerCase() ? undefined : directory.addPerson(name);
   if (person === undefined) throw new RequestError(409, `Somebody is called ${name} already.`);
-  feed.changed();
+  eventStream.changed();
   return { id: person.id };
 }
 
-function addChannel(name: string, { directory, feed, now }: RouteDeps): { id: string } {
+function addChannel(name: string, { directory, eventStream, now }: RouteDeps): { id: string } {
   const channel = directory.addChannel(name.replace(/^#+/, "").trim().replace(/\s+/g, "-").toLowerCase(), now());
   if (channel === undefined) throw new RequestError(409, `There is a channel called ${name} already.`);
-  feed.changed();
+  eventStream.changed();
   return { id: channel.id };
 }
 

@@ -5,7 +5,7 @@ import type { LocalAdapterOptions } from "../options.ts";
 import type { ActionBody, ChannelRow, DeleteBody, EditBody, MessageRow, SendBody, StopBody } from "../page/wire.ts";
 import { findAuthor } from "../store/directory.ts";
 import type { OutboxChange } from "../store/outbox.ts";
-import type { Feed } from "../write/feed.ts";
+import type { EventStream } from "../write/event-stream.ts";
 import type { SinkDeps } from "../write/sink.ts";
 import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
 import {
@@ -25,7 +25,7 @@ export interface UserActionsDeps
   extends DeliveryDeps,
     Pick<SinkDeps, "directory" | "messages" | "files" | "now">,
     Pick<LocalAdapterOptions, "botName" | "commands" | "isListening"> {
-  feed: Pick<Feed, "findProgress">;
+  eventStream: Pick<EventStream, "findProgress">;
   changed: () => void;
 }
 
@@ -42,7 +42,7 @@ export interface UserActions {
 }
 
 export function createUserActions(deps: UserActionsDeps): UserActions {
-  const { tables, directory, messages, outbox, feed } = deps;
+  const { tables, directory, messages, outbox, eventStream } = deps;
   const { inTransaction } = tables;
 
   return {
@@ -87,7 +87,7 @@ export function createUserActions(deps: UserActionsDeps): UserActions {
     },
     async stop({ nonce, authorId, turnId }) {
       const author = findAuthor(directory, authorId);
-      const place = feed.findProgress(turnId);
+      const place = eventStream.findProgress(turnId);
       // The answer is written or has ended meanwhile: its message says how.
       if (place === undefined) throw new RequestError(409, "There is nothing to stop any more.");
       await offer(deps, toStopEvent(place, turnId, { nonce, author, at: deps.now() }), { kind: "none" });

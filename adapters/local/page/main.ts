@@ -4,13 +4,13 @@ import { createModelReader } from "./answering.ts";
 import { appView, type Parts } from "./app.ts";
 import { createComposer } from "./composer.ts";
 import { createDraftKeeper, readDrafts } from "./drafts.ts";
+import { followEventStream } from "./event-stream.ts";
 import { listenToKeys } from "./keys.ts";
 import { findMentions } from "./mentions.ts";
 import { isGone, readPlace, toNewChat } from "./places.ts";
 import { createSending } from "./sending.ts";
 import { createSetupPanel } from "./setup.ts";
 import { createStore, isChat, messagesAt, nameOf, type Pending, placeKey, type State } from "./state.ts";
-import { followServer } from "./stream.ts";
 import { createSwitcher } from "./switcher.ts";
 import { createTimeline } from "./timeline.ts";
 
@@ -71,7 +71,7 @@ addEventListener("hashchange", () => {
   requestAnimationFrame(() => (place.threadId === null ? parts.main : parts.thread).composer.focus());
 });
 listenToKeys(store.state, actions);
-followServer(store, sending.resume, () => actions.sendWaiting());
+followEventStream(store, sending.resume, () => actions.sendWaiting());
 void parts.setup.load();
 store.change(() => undefined);
 // A phone would open its keyboard over the page.

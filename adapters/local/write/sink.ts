@@ -9,7 +9,7 @@ import type { Directory } from "../store/directory.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { Inserted, Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
-import type { Feed } from "./feed.ts";
+import type { EventStream } from "./event-stream.ts";
 
 /** Lengths are counted as a browser's text field counts them: in UTF-16 units. */
 const LIMITS: SinkLimits = {
@@ -27,18 +27,18 @@ export interface SinkDeps {
   directory: Directory;
   messages: Messages;
   files: Files;
-  feed: Feed;
+  eventStream: EventStream;
   now: () => number;
 }
 
-/** Writes the bot's messages into the tables; the feed carries them to the pages. */
+/** Writes the bot's messages into the tables; the event stream carries them to the pages. */
 export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
-  const { tables, messages, files, feed } = deps;
+  const { tables, messages, files, eventStream } = deps;
   const place = { channelId: address.channelId, threadId: toThreadId(address.threadId) };
 
   function write<T>(work: () => T): T {
     const result = asSinkError(() => tables.inTransaction(work));
-    feed.changed();
+    eventStream.changed();
     return result;
   }
 
@@ -54,7 +54,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       signal.throwIfAborted();
       checkLength(draft.markdown);
       const { id } = write(() => insert(draft, nonce));
-      feed.setProgress({ ...place, text: "", turnId: null });
+      eventStream.setProgress({ ...place, text: "", turnId: null });
       return { id: toMessageId(id) };
     },
     async edit(id, draft, signal) {
@@ -85,12 +85,12 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     async markWaiting(id, isWaiting, signal) {
       signal.throwIfAborted();
       const messageId = toId(id);
-      if (messageId !== null) feed.setWaiting(messageId, isWaiting);
+      if (messageId !== null) eventStream.setWaiting(messageId, isWaiting);
       return true;
     },
     async progress(text, signal, stop) {
       signal.throwIfAborted();
-      feed.setProgress({ ...place, text, turnId: stop?.turnId ?? null });
+      eventStream.setProgress({ ...place, text, turnId: stop?.turnId ?? null });
     },
   };
 }

@@ -11,7 +11,7 @@ const HIDDEN_MS = 5_000;
  * Keeps the page in step with the server. After a break it goes on from the last change it has, so it misses
  * nothing; it tries again by itself, at once when the tab is looked at or the network comes back.
  */
-export function followServer(store: Store, onOpen: () => void, onReady: () => void): void {
+export function followEventStream(store: Store, onOpen: () => void, onReady: () => void): void {
   let source: EventSource | undefined;
   let since = 0;
   let failures = 0;

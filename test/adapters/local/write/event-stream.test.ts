@@ -5,7 +5,7 @@ import type { Hello, Progress, Row } from "../../../../adapters/local/page/wire.
 import { createDirectory } from "../../../../adapters/local/store/directory.ts";
 import { createMessages } from "../../../../adapters/local/store/messages.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
-import { createFeed } from "../../../../adapters/local/write/feed.ts";
+import { createEventStream } from "../../../../adapters/local/write/event-stream.ts";
 import type { Draft, ReplySink } from "../../../../src/port/sink.ts";
 import { type LocalPage, openEvents, startLocalPage } from "../../../support/local-page.ts";
 import { toMessageInput } from "../message-input.ts";
@@ -30,12 +30,12 @@ function draft(markdown: string): Draft {
   return { markdown, buttons: [], streaming: true };
 }
 
-function feedParts(): Parameters<typeof createFeed> {
+function eventStreamParts(): Parameters<typeof createEventStream> {
   const tables = openTables(new DatabaseSync(":memory:"), Date.now);
   return [tables, createDirectory(tables), createMessages(tables), HELLO];
 }
 
-describe("the feed", () => {
+describe("the event stream", () => {
   let page: LocalPage;
   let sink: ReplySink;
 
@@ -99,14 +99,14 @@ describe("the feed", () => {
   test("tells a page that is still catching up of what is deleted meanwhile", async () => {
     const tables = openTables(new DatabaseSync(":memory:"), Date.now);
     const [directory, messages] = [createDirectory(tables), createMessages(tables)];
-    const feed = createFeed(tables, directory, messages, HELLO);
+    const eventStream = createEventStream(tables, directory, messages, HELLO);
     const ids = Array.from({ length: 300 }, (_, n) =>
       tables.inTransaction(() => messages.insert(toMessageInput(`bot:${n}`, { text: `${n}` })).id),
     );
     tables.inTransaction(() => messages.erase(ids[1] ?? 0));
 
     // The stream hands out one step for each read and works ahead by none.
-    const reader = feed.open(0).getReader();
+    const reader = eventStream.open(0).getReader();
     const read = async () => new TextDecoder().decode((await reader.read()).value);
     expect(await read()).toContain("event: hello");
     const first = await read();
@@ -135,10 +135,10 @@ describe("the feed", () => {
   });
 
   test("shows the gateway's trouble, also to a page that is opened later, until it is over", async () => {
-    const feed = createFeed(...feedParts());
+    const eventStream = createEventStream(...eventStreamParts());
     const notice = { state: "key refused", sentence: "Check GATEWAY_API_KEY." };
-    feed.setGateway(notice);
-    const reader = feed.open(0).getReader();
+    eventStream.setGateway(notice);
+    const reader = eventStream.open(0).getReader();
     const readGateway = async () => {
       for (;;) {
         const [, data] =
@@ -147,10 +147,10 @@ describe("the feed", () => {
       }
     };
     expect(await readGateway()).toEqual(notice);
-    feed.setGateway(undefined);
+    eventStream.setGateway(undefined);
     expect(await readGateway()).toBeNull();
     await reader.cancel();
-    feed.close();
+    eventStream.close();
   });
 
   test("keeps nothing for a browser that has stopped reading, and gives it the newest state when it reads again", async () => {

@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 15_000;
  * when the browser takes more, reads the newest state of the rows that changed since. So a stalled browser costs no
  * memory, and an answer that grew ten times meanwhile is sent once.
  */
-export interface Feed {
+export interface EventStream {
   /** Rows have changed. */
   changed: () => void;
   /** Shows the bot's progress at a place; "" takes it away. Kept in memory only. */
@@ -42,7 +42,7 @@ interface LiveState {
   version: number;
 }
 
-export function createFeed(tables: Tables, directory: Directory, messages: Messages, hello: Hello): Feed {
+export function createEventStream(tables: Tables, directory: Directory, messages: Messages, hello: Hello): EventStream {
   const readers = new Set<Reader>();
   const live: LiveState = { places: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
   let isClosed = false;
