@@ -28,7 +28,7 @@ export interface AcceptDeps {
 }
 
 /**
- * Takes events over for the adapters, each in the conversation it belongs to: a reply where the message it answers
+ * Accepts events for the adapters, each in the conversation it belongs to: a reply where the message it answers
  * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
  * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
  * one person sees the answer is a conversation of its own. A text of more than `MAX_TEXT_CHARS` loses its middle, with a

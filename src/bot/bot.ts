@@ -48,7 +48,7 @@ export interface BotDeps {
   commands: readonly Command[];
   rate: Rate;
   imagine: Pick<Imagine, "act" | "giveUp" | "dismiss" | "onAccepted" | "onWaiting">;
-  /** Takes over what the bot asks itself on behalf of a person. */
+  /** Accepts what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
   metrics: Pick<Metrics, "givenUp">;

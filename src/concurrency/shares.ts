@@ -47,7 +47,7 @@ export interface Share {
 
 /**
  * Gives a process its share. Parts of nobody, or of a process that leaves, go to those with the fewest; then a process
- * that has two fewer than another takes over one of the other's.
+ * that has two fewer than another takes one of the other's.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;

@@ -259,7 +259,7 @@ const SECTIONS: readonly Section[] = [
 
 const MAX_LINE_CHARS = 120;
 
-/** `.env.example` whole: taken over as it is, or with its commented lines, it is the configuration without any variable. */
+/** `.env.example` whole: copied as it is, or with its commented lines, it is the configuration without any variable. */
 export function printEnvExample(): string {
   const intro =
     "Copy to .env and fill in what you use. Everything may stay empty: Palaver then answers on its local page, from a gateway of its own that needs no key. An empty variable counts as unset. `npm run setup` fills it in with you; docs/configuration.md has the same as a table.";

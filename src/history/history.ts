@@ -46,7 +46,7 @@ export interface History {
   isNew(conversationId: string): Promise<boolean>;
   /**
    * Until when what others said in the place of a conversation is here, or was erased, Unix milliseconds; `Infinity`
-   * where nobody knows. undefined: nothing was ever taken over, and there never was an entry.
+   * where nobody knows. undefined: nothing was ever brought in, and there never was an entry.
    */
   broughtUntil(conversationId: string): Promise<number | undefined>;
   /** Appends messages of others in the place until then, all or none, without those stored already. */

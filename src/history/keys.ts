@@ -16,7 +16,7 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/** Longer than any platform goes on telling what was not taken over: Slack for an hour, or for a day where that is switched on. */
+/** Longer than any platform goes on telling what was not acknowledged: Slack for an hour, or for a day where that is switched on. */
 const DELETED_MS = 25 * 3_600_000;
 
 export type Place = Pick<Position, "conversationId" | "seq">;

@@ -8,7 +8,7 @@ export interface BudgetPacer extends Pacer {
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Lets a reply go that has no call in flight. */
   release(reply: number): ReplyState | undefined;
-  /** Takes over a released reply and gives it a number. What failed before does not hold it up here. */
+  /** Takes a released reply and gives it a number. What failed before does not hold it up here. */
   adopt(reply: ReplyState): number;
   recall(calls: readonly KnownCall[]): void;
 }

@@ -33,7 +33,7 @@ export interface Meter {
   isRich(at: number): boolean;
   sent(kind: CallKind, now: number): void;
   done(kind: CallKind, sentAt: number, answer: CallResult, now: number): void;
-  /** Takes over a call made elsewhere, or gives one away. */
+  /** Counts a call made elsewhere, or gives one away. */
   add(call: OwnCall): void;
   remove(kind: CallKind, sentAt: number): OwnCall | undefined;
   calls(): readonly OwnCall[];

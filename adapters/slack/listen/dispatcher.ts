@@ -10,7 +10,7 @@ import type { Listener } from "./listener.ts";
 
 /** Slack waits three seconds for an acknowledgement; an event that takes longer is left to be delivered again. */
 const TAKE_MS = 2_500;
-const TOO_LATE = "It was not taken over in time.";
+const TOO_LATE = "It was not accepted in time.";
 const FIND_MS = 2_000;
 /** For the clients that Bolt makes for listeners; ours use none of them. */
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
@@ -20,7 +20,7 @@ const NOT_KEPT = "I could not store that, because my memory is out of reach. Try
 
 /** The result of handling an event or an interaction. */
 export interface HandlerResult {
-  /** Taken over, in this order, before Slack hears anything. */
+  /** Accepted by the core, in this order, before Slack hears anything. */
   events: readonly InboundEvent[];
   /** Goes with the acknowledgement: the answer to a command, the `response_action` of a form. */
   response?: Body | string;
@@ -90,7 +90,7 @@ export function createDispatcher({
     return current;
   }
 
-  async function takeOver({ events }: HandlerResult): Promise<void> {
+  async function acceptAll({ events }: HandlerResult): Promise<void> {
     const [first] = events;
     // An interaction waits for no other event of its channel, so its own key is its queue.
     if (first !== undefined) await taking().enqueue(first.key, async () => events);
@@ -117,7 +117,7 @@ export function createDispatcher({
       }
       taking();
       const result = await interactions.onEvent(event, body, workspace);
-      await takeOver(result);
+      await acceptAll(result);
       return result;
     },
     async onInteraction(body) {
@@ -126,7 +126,7 @@ export function createDispatcher({
       if (workspace === undefined) throw new Error("The bot is not installed in this workspace.");
       const result = await interactions.onInteraction(body, workspace);
       try {
-        await takeOver(result);
+        await acceptAll(result);
         return result;
       } catch (error) {
         // Slack never repeats an interaction.
@@ -172,7 +172,7 @@ export interface BoltOptions {
 }
 
 /**
- * Makes a Bolt app that acknowledges a delivery only once it has been taken over. Bolt acknowledges an event before it
+ * Makes a Bolt app that acknowledges a delivery only once it has been accepted. Bolt acknowledges an event before it
  * calls a listener, so events are handled before Bolt, where both transports hand them to the app. Bolt leaves the
  * acknowledgement of interactions to the listener, so they go through it.
  */

@@ -39,8 +39,8 @@ interface Context extends ListenerDeps {
 }
 
 /**
- * Takes `message` and `app_mention` events. Resolves when the resulting events were taken over, or there are none.
- * Rejects when one could not be taken over.
+ * Takes `message` and `app_mention` events. Resolves when the resulting events were accepted, or there are none.
+ * Rejects when one could not be accepted.
  */
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 

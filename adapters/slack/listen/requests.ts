@@ -41,7 +41,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
     signingSecret,
     endpoints: [PATH],
     logger: boltLog,
-    // An event that could not be taken over is not acknowledged, and comes again.
+    // An event that could not be accepted is not acknowledged, and comes again.
     processEventErrorHandler: async ({ response }) => {
       if (!response.headersSent) response.writeHead(503).end();
       return false;

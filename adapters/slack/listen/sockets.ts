@@ -152,7 +152,7 @@ export async function openSocket(options: SocketOptions, signal: AbortSignal): P
     logger: boltLog,
     autoReconnectEnabled: false,
     installerOptions: { clientOptions: { ...clientOptions, ...(apiUrl !== undefined && { slackApiUrl: apiUrl }) } },
-    // An event that could not be taken over is not acknowledged, so that Slack delivers it again.
+    // An event that could not be accepted is not acknowledged, so that Slack delivers it again.
     processEventErrorHandler: async () => false,
   });
   receiver.init(app);

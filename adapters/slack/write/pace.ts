@@ -330,7 +330,7 @@ const BELIEF = 0.6;
 /** Starts younger than this are a burst, not yet a rate; older ones than `RATE_SPAN_MS` say nothing about now. */
 const BURST_SPAN_MS = 7_500;
 const RATE_SPAN_MS = 75_000;
-/** A rate is taken over no less time than this: two starts close together are no rate. */
+/** A rate is measured over at least this time: two starts close together are no rate. */
 const MIN_RATE_SPAN_MS = 30_000;
 /** Earlier replies that took this share of the limit's calls show that their rate matters. */
 const LOADED = 0.1;
