@@ -56,8 +56,8 @@ import type { Queue, Worker } from "../queue/queue.ts";
 import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
-import { readBudget } from "../quota/budget.ts";
 import { createQuota, type Quota } from "../quota/quota.ts";
+import { readScarcestLimit } from "../quota/scarcest-limit.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings, type Settings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
@@ -165,7 +165,11 @@ export function createEngine(options: EngineOptions): Engine {
   const { gateway, model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const lists = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const { usage, quota } = openCounting(options);
-  const models = createModels({ policy: options.policy, model, readBudget: (by) => readBudget(quota, by) });
+  const models = createModels({
+    policy: options.policy,
+    model,
+    readScarcestLimit: (by) => readScarcestLimit(quota, by),
+  });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const drawn = { stores, ttlMs, history, gateway, adapterOf, sinkOf, quota, access, metrics, log };
   const pictures = createImagineModule({

@@ -11,7 +11,8 @@ export interface ChosenModel {
   notice?: string;
 }
 
-export interface BudgetLeft {
+/** The limit of which the least is left. */
+export interface LimitLeft {
   /** From 0 to 1. */
   left: number;
   /** In words that begin a sentence: "Your limit of 10,000 tokens per day". */
@@ -32,10 +33,10 @@ export interface ModelsOptions {
   /** The configured one. */
   model: string;
   /** Undefined where there is no limit, or where that is not known. */
-  readBudget(by: Actor): Promise<BudgetLeft | undefined>;
+  readScarcestLimit(by: Actor): Promise<LimitLeft | undefined>;
 }
 
-export function createModels({ policy, model: configured, readBudget }: ModelsOptions): Models {
+export function createModels({ policy, model: configured, readScarcestLimit }: ModelsOptions): Models {
   /** Undefined: everything is offered. */
   function findOffer(by: Actor): ModelOffer | undefined {
     const { access = {}, models: { offered = [] } = {} } = policy();
@@ -58,9 +59,9 @@ export function createModels({ policy, model: configured, readBudget }: ModelsOp
   ): Promise<ChosenModel | undefined> {
     const cheaper = policy().models?.cheaper;
     if (cheaper === undefined || cheaper.model === usual || !isIn(offer, cheaper.model)) return undefined;
-    const budget = await readBudget(by);
-    if (budget === undefined || budget.left * 100 >= cheaper.below) return undefined;
-    const notice = `_Answered by ${quoteName(cheaper.model)}, which costs less: ${toSentencePart(budget.limit)} is nearly used up._`;
+    const scarcest = await readScarcestLimit(by);
+    if (scarcest === undefined || scarcest.left * 100 >= cheaper.below) return undefined;
+    const notice = `_Answered by ${quoteName(cheaper.model)}, which costs less: ${toSentencePart(scarcest.limit)} is nearly used up._`;
     return { model: cheaper.model, notice };
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { models as section } from "../../src/config/policy/models.ts";
 import { type Policy, policySchema } from "../../src/config/policy/policy-file.ts";
 import { createAccess } from "../../src/policy/access.ts";
-import { type BudgetLeft, createModels } from "../../src/policy/models.ts";
+import { createModels, type LimitLeft } from "../../src/policy/models.ts";
 import { startEngine } from "../support/engine.ts";
 import { command, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
@@ -13,9 +13,9 @@ const by = (kind?: "guest", channelId = "c") => {
 };
 const toPolicy = (given: unknown) => policySchema.parse(given) as Policy;
 
-function start(models: unknown, budget?: BudgetLeft) {
+function start(models: unknown, budget?: LimitLeft) {
   const policy = toPolicy({ models });
-  return createModels({ policy: () => policy, model: "large", readBudget: async () => budget });
+  return createModels({ policy: () => policy, model: "large", readScarcestLimit: async () => budget });
 }
 
 const OFFERED = {
