@@ -5,7 +5,7 @@ import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 import { describeRunning, rendersSteps } from "./steps.ts";
-import { createReplyView, type ReplyViewOptions } from "./view.ts";
+import { createReplyWriter, type ReplyWriterOptions } from "./writer.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
@@ -27,7 +27,7 @@ export type Cause = { finish: string } | { error: unknown };
 /** Hands over the text of an answer as it comes. Resolves to the reason why it ended. */
 export type ProduceText = (onText: OnText) => Promise<string>;
 
-export interface ReplyOptions extends ReplyViewOptions {
+export interface ReplyOptions extends ReplyWriterOptions {
   scheduler: Scheduler;
   /** A text stands in its messages that nobody wants any more: a wait may be told in its place. */
   makesWay?: boolean;
@@ -52,44 +52,44 @@ export interface ReplyOptions extends ReplyViewOptions {
  */
 export async function writeReply(produceText: ProduceText, options: ReplyOptions): Promise<string> {
   let visible = false;
-  const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
+  const onCall: ReplyWriterOptions["onCall"] = (kind, error, isWait) => {
     options.onCall(kind, error, isWait);
     if (visible || isWait || error !== undefined || kind === "remove") return;
     visible = true;
     options.onVisible();
   };
-  const view = createReplyView({ ...options, onCall });
+  const writer = createReplyWriter({ ...options, onCall });
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
-  const pace = options.scheduler.join(budget, { write: keepFences(view.write), room, fallback });
+  const pace = options.scheduler.join(budget, { write: keepFences(writer.write), room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
   steps?.follow(() => {
-    if (rendersSteps(sink) && view.text !== "") pace.text(STEP_UNITS);
+    if (rendersSteps(sink) && writer.text !== "") pace.text(STEP_UNITS);
   });
   // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && (options.record.posted.length === 0 || options.makesWay === true);
   const show = (words: string) => {
-    view.wait(`_${words} …_`);
+    writer.wait(`_${words} …_`);
     pace.text(STEP_UNITS);
   };
   // Asked again and again: the platform may be slow to refuse its own Stop.
   const stopping = setInterval(() => {
     if (!isTold || sink.hasOwnStop === true) return;
     clearInterval(stopping);
-    if (view.text === "") show(toSentence(options.describeWait()));
+    if (writer.text === "") show(toSentence(options.describeWait()));
   }, STOP_MS);
   let told = "";
   const waiting = setInterval(() => {
     const words = options.describeWait();
-    if (view.text !== "" || words === told) return;
+    if (writer.text !== "" || words === told) return;
     told = words;
     options.onWait(words);
     if (isTold) show(`Still ${words}`);
   }, WAIT_MS);
   const ticking = setInterval(() => {
     if (steps?.tick() !== true) return;
-    if (rendersSteps(sink) && view.text !== "") pace.text(TICK_UNITS);
+    if (rendersSteps(sink) && writer.text !== "") pace.text(TICK_UNITS);
     else options.onWait(describeRunning(steps.all));
   }, TICK_MS);
   const stopTelling = () => {
@@ -98,15 +98,15 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
   };
   try {
     const cause = await toCause(produceText, (text) => {
-      if (view.text === "") stopTelling();
-      view.append(text);
+      if (writer.text === "") stopTelling();
+      writer.append(text);
       pace.text(text.length);
     });
     stopTelling();
     steps?.end();
-    const closing = options.onEnd(cause, view.text);
+    const closing = options.onEnd(cause, writer.text);
     if (closing !== undefined) {
-      view.end(closing);
+      writer.end(closing);
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
     }
   } finally {
@@ -114,9 +114,9 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     clearInterval(ticking);
     pace.leave();
     // No call of ours may overtake the next writer of these messages.
-    await view.settled();
+    await writer.settled();
   }
-  return view.text;
+  return writer.text;
 }
 
 function toSentence(words: string): string {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Draft } from "../../src/port/sink.ts";
-import { createReplyView } from "../../src/reply/view.ts";
+import { createReplyWriter } from "../../src/reply/writer.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const SENTENCES = Array.from({ length: 120 }, (_, index) => `Sentence number ${index} says a little more of it.`);
@@ -25,7 +25,7 @@ async function grow(text: string, step: number) {
       return edit(id, draft, signal);
     },
   };
-  const view = createReplyView({
+  const writer = createReplyWriter({
     sink,
     record: { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
@@ -38,13 +38,13 @@ async function grow(text: string, step: number) {
   const before = () => [...drafts.values()].map((all) => all.at(-1)?.markdown ?? "").join("");
   let idle = 0;
   for (let at = 0; at < text.length; at += step) {
-    view.append(text.slice(at, at + step));
+    writer.append(text.slice(at, at + step));
     const shown = before();
-    await view.write();
+    await writer.write();
     if (before().length <= shown.length) idle += 1;
   }
-  view.end({ note: "", buttons: [] });
-  while ((await view.write()).behind);
+  writer.end({ note: "", buttons: [] });
+  while ((await writer.write()).behind);
   return { drafts: [...drafts.values()], texts: platform.texts(), idle };
 }
 

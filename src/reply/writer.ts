@@ -13,7 +13,7 @@ import { rendersSteps, type Steps } from "./steps.ts";
  */
 const SEEN_AHEAD_UNITS = 400;
 
-export interface ReplyViewOptions extends ReplyMessagesOptions {
+export interface ReplyWriterOptions extends ReplyMessagesOptions {
   /** The calls of tools and the like; absent where there are none. */
   steps?: Steps;
   /** Stands in the place of a text that the platform does not take. */
@@ -29,13 +29,13 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
 }
 
 /** The writer of one reply's messages: knows what they should show and what they show, and makes the next call. */
-export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
+export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
   /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
   write(): Promise<Written>;
   settled(): Promise<void>;
 }
 
-export function createReplyView(options: ReplyViewOptions): ReplyView {
+export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   const { sink, record, refusal, steps } = options;
   const drafts = createReplyDrafts({
     turnId: record.id,
