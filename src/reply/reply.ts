@@ -1,11 +1,11 @@
 import { keepFences } from "../concurrency/fence.ts";
 import { createNewest } from "../concurrency/newest.ts";
-import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Pace, Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 import { describeRunning, rendersSteps } from "./steps.ts";
-import { createReplyWriter, type ReplyWriterOptions } from "./writer.ts";
+import { createReplyWriter, type ReplyWriter, type ReplyWriterOptions } from "./writer.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
@@ -67,35 +67,12 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
   steps?.follow(() => {
     if (rendersSteps(sink) && writer.text !== "") pace.text(STEP_UNITS);
   });
-  // A text that stands there already says more.
-  const isTold = sink.tellsWaits === true && (options.record.posted.length === 0 || options.makesWay === true);
-  const show = (words: string) => {
-    writer.wait(`_${words} …_`);
-    pace.text(STEP_UNITS);
-  };
-  // Asked again and again: the platform may be slow to refuse its own Stop.
-  const stopping = setInterval(() => {
-    if (!isTold || sink.hasOwnStop === true) return;
-    clearInterval(stopping);
-    if (writer.text === "") show(toSentence(options.describeWait()));
-  }, STOP_MS);
-  let told = "";
-  const waiting = setInterval(() => {
-    const words = options.describeWait();
-    if (writer.text !== "" || words === told) return;
-    told = words;
-    options.onWait(words);
-    if (isTold) show(`Still ${words}`);
-  }, WAIT_MS);
+  const stopTelling = tellWaits(options, writer, pace);
   const ticking = setInterval(() => {
     if (steps?.tick() !== true) return;
     if (rendersSteps(sink) && writer.text !== "") pace.text(TICK_UNITS);
     else options.onWait(describeRunning(steps.all));
   }, TICK_MS);
-  const stopTelling = () => {
-    clearInterval(stopping);
-    clearInterval(waiting);
-  };
   try {
     const cause = await toCause(produceText, (text) => {
       if (writer.text === "") stopTelling();
@@ -117,6 +94,34 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     await writer.settled();
   }
   return writer.text;
+}
+
+/** Tells what the reply waits for, as long as it has no text. Returns the function that ends that. */
+function tellWaits({ sink, record, ...options }: ReplyOptions, writer: ReplyWriter, pace: Pace): () => void {
+  // A text that stands there already says more.
+  const isShown = sink.tellsWaits === true && (record.posted.length === 0 || options.makesWay === true);
+  const show = (words: string) => {
+    writer.wait(`_${words} …_`);
+    pace.text(STEP_UNITS);
+  };
+  // Asked again and again: the platform may be slow to refuse its own Stop.
+  const stopping = setInterval(() => {
+    if (!isShown || sink.hasOwnStop === true) return;
+    clearInterval(stopping);
+    if (writer.text === "") show(toSentence(options.describeWait()));
+  }, STOP_MS);
+  let told = "";
+  const waiting = setInterval(() => {
+    const words = options.describeWait();
+    if (writer.text !== "" || words === told) return;
+    told = words;
+    options.onWait(words);
+    if (isShown) show(`Still ${words}`);
+  }, WAIT_MS);
+  return () => {
+    clearInterval(stopping);
+    clearInterval(waiting);
+  };
 }
 
 function toSentence(words: string): string {
