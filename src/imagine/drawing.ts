@@ -1,3 +1,4 @@
+import { isCut } from "../concurrency/cut.ts";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Detour, Gateway, RetryNotice } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
@@ -156,7 +157,7 @@ async function show(
     signal.throwIfAborted();
     return posted;
   } catch (cause) {
-    if (signal.reason === "forgotten" && latest !== undefined) await takeBack(sink, latest);
+    if (isCut(signal, "forgotten") && latest !== undefined) await takeBack(sink, latest);
     signal.throwIfAborted();
     throw new PictureError(describeUntaken(cause), { cause });
   }

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { estimateTokenCount } from "tokenx";
+import { isCut } from "../concurrency/cut.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { ReplySink } from "../port/sink.ts";
@@ -144,8 +145,8 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
 }
 
 /** Ends an attempt that was cut: the message stays for the next attempt, but goes with what is forgotten. */
-async function letGo(status: Status, { reason }: AbortSignal): Promise<void> {
-  if (reason !== "forgotten") return status.leave();
+async function letGo(status: Status, signal: AbortSignal): Promise<void> {
+  if (!isCut(signal, "forgotten")) return status.leave();
   await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});
 }
 
@@ -160,7 +161,7 @@ async function failPending(job: PictureJob, metrics: JobRunDeps["metrics"]): Pro
 /** Aborts the first one for the reason `stopped`, the second one for any other. */
 function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal] {
   const [stop, cut] = [new AbortController(), new AbortController()];
-  const passOn = () => (signal.reason === "stopped" ? stop : cut).abort(signal.reason);
+  const passOn = () => (isCut(signal, "stopped") ? stop : cut).abort(signal.reason);
   if (signal.aborted) passOn();
   else signal.addEventListener("abort", passOn, { once: true });
   return [stop.signal, cut.signal];

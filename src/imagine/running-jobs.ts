@@ -1,3 +1,4 @@
+import { cut } from "../concurrency/cut.ts";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { Actor } from "../port/catalogue.ts";
 import { mayPress } from "../turn/rights.ts";
@@ -79,7 +80,7 @@ export function createRunningJobs(jobs: Pick<JobStore, "load">, settleMs = SETTL
       const entry = running.get(jobId);
       if (entry === undefined) return undefined;
       if (!mayPress(by, entry.job)) return false;
-      entry.controller.abort("stopped");
+      cut(entry.controller, "stopped");
       return true;
     },
   };

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { cut, isCut } from "../concurrency/cut.ts";
 import { waitAtMost } from "../concurrency/deadlines.ts";
 import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
@@ -34,7 +35,7 @@ import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
-import { type AttemptResult, type Beginning, cut, isCut } from "./running.ts";
+import type { AttemptResult, Beginning } from "./running.ts";
 import {
   type CallTimes,
   createCallTimes,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { cut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
 import { SUSPECT_DEATHS } from "../attempts.ts";
@@ -126,7 +127,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       const theirs = [...running].filter(({ lane }) =>
         lane.taken.some((event) => isErasedWith(event) && isTheirs(event)),
       );
-      for (const { controller } of theirs) controller.abort("forgotten");
+      for (const { controller } of theirs) cut(controller, "forgotten");
       await Promise.all(theirs.map(({ ended }) => ended));
     },
     async close(graceMs) {
@@ -135,7 +136,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       for (const { lane } of running) uncount(table, lane, log);
       const ended = Promise.all([...running].map((work) => work.ended));
       const grace = setTimeout(() => {
-        for (const { controller } of running) controller.abort("shutdown");
+        for (const { controller } of running) cut(controller, "shutdown");
       }, graceMs);
       const isOver = await Promise.race([ended.then(() => true), sleep(graceMs + cutMs, false, { ref: false })]);
       clearTimeout(grace);

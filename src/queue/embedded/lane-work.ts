@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { isCut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { giveUpWork, isDeadly, judgeFailure } from "../attempts.ts";
 import type { Worker } from "../queue.ts";
@@ -76,14 +77,14 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
         lane.taken = worker.take(lane.waiting);
         const done = await workOn(lane, worker, signal);
         // Nothing of a person who is erased is handed out again.
-        lane.done = signal.reason === "forgotten" ? lane.taken : done;
+        lane.done = isCut(signal, "forgotten") ? lane.taken : done;
       }
       table.finish(lane.done);
       lanes.finish(lane, lane.done);
     } catch (error) {
       uncount(table, lane, log);
-      if (signal.reason === "forgotten") lanes.finish(lane, lane.taken);
-      else if (signal.reason === "shutdown")
+      if (isCut(signal, "forgotten")) lanes.finish(lane, lane.taken);
+      else if (isCut(signal, "shutdown"))
         log.info({ conversationId: lane.conversationId }, "work was cut; the next start takes it up again");
       else fail(lane, error);
     }

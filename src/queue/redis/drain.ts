@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { isCut } from "../../concurrency/cut.ts";
 import { FencedError, withFence } from "../../concurrency/fence.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import type { Work } from "../admission.ts";
@@ -134,13 +135,13 @@ export function createDrain(options: DrainOptions): Drain {
     try {
       const done = await callWorker(turn, deaths, options.cutMs);
       // Nothing of a person who is erased is handed out again.
-      await finish(turn, run.controller.signal.reason === "forgotten" ? taken : done);
+      await finish(turn, isCut(run.controller.signal, "forgotten") ? taken : done);
       return AT_ONCE;
     } catch (error) {
       if (turn.lease.signal.aborted) throw error;
       await run.uncount();
-      if (run.controller.signal.reason === "forgotten") await finish(turn, taken);
-      else if (run.controller.signal.reason !== "shutdown") return { afterMs: await fail(turn, error) };
+      if (isCut(run.controller.signal, "forgotten")) await finish(turn, taken);
+      else if (!isCut(run.controller.signal, "shutdown")) return { afterMs: await fail(turn, error) };
       else log.info({ laneId }, "work was cut; another process goes on with it, or the next start");
       return AT_ONCE;
     }

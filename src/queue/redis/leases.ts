@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { cut } from "../../concurrency/cut.ts";
 import { FencedError } from "../../concurrency/fence.ts";
 import { isStoreOutage } from "../../store/outage.ts";
 import { type RedisLanes, SURE_MS } from "./lanes.ts";
@@ -90,7 +91,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
     if (controller.signal.aborted) return;
     log.warn({ laneId }, "another process has taken a lane over");
     onLost?.();
-    controller.abort("lost");
+    cut(controller, "lost");
   }
 
   /** One attempt at a time, for everybody. Never rejects. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { cut } from "../../concurrency/cut.ts";
 import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
@@ -219,16 +220,16 @@ async function untilEnded(
   cutMs: number,
 ): Promise<void> {
   const grace = setTimeout(() => {
-    for (const { controller } of running.values()) controller.abort("shutdown");
+    for (const { controller } of running.values()) cut(controller, "shutdown");
   }, graceMs);
   const over = Promise.withResolvers<void>();
-  const cut = setTimeout(() => {
+  const cutting = setTimeout(() => {
     for (const run of running.values()) run.abandon();
     over.resolve();
   }, graceMs + cutMs);
   await Promise.race([Promise.all(hearing), over.promise]);
   clearTimeout(grace);
-  clearTimeout(cut);
+  clearTimeout(cutting);
 }
 
 /** Waits for what needs Redis, for a moment only, and well or not. */

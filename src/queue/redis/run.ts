@@ -1,3 +1,4 @@
+import { cut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import type { RedisLanes, Stored } from "./lanes.ts";
 
@@ -59,7 +60,7 @@ export function createRun(lanes: Pick<RedisLanes, "uncount">): Run {
     },
     erase(isErased) {
       erasures.push(isErased);
-      if (taken.some(isErased)) controller.abort("forgotten");
+      if (taken.some(isErased)) cut(controller, "forgotten");
     },
     markCounted() {
       isCounted = true;
@@ -80,7 +81,7 @@ export function createRun(lanes: Pick<RedisLanes, "uncount">): Run {
     },
     choose(chosen) {
       taken = chosen;
-      if (taken.some((event) => erasures.some((isErased) => isErased(event)))) controller.abort("forgotten");
+      if (taken.some((event) => erasures.some((isErased) => isErased(event)))) cut(controller, "forgotten");
     },
     begin() {
       hasBegun = true;
