@@ -1,5 +1,5 @@
 import { inflateRawSync } from "node:zlib";
-import { DocumentError } from "./document.ts";
+import { DocumentError, IS_DAMAGED, IS_PROTECTED } from "./document.ts";
 
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16.
 const END = 0x06054b50;
@@ -22,7 +22,7 @@ interface Entry {
   offset: number;
 }
 
-/** The names of what is packed in a ZIP archive; undefined when it is none, or a damaged one. */
+/** Lists the names of the files in a ZIP archive; undefined for other bytes, or a damaged archive. */
 export function listArchive(bytes: Uint8Array): string[] | undefined {
   return readEntries(toView(bytes))?.map(({ name }) => name);
 }
@@ -33,7 +33,7 @@ export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   const view = toView(bytes);
   for (const entry of readEntries(view) ?? []) {
     if (!READ_PARTS.test(entry.name)) continue;
-    if (entry.isEncrypted) throw new DocumentError("is protected with a password; send it without one");
+    if (entry.isEncrypted) throw new DocumentError(IS_PROTECTED);
     left -= unpackedBytes(view, entry, left);
     if (left < 0) {
       throw new DocumentError(
@@ -75,7 +75,7 @@ function findEnd(view: Buffer): number | undefined {
   return undefined;
 }
 
-/** More than `maxBytes` where it unpacks to more. */
+/** The entry's unpacked size; some number above `maxBytes` where it unpacks to more. */
 function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, maxBytes: number): number {
   if (method !== DEFLATED) return packedBytes;
   try {
@@ -84,6 +84,6 @@ function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, max
       .byteLength;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return maxBytes + 1;
-    throw new DocumentError("is damaged or incomplete; send it again", { cause });
+    throw new DocumentError(IS_DAMAGED, { cause });
   }
 }

@@ -3,13 +3,13 @@ import { describeSize, toMarkdownTable } from "./table.ts";
 
 const DELIMITERS = [",", ";", "\t", "|"];
 
-/** Reads a text of separated values, by whatever character it separates them, as a Markdown table behind its size. */
+/** Reads separated values, whatever character separates them, as a Markdown table that begins with its size. */
 export function readCsv(text: string, maxChars: number): DocumentText {
   const table = toMarkdownTable(readRows(text, findDelimiter(text)), maxChars);
   return { ...table, text: `${describeSize(table)}\n\n${table.text}` };
 }
 
-/** The one that separates most in the first line. */
+/** Finds the character that separates the most cells in the first line. */
 function findDelimiter(text: string): string {
   const [line = ""] = /^.{0,10000}/.exec(text.replace(/^\s+/, "")) ?? [];
   const plain = line.replace(/"[^"]*"/g, "");
@@ -19,17 +19,15 @@ function findDelimiter(text: string): string {
 
 /** A quote left open ends with the text: https://www.rfc-editor.org/rfc/rfc4180. Empty lines are no rows. */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
-  const special = new RegExp(`[\\r\\n${delimiter === "\t" ? "\\t" : delimiter}]`, "g");
+  const special = new RegExp(`[\\r\\n${delimiter}]`, "g");
   let row: string[] = [];
   let at = 0;
   while (at <= text.length) {
-    let cell: string;
+    let cell = "";
     if (text[at] === '"') {
       const end = findClosingQuote(text, at + 1);
       cell = text.slice(at + 1, end).replaceAll('""', '"');
       at = end + 1;
-    } else {
-      cell = "";
     }
     special.lastIndex = at;
     const end = special.exec(text)?.index ?? text.length;

@@ -1,7 +1,7 @@
-/** Looked at to tell an encoding: what a file is, it is from the beginning. */
+/** The beginning of a file is enough to tell its encoding. */
 const SAMPLE_BYTES = 64 * 1024;
 
-/** True for what is no text in any encoding that is known here. Looks at the beginning alone. */
+/** True for bytes that are text in none of the encodings known here. Looks at the beginning alone. */
 export function hasNul(bytes: Uint8Array): boolean {
   return encodingOf(bytes) === "utf-8" && bytes.subarray(0, SAMPLE_BYTES).includes(0);
 }

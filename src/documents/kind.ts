@@ -11,7 +11,7 @@ export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   if (head.toString("latin1", 0, 4) === "PK\x03\x04") return "packed";
   if (head.toString("hex", 0, 8) === "d0cf11e0a1b11ae1") return "old-office";
   const extension = /\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? "";
-  const text = head.toString("latin1").replace(/^(ï»¿)/, "");
+  const text = head.toString("latin1").replace(/^ï»¿/, "");
   if (extension === "eml" && /^[\w-]+:/m.test(text)) return "mail";
   if (/^(html?|xhtml)$/.test(extension) || PAGE.test(text)) return "markup";
   return extension === "csv" || extension === "tsv" ? "values" : "text";

@@ -2,7 +2,7 @@ import { Parser } from "htmlparser2";
 import { type DocumentText, ONLY_BEGINNING } from "./document.ts";
 import { toMarkdownTable } from "./table.ts";
 
-/** Nothing in them is for people. */
+/** Elements that hold nothing for people. */
 const SKIPPED = new Set(["script", "style", "head", "template", "noscript", "svg", "object", "iframe", "select"]);
 const BLOCKS =
   /^(address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|td|th|tr|ul)$/;

@@ -1,5 +1,12 @@
 import { getDocumentProxy } from "unpdf";
-import { DocumentError, type DocumentLimits, type DocumentText, toCount } from "./document.ts";
+import {
+  DocumentError,
+  type DocumentLimits,
+  type DocumentText,
+  IS_DAMAGED,
+  IS_PROTECTED,
+  toCount,
+} from "./document.ts";
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
@@ -23,7 +30,7 @@ export async function readPdf(
     chars += page.length;
     pages.push(page);
   }
-  if (!hasText && damaged > 0) throw new DocumentError("is damaged or incomplete; send it again");
+  if (!hasText && damaged > 0) throw new DocumentError(IS_DAMAGED);
   if (!hasText) {
     throw new DocumentError("has pages without text, such as pictures of paper; send those that matter as pictures");
   }
@@ -35,13 +42,13 @@ export async function readPdf(
 
 async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
-    // It takes the bytes over, and takes no Buffer.
+    // A copy: it keeps the bytes for itself, and does not take a Buffer.
     return await getDocumentProxy(new Uint8Array(bytes), { useSystemFonts: false, verbosity: 0 });
   } catch (cause) {
     if ((cause as Error).name === "PasswordException") {
-      throw new DocumentError("is protected with a password; send it without one", { cause });
+      throw new DocumentError(IS_PROTECTED, { cause });
     }
-    throw new DocumentError("is damaged or incomplete; send it again", { cause });
+    throw new DocumentError(IS_DAMAGED, { cause });
   }
 }
 

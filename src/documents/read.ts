@@ -5,6 +5,8 @@ import {
   DocumentError,
   type DocumentLimits,
   type DocumentText,
+  IS_DAMAGED,
+  IS_PROTECTED,
   ONLY_BEGINNING,
   UNKNOWN_KIND,
 } from "./document.ts";
@@ -18,7 +20,6 @@ import { readWorkbook } from "./workbook.ts";
 
 const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or PDF";
 const OUTLOOK_MAIL = "is a mail in Outlook's own format; save it as .eml or PDF";
-const ENCRYPTED = "is protected with a password; send it without one";
 
 /** Makes text of a document. Rejects with a `DocumentError`. Unbounded in time and memory: see `readDocument`. */
 export async function toText(
@@ -56,7 +57,7 @@ async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits)
 
 async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<DocumentText> {
   const names = listArchive(bytes);
-  if (names === undefined) throw new DocumentError("is damaged or incomplete; send it again");
+  if (names === undefined) throw new DocumentError(IS_DAMAGED);
   if (names.includes("word/document.xml")) return await readWord(bytes, limits);
   if (names.includes("xl/workbook.xml")) return await readWorkbook(bytes, limits);
   if (names.some((name) => name.startsWith("ppt/"))) throw new DocumentError("is a presentation; send it as PDF");
@@ -69,7 +70,7 @@ async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<Do
 /** Office packs encrypted documents and Outlook's mails into the container of its old formats. */
 function describeContainer(bytes: Uint8Array): string {
   const has = (name: string) => Buffer.from(bytes).includes(Buffer.from(name, "utf16le"));
-  if (has("EncryptedPackage")) return ENCRYPTED;
+  if (has("EncryptedPackage")) return IS_PROTECTED;
   return has("__substg1.0_") ? OUTLOOK_MAIL : OLD_OFFICE;
 }
 

@@ -3,7 +3,7 @@ import { type DocumentText, toCount } from "./document.ts";
 const MAX_COLUMNS = 100;
 const MAX_CELL_CHARS = 500;
 
-/** Rows of a table as they come. `undefined` stands for an empty cell. */
+/** The rows of a table; `undefined` stands for an empty cell. */
 export type Rows = Iterable<ReadonlyArray<string | undefined>>;
 
 export interface MarkdownTable extends DocumentText {

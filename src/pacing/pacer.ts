@@ -328,7 +328,7 @@ const FIRST_GAP_MS = 25;
 const LULL_MS = 60;
 /** After this time without text the leftovers of a burst are shown if there is plenty. */
 const LONG_PAUSE_MS = 500;
-/** Of several growing replies, one that has reached this part of its price goes once the planned gap has passed. */
+/** Beside others, a growing reply that has reached this part of its price is written once the planned gap has passed. */
 const EARLY_PRICE = 0.6;
 /** No text waits longer than this, in gaps between two calls of one reply. */
 const MOST_GAPS = 1.5;

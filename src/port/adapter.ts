@@ -94,7 +94,7 @@ export interface Adapter {
   close(): Promise<void>;
 }
 
-/** What the core gives to the adapter of a platform elsewhere. */
+/** The options that the core gives to every adapter of a platform that is not its own page or terminal. */
 export interface AdapterOptions {
   /** Understood besides a question. */
   commands: readonly CommandHelp[];

@@ -1,6 +1,6 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** What the core answers when an adapter asks: about pictures, people, models and channels. Part of the port: types only. */
+/** The core's answers to questions of an adapter: about pictures, people, models and channels. Types only. */
 
 /** The fields of a picture's form, by their names in `CommandEvent.options`; all are text, as people write it. */
 export interface ImagineOptions {

@@ -131,7 +131,7 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
   return event.kind === "command" && event.name === "stop";
 }
 
-/** What a button does; its id names what it does that to, see `ActionEvent.turnId`. */
+/** The effect of a button; `ActionEvent.turnId` names its object. */
 export const ACTIONS = [
   // A turn: ends it, tries it again after it failed, lets its answer go on.
   "stop",
@@ -175,7 +175,7 @@ export type PressedAction = Exclude<Action, "edit">;
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** What the button belongs to: a turn, one of its answers, its calls of one round, or a picture. `ids.ts` reads them all. */
+  /** Names the object of the button: a turn, one of its answers, its calls of one round, or a picture. See `ids.ts`. */
   turnId: string;
   /** Why an answer is `bad`, in the judge's words: sent with the form that a press opens. */
   reason?: string;

@@ -336,7 +336,7 @@ function noteSaid({ record, options }: Run, said: string): void {
   else delete record.said;
 }
 
-/** What an earlier process has shown after the text of the rounds that the ledger has. */
+/** The text that an earlier process has shown after that of the rounds in the ledger. */
 function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
   const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
   return said.startsWith(before) && said.length > before.length ? said.slice(before.length) : undefined;

@@ -47,7 +47,7 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   mayAsk(model: string): boolean;
   /** The first request is made although the model is left alone at the moment. */
   mustAsk: boolean;
-  /** What an earlier process has shown of the answer after the rounds that the ledger has. */
+  /** The part of the answer that an earlier process has shown after the rounds in the ledger. */
   said?: string;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
   reserve(need: RoundNeed, signal: AbortSignal): Promise<RoundReservation>;

@@ -54,7 +54,7 @@ interface Queued {
 interface State extends Look {
   version: string;
   rounds: Rounds;
-  /** Of all processes that take in more. */
+  /** The number of places that all processes which take in more have together. */
   places: number;
 }
 
