@@ -5,21 +5,21 @@ import type { History } from "../history/history.ts";
 import type { TurnWatch } from "../insight/turn-watch.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
-import { readCallsId, readEditionId, readTurnId } from "../port/ids.ts";
+import { readEditionId, readTurnId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
-import { quoteName } from "../text/quote-name.ts";
 import type { Ledger } from "../tools/ledger.ts";
 import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
 import { isQuestionGone, storeQuestions, withoutDeleted } from "./context.ts";
-import { showNote, showRefusal, takeClosingOff } from "./cut-answer.ts";
+import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier, Overhear } from "./earlier.ts";
 import { editionOf, readAnswer } from "./editions.ts";
-import { MAX_WAIT_MS, newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
+import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
 import { isChanged } from "./second-thoughts.ts";
 import { removePosted, takeBack } from "./take-back.ts";
+import { cancelWaiting, decideCalls } from "./tool-approval.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 import type { WaitingMarks } from "./waiting-marks.ts";
 
@@ -242,8 +242,8 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
 }
 
 /**
- * Gets a turn's calls ready for a press. Resolves to "go on", to "done" if an earlier press did the same, or to a
- * refusal. The record is saved first: after a crash the same press finds what is left to do.
+ * Gets a turn ready to be answered again after a press. Resolves to "go on", to "done" if an earlier press did the same,
+ * or to a refusal.
  */
 async function prepareAgain(
   deps: AnswersDeps,
@@ -251,43 +251,14 @@ async function prepareAgain(
   record: TurnRecord,
   signal: AbortSignal,
 ): Promise<string> {
-  const { records, ledger } = deps;
-  const isFresh = record.phase === "final";
-  const calls = await ledger.open(record.id);
-  const goOn = () => records.save({ ...record, phase: "posted", attempts: 0, seen: 0 });
-  if (event.action === "retry" || event.action === "regenerate") {
-    const { edition } = readEditionId(event.turnId);
-    const isAnother = edition === undefined ? !record.canRetry : edition !== record.edition;
-    if (isFresh && isAnother) return "done";
-    if (isFresh) await calls.restart(false);
-    if (isFresh) record.edition = await toNextEdition(deps, record);
-    return "go on";
-  }
-  if (event.action === "rerun") {
-    if (isFresh && calls.uncertain().length === 0) return "There is nothing left here to run again.";
-    if (isFresh) await goOn();
-    await calls.rerun(event.key);
-    return "go on";
-  }
-  const waiting = calls.waiting();
-  const isAsked =
-    (record.waits || !isFresh) && waiting !== undefined && waiting.number === readCallsId(event.turnId).round;
-  if (!isAsked) return isFresh ? "This was decided already." : "go on";
-  if (event.at - waiting.at > MAX_WAIT_MS) {
-    await cancelWaiting(deps, record, signal);
-    return "This waited for more than a day, so it is not done any more. Please ask once more.";
-  }
-  if (isFresh) await goOn();
-  if (event.action === "always") {
-    await ledger.allow(
-      record.conversationId,
-      waiting.calls.map(({ name }) => name),
-      { platform: event.reply.platform, id: event.author.id },
-    );
-  }
-  const words = describeDecision(event);
-  if (isFresh) await showNote(deps, record, words, signal);
-  await calls.decide(event.action === "deny" ? "denied" : "approved", words);
+  const calls = await deps.ledger.open(record.id);
+  if (event.action !== "retry" && event.action !== "regenerate") return decideCalls(deps, event, record, calls, signal);
+  if (record.phase !== "final") return "go on";
+  const { edition } = readEditionId(event.turnId);
+  const isAnother = edition === undefined ? !record.canRetry : edition !== record.edition;
+  if (isAnother) return "done";
+  await calls.restart(false);
+  record.edition = await toNextEdition(deps, record);
   return "go on";
 }
 
@@ -310,20 +281,6 @@ async function takeUpChange(
   await change(history, event);
   await calls.restart(true);
   return true;
-}
-
-function describeDecision({ action, author }: ActionEvent): string {
-  const name = quoteName(author.name);
-  if (action === "deny") return `_${name} did not allow that._`;
-  return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
-}
-
-/** Ends the wait of calls for a person: they are not made. */
-async function cancelWaiting(deps: AnswersDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
-  await (await deps.ledger.open(record.id)).decide("denied", "");
-  const { waits: _, ...over } = record;
-  await deps.records.save({ ...over, canRetry: true });
-  await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
 }
 
 /** Begins a turn, or goes on with what an earlier attempt has made of it. */

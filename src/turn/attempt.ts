@@ -47,7 +47,7 @@ import {
 } from "./sight.ts";
 import { createSpending, type Spending, type SpendingDeps } from "./spending.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
-import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-cards.ts";
+import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-approval.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 

@@ -15,7 +15,7 @@ import { editionsOf, readAnswer, toAnswerText, toEditionButtons } from "./editio
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type TakeBackDeps, takeBack } from "./take-back.ts";
-import { describeUncertain, toRerunButton } from "./tool-cards.ts";
+import { describeUncertain, toRerunButton } from "./tool-approval.ts";
 
 const TOO_OLD = "This answer is too old for that: it is not kept any more.";
 const STILL_WAITS = "This answer waits for somebody to allow what it is to do.";

@@ -1,0 +1,126 @@
+// How people allow the calls of tools: what they see of calls that wait for them or may have been done, and what becomes
+// of their decision. The turn stops for it in `runRound`; the ledger knows how far each call has come.
+import type { ActionEvent } from "../port/events.ts";
+import { readCallsId, toCallsId } from "../port/ids.ts";
+import type { Button } from "../port/sink.ts";
+import { quoteName } from "../text/quote-name.ts";
+import type { Ledger, LedgerCall, TurnLedger } from "../tools/ledger.ts";
+import type { Tool } from "../tools/tool.ts";
+import { type CutAnswerDeps, showNote } from "./cut-answer.ts";
+import { MAX_WAIT_MS, type TurnRecord, type TurnRecords } from "./record.ts";
+
+/** Characters that would be invisible, or would reverse the text. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\u{E0100}-\u{E01EF}\uFE00-\uFE0F\u115F\u1160\u3164\uFFA0]/gu;
+
+/** Shows people the calls that they are to allow, each with its server and all that it is given, as Markdown. */
+export function describeWaiting(calls: readonly LedgerCall[], tools: readonly Tool[]): string {
+  const cards = calls.map((call) => {
+    const server = tools.find(({ name }) => name === call.name)?.approval?.server;
+    const of = server === undefined ? "" : ` of the server ${quoteName(server)}`;
+    const shown = showArguments(call.arguments);
+    const fence = "`".repeat(Math.max(3, ...Array.from(shown.matchAll(/`+/g), ([run]) => run.length + 1)));
+    return `**May I use ${quoteName(call.name)}**${of}?\n\n${fence}json\n${shown}\n${fence}`;
+  });
+  return cards.join("\n\n");
+}
+
+export function toWaitingButtons(turnId: string, round: number): Button[] {
+  const id = toCallsId(turnId, round);
+  return [
+    { action: "approve", turnId: id, label: "Approve once" },
+    { action: "always", turnId: id, label: "Always in this conversation" },
+    { action: "deny", turnId: id, label: "Deny" },
+  ];
+}
+
+/** Makes calls once more that may have been done. */
+export function toRerunButton(turnId: string): Button {
+  return { action: "rerun", turnId, label: "Run it again" };
+}
+
+/** Tells people of calls that may have been done; "" for none. */
+export function describeUncertain(calls: readonly LedgerCall[]): string {
+  if (calls.length === 0) return "";
+  const names = [...new Set(calls.map(({ name }) => quoteName(name)))].join(", ");
+  return `_It is not known whether ${names} was done: the call was begun, and no result came. I do not make it again by myself. Look first; then press Run it again if it is needed._`;
+}
+
+export interface ToolApprovalDeps extends CutAnswerDeps {
+  ledger: Ledger;
+  records: Pick<TurnRecords, "save">;
+}
+
+/**
+ * Takes a person's decision about the calls of a turn. Resolves to "go on", or to a refusal. The record is saved first:
+ * after a crash the same press finds what is left to do.
+ */
+export async function decideCalls(
+  deps: ToolApprovalDeps,
+  event: ActionEvent,
+  record: TurnRecord,
+  calls: TurnLedger,
+  signal: AbortSignal,
+): Promise<string> {
+  const { records, ledger } = deps;
+  const isFresh = record.phase === "final";
+  const goOn = () => records.save({ ...record, phase: "posted", attempts: 0, seen: 0 });
+  if (event.action === "rerun") {
+    if (isFresh && calls.uncertain().length === 0) return "There is nothing left here to run again.";
+    if (isFresh) await goOn();
+    await calls.rerun(event.key);
+    return "go on";
+  }
+  const waiting = calls.waiting();
+  const isAsked =
+    (record.waits || !isFresh) && waiting !== undefined && waiting.number === readCallsId(event.turnId).round;
+  if (!isAsked) return isFresh ? "This was decided already." : "go on";
+  if (event.at - waiting.at > MAX_WAIT_MS) {
+    await cancelWaiting(deps, record, signal);
+    return "This waited for more than a day, so it is not done any more. Please ask once more.";
+  }
+  if (isFresh) await goOn();
+  if (event.action === "always") {
+    await ledger.allow(
+      record.conversationId,
+      waiting.calls.map(({ name }) => name),
+      { platform: event.reply.platform, id: event.author.id },
+    );
+  }
+  const words = describeDecision(event);
+  if (isFresh) await showNote(deps, record, words, signal);
+  await calls.decide(event.action === "deny" ? "denied" : "approved", words);
+  return "go on";
+}
+
+function describeDecision({ action, author }: ActionEvent): string {
+  const name = quoteName(author.name);
+  if (action === "deny") return `_${name} did not allow that._`;
+  return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
+}
+
+/** Ends the wait of calls for a person: they are not made. */
+export async function cancelWaiting(deps: ToolApprovalDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
+  await (await deps.ledger.open(record.id)).decide("denied", "");
+  const { waits: _, ...over } = record;
+  await deps.records.save({ ...over, canRetry: true });
+  await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
+}
+
+/** JSON over several lines, with everything that could not be seen written out. */
+function showArguments(json: string): string {
+  return toLines(json).replace(UNSEEN, (char) => (char === "\n" ? char : toEscapes(char)));
+}
+
+function toLines(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json === "" ? "{}" : json), undefined, 2);
+  } catch {
+    return json;
+  }
+}
+
+function toEscapes(char: string): string {
+  return Array.from({ length: char.length }, (_, index) => {
+    return `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`;
+  }).join("");
+}
