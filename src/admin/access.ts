@@ -16,10 +16,10 @@ const MAX_PASSWORD_BYTES = 4_096;
 const MAX_NAME_CHARS = 100;
 
 /** The administrator who sent a request, and the token that proves that our own page sent it. */
-interface Admitted {
+interface SignedIn {
   name: string;
   csrfToken: string;
-  /** Has a session of ours, which can be ended. */
+  /** Absent for an administrator whom a proxy names: that session is not ours to end. */
   token?: string;
 }
 
@@ -33,16 +33,16 @@ export interface AdminAccessOptions {
   log: Logger;
 }
 
-/** Admits holders of a session, and names given by a proxy that is trusted by its address. */
+/** Lets in the holders of a session, and whoever a proxy names that is trusted by its address. */
 export interface AdminAccess {
-  /** `/session`: who is in, the way in, and the way out. */
+  /** `/session`: says who is signed in, signs in and signs out. */
   routes: Hono;
   /** Answers everybody else with 401, and a change that the page does not prove with 403. */
   check: MiddlewareHandler;
   /** The administrator's name; only after `check`. */
   nameOf(c: Context): string;
   /** True while the sender of this request is signed in. */
-  isStillIn(c: Context): Promise<boolean>;
+  isSignedIn(c: Context): Promise<boolean>;
 }
 
 export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminAccessOptions): AdminAccess {
@@ -52,7 +52,7 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
   const proxies = toBlockList(proxy?.networks ?? []);
   const names = new WeakMap<Context, string>();
 
-  async function admit(c: Context): Promise<Admitted | undefined> {
+  async function authenticate(c: Context): Promise<SignedIn | undefined> {
     const named = proxy && readProxied(c, proxies, proxy.userHeader);
     if (named !== undefined) return { name: named, csrfToken: toCsrfToken(csrfKey, named) };
     const token = getCookie(c, COOKIE) ?? "";
@@ -60,7 +60,7 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
     return name === undefined ? undefined : { name, token, csrfToken: toCsrfToken(csrfKey, token) };
   }
 
-  async function enter(c: Context): Promise<Response> {
+  async function signIn(c: Context): Promise<Response> {
     if (!guard) return c.json({ error: "There is no password here: the proxy in front lets administrators in." }, 404);
     const given = z.object({ password: z.string() }).safeParse(await c.req.json().catch(() => undefined)).data;
     if (given === undefined) return c.json({ error: "The request holds no password." }, 400);
@@ -82,35 +82,36 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
       secure: isSecure,
       maxAge: SESSION_SECONDS,
     });
-    return c.json({ name, csrfToken: toCsrfToken(csrfKey, token), canLeave: true, hasPassword: true } satisfies Me);
+    return c.json({ name, csrfToken: toCsrfToken(csrfKey, token), canSignOut: true, hasPassword: true } satisfies Me);
   }
 
-  async function tell(c: Context): Promise<Response> {
-    const admitted = await admit(c);
+  async function describeSession(c: Context): Promise<Response> {
+    const signedIn = await authenticate(c);
     const hasPassword = password !== undefined;
-    if (admitted === undefined) return c.json({ name: null, csrfToken: "", canLeave: false, hasPassword } satisfies Me);
-    const { name, csrfToken, token } = admitted;
-    return c.json({ name, csrfToken, canLeave: token !== undefined, hasPassword } satisfies Me);
+    if (signedIn === undefined)
+      return c.json({ name: null, csrfToken: "", canSignOut: false, hasPassword } satisfies Me);
+    const { name, csrfToken, token } = signedIn;
+    return c.json({ name, csrfToken, canSignOut: token !== undefined, hasPassword } satisfies Me);
   }
 
   const check: MiddlewareHandler = async (c, next) => {
-    const admitted = await admit(c);
-    if (admitted === undefined) return c.json({ error: "Sign in first." }, 401);
+    const signedIn = await authenticate(c);
+    if (signedIn === undefined) return c.json({ error: "Sign in first." }, 401);
     const isChange = c.req.method !== "GET" && c.req.method !== "HEAD";
-    if (isChange && !isCsrfToken(c.req.header("x-csrf-token"), admitted.csrfToken)) {
+    if (isChange && !isCsrfToken(c.req.header("x-csrf-token"), signedIn.csrfToken)) {
       return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);
     }
-    names.set(c, admitted.name);
+    names.set(c, signedIn.name);
     return next();
   };
 
   return {
     check,
     nameOf: (c) => names.get(c) ?? "an administrator",
-    isStillIn: async (c) => (await admit(c)) !== undefined,
+    isSignedIn: async (c) => (await authenticate(c)) !== undefined,
     routes: new Hono()
-      .get("/session", tell)
-      .post("/session", limitBody({ maxBytes: MAX_PASSWORD_BYTES }), enter)
+      .get("/session", describeSession)
+      .post("/session", limitBody({ maxBytes: MAX_PASSWORD_BYTES }), signIn)
       .delete("/session", check, async (c) => {
         await sessions.end(getCookie(c, COOKIE) ?? "");
         deleteCookie(c, COOKIE, { path: "/admin" });
@@ -119,7 +120,7 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
   };
 }
 
-/** Believed of the address that has connected to us, and never of what a header says of addresses. */
+/** Reads the name that a trusted proxy gives. Trust is in the connected address, never in what a header says of one. */
 function readProxied(c: Context, proxies: BlockList, header: string): string | undefined {
   const { socket, headers } = bindingsOf(c).incoming;
   const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");

@@ -85,7 +85,7 @@ export function createAdmin(options: AdminOptions): Admin {
   api.use("*", access.check);
 
   api.get("/live", (c) => {
-    const stream = live.open(() => access.isStillIn(c));
+    const stream = live.open(() => access.isSignedIn(c));
     if (stream === undefined) return c.json({ error: "Too many look at this already. Close another tab." }, 503);
     return c.body(stream, 200, {
       "Content-Type": "text/event-stream; charset=utf-8",

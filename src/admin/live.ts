@@ -10,14 +10,14 @@ const MAX_WAITING_EVENTS = 8;
 /** Shows what all processes do, to everybody who looks, with one look at the store each second for all of them. */
 export interface Live {
   read(): Promise<Now>;
-  /** A stream of server-sent events; undefined: too many look already. `isStillIn` is asked before each event. */
-  open(isStillIn: () => Promise<boolean>): ReadableStream<Uint8Array> | undefined;
+  /** A stream of server-sent events; undefined: too many look already. `isSignedIn` is asked before each event. */
+  open(isSignedIn: () => Promise<boolean>): ReadableStream<Uint8Array> | undefined;
   close(): void;
 }
 
 interface Viewer {
   controller: ReadableStreamDefaultController<Uint8Array>;
-  isStillIn(): Promise<boolean>;
+  isSignedIn(): Promise<boolean>;
 }
 
 export function createLive(processes: Pick<Processes, "read">, now: () => number): Live {
@@ -51,7 +51,7 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
   async function show(viewer: Viewer, now: Now, event: Uint8Array): Promise<void> {
     const isBehind = (viewer.controller.desiredSize ?? 0) <= -MAX_WAITING_EVENTS;
     // While nobody can tell who is still signed in, viewers learn only that the store is away.
-    const mayLook = !isBehind && (await viewer.isStillIn().catch(() => (now.problem === null ? undefined : true)));
+    const mayLook = !isBehind && (await viewer.isSignedIn().catch(() => (now.problem === null ? undefined : true)));
     if (mayLook === false) drop(viewer);
     else if (mayLook && viewers.has(viewer)) viewer.controller.enqueue(event);
   }
@@ -75,12 +75,12 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
 
   return {
     read,
-    open(isStillIn) {
+    open(isSignedIn) {
       if (viewers.size >= MAX_VIEWERS) return undefined;
       let viewer: Viewer | undefined;
       return new ReadableStream<Uint8Array>({
         start(controller) {
-          viewer = { controller, isStillIn };
+          viewer = { controller, isSignedIn };
           begin(viewer);
         },
         cancel() {

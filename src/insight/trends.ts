@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Milliseconds between two flushes of the counts to the store, unless a turn's end causes one sooner. */
 const FLUSH_MS = 30_000;
-/** After the store did not take it. */
+/** Milliseconds until another flush, when one has failed. */
 const AGAIN_MS = 1_000;
 /** Labels of one thing that a process tells apart; all further ones count as one. */
 const MAX_LABELS = 100;
@@ -36,6 +36,7 @@ export type RangeName = keyof typeof RANGES;
 export type CountName = "turns" | "tools" | "refusals" | "votes" | "pictures" | "retries" | "writes";
 /** Things that take time; `tool` by the name of the tool. */
 export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
+
 export interface Series {
   /** The beginnings of the points, Unix milliseconds. */
   at: number[];
@@ -63,7 +64,7 @@ export interface Trends {
    * it again after a crash changes nothing. Resolves as `flush` does, to false where it was counted before or may have been.
    */
   end(id: string, ended: Ended): Promise<boolean>;
-  /** Brings what was counted to the store. Resolves also where that fails: then it is brought later. */
+  /** Stores what was counted. Resolves also where that fails: it is tried again later. */
   flush(): Promise<void>;
   /** Rejects when the store does not answer. */
   read(range: RangeName): Promise<Series>;
@@ -87,7 +88,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
   let waiting = new Map<string, number>();
-  /** On their way to the store: each keeps its name until it is there, so that it counts once. */
+  /** Counts on their way to the store. Each batch keeps its name until it is stored, so that it counts once. */
   const batches: Batch[] = [];
   let batchCount = 0;
   let again: NodeJS.Timeout | undefined;
@@ -102,6 +103,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     return known.has(label) ? label.replaceAll("|", "/").slice(0, 200) : OTHERS;
   }
 
+  /** Leaves out what is no count. Times that are negative, or not known, are given as 0. */
   function add(to: Map<string, number>, count: string, by: number): void {
     if (Number.isSafeInteger(by) && by > 0) to.set(count, (to.get(count) ?? 0) + by);
   }
@@ -109,14 +111,14 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const toCount = (name: CountName, label: string) => `count|${name}|${toLabel(name, label)}`;
   const toTime = (name: MeasureName, label: string, ms: number) => `time|${name}|${toLabel(name, label)}|${toStep(ms)}`;
 
-  function send(once: string, counts: ReadonlyMap<string, number>): Batch {
+  function addBatch(once: string, counts: ReadonlyMap<string, number>): Batch {
     const batch = { once, additions: toAdditions(Object.fromEntries(counts), now()), isNew: false };
     batches.push(batch);
     return batch;
   }
 
-  async function bring(): Promise<void> {
-    if (waiting.size > 0) send(`trends:${by}:${batchCount++}`, waiting);
+  async function storeBatches(): Promise<void> {
+    if (waiting.size > 0) addBatch(`trends:${by}:${batchCount++}`, waiting);
     waiting = new Map();
     try {
       for (let batch = batches[0]; batch !== undefined; batch = batches[0]) {
@@ -124,14 +126,14 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         batches.shift();
       }
     } catch (err) {
-      log.debug({ err }, "counts could not be brought to the store, and are brought later");
+      log.debug({ err }, "counts could not be stored, and are stored later");
       clearTimeout(again);
       again = setTimeout(() => void flush(), AGAIN_MS).unref();
     }
   }
 
   function flush(): Promise<void> {
-    flushing = flushing.then(bring);
+    flushing = flushing.then(storeBatches);
     return flushing;
   }
 
@@ -144,7 +146,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
       for (const [name, label, ms] of times) add(ended, toTime(name, label, ms), Number(ms >= 0));
       add(ended, "tokens|prompt", tokens?.prompt ?? 0);
       add(ended, "tokens|completion", tokens?.completion ?? 0);
-      const batch = send(`ended:${id}`, ended);
+      const batch = addBatch(`ended:${id}`, ended);
       await flush();
       return batch.isNew;
     },
@@ -175,6 +177,7 @@ function toAdditions(counts: Counts, at: number): Addition[] {
 function toRow({ prefix }: Span, startMs: number): string {
   return `trends:${prefix}:${new Date(startMs).toISOString().slice(0, 16)}`;
 }
+
 function startOf({ lengthMs }: Span, at: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }

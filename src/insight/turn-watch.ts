@@ -10,7 +10,7 @@ const TURNS = "turns";
 const FAILURES = "failures";
 const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
-/** Arrivals of text that nobody sees yet: what comes beyond counts with the last one. */
+/** Arrivals of unseen text that are timed one by one; any further text counts with the last of them. */
 const MAX_ARRIVALS = 1_000;
 /** Longest that the end of a turn waits for its story to be kept. */
 const KEEP_MS = 2_000;
@@ -51,7 +51,7 @@ export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | 
 export interface TurnListener {
   /** Something happened, in our own words: never in those of people or the model. */
   note(what: string, isBad?: boolean): void;
-  /** A tool was called, or has ended. What it was called with is none of the story. */
+  /** A tool was called, or has ended. The story does not hold its arguments. */
   step(state: "running" | "done" | "failed"): void;
   retry(waitMs: number, why: string): void;
   /** The platform did not take a call, in a word for each. */
@@ -61,7 +61,7 @@ export interface TurnListener {
   /** Listens to the text of the answer as it comes. */
   listen(onText: (text: string) => void): (text: string) => void;
   /** Something was refused: by whom, and why, in a word. */
-  refuse(why: string): void;
+  refused(why: string): void;
   /** The platform shows this much of the text. */
   shown(units: number): void;
   /** The turn has ended. Resolves when that is counted, or cannot be for now. */
@@ -100,7 +100,7 @@ export const NO_WATCH: Pick<TurnWatch, "begin" | "makeUp"> = {
     firstToken: nothing,
     firstVisible: nothing,
     listen: (onText) => onText,
-    refuse: nothing,
+    refused: nothing,
     shown: nothing,
     end: async () => {},
     leave: nothing,
@@ -224,7 +224,7 @@ interface ListenerDeps {
 
 function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): TurnListener {
   let refusal: string | undefined;
-  /** Text that nobody sees yet: how much there was when it began to come, and when. */
+  /** Arrivals of text that nobody sees yet: the length of the text before each, and its time. */
   const arrivals: Array<{ from: number; at: number }> = [];
 
   function note(what: string, isBad = false): void {
@@ -266,7 +266,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
       story.written += text.length;
       onText(text);
     },
-    refuse(why) {
+    refused(why) {
       refusal = why;
       note(`Refused (${why})`, true);
     },
@@ -295,7 +295,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
   };
 }
 
-/** The end has a name of its own, by which it is counted and kept once. */
+/** Gives the end an id of its own, under which it is counted and kept once. */
 function toEndOf({ turnId }: Story, { number, outcome, messages, used, calls }: Omit<End, "note">, endedAt: number) {
   const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
   const tools = calls.map(({ name, tookMs, state = NOT_RUN }) => {

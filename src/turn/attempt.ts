@@ -558,11 +558,11 @@ function toSight(run: Run, messages: ChatMessage[]): Sight {
 
 function logFailure(run: Run, error: unknown): void {
   const { deps, record, signal } = run;
-  if (error instanceof NotPermittedError) run.story.refuse("not permitted");
+  if (error instanceof NotPermittedError) run.story.refused("not permitted");
   if (signal.aborted || error instanceof NotPermittedError) return;
   if (error instanceof GatewayError) {
     if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
-    run.story.refuse(`gateway: ${error.kind}`);
+    run.story.refused(`gateway: ${error.kind}`);
   }
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
 }

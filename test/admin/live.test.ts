@@ -23,12 +23,12 @@ test("the state of the processes is not sent while the sessions are unknown", as
   let looks = 0;
   const live = createLive({ read: async () => [] }, () => (looks += 1));
   let asked = 0;
-  const isStillIn = async () => {
+  const isSignedIn = async () => {
     asked += 1;
     if (asked === 1) throw new Error("The store does not answer.");
     return true;
   };
-  const stream = live.open(isStillIn);
+  const stream = live.open(isSignedIn);
   if (stream === undefined) throw new Error("Nobody else looks.");
   expect(await firstEvent(stream)).toMatchObject({ at: 2, problem: null });
   live.close();

@@ -3,7 +3,7 @@ import { openConversations } from "./conversations.ts";
 import { openDoctor } from "./doctor.ts";
 import { openFailures } from "./failures.ts";
 import { openNow } from "./now.ts";
-import { describeFailure, enter, leave, readMe, whenLeft } from "./requests.ts";
+import { describeFailure, readMe, signIn, signOut, whenSignedOut } from "./requests.ts";
 import { openSettings } from "./settings.ts";
 import { openTrends } from "./trends.ts";
 import type { View } from "./view.ts";
@@ -46,7 +46,7 @@ function showFrame(me: Me): void {
     history.pushState(null, "", (event.currentTarget as HTMLAnchorElement).href);
     showPage(me, true);
   };
-  const out = me.canLeave ? html`<button class="quiet" @click=${() => void leave()}>Sign out</button>` : nothing;
+  const out = me.canSignOut ? html`<button class="quiet" @click=${() => void signOut()}>Sign out</button>` : nothing;
   const frame = html`
     <header class="top">
       <a class="brand" href="/admin/now" @click=${follow}>Palaver <span class="hint">dashboard</span></a>
@@ -81,9 +81,9 @@ function showEntry({ hasPassword }: Me, problem = ""): void {
     event.preventDefault();
     const field = (event.currentTarget as HTMLFormElement).elements.namedItem("password") as HTMLInputElement;
     try {
-      start(await enter(field.value));
+      start(await signIn(field.value));
     } catch (error) {
-      showEntry({ name: null, csrfToken: "", canLeave: false, hasPassword }, describeFailure(error));
+      showEntry({ name: null, csrfToken: "", canSignOut: false, hasPassword }, describeFailure(error));
       root.querySelector<HTMLInputElement>("input")?.select();
     }
   };
@@ -106,5 +106,5 @@ function start(me: Me): void {
   onpopstate = () => (me.name === null ? undefined : showPage(me, true));
 }
 
-whenLeft(() => void readMe().then(start));
+whenSignedOut(() => void readMe().then(start));
 start(await readMe());

@@ -13,23 +13,23 @@ class RequestError extends Error {
 
 let csrfToken = "";
 /** Called when the session is over. */
-let onLeft = () => {};
+let onSignedOut = () => {};
 
-export function whenLeft(listener: () => void): void {
-  onLeft = listener;
+export function whenSignedOut(listener: () => void): void {
+  onSignedOut = listener;
 }
 
 export async function readMe(): Promise<Me> {
   return keepToken(await ask<Me>("session"));
 }
 
-export async function enter(password: string): Promise<Me> {
+export async function signIn(password: string): Promise<Me> {
   return keepToken(await ask<Me>("session", { method: "POST", body: JSON.stringify({ password }) }));
 }
 
-export async function leave(): Promise<void> {
+export async function signOut(): Promise<void> {
   await ask("session", { method: "DELETE" });
-  onLeft();
+  onSignedOut();
 }
 
 /** Rejects with a `RequestError`. */
@@ -40,7 +40,7 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   });
   const body = (await response.json().catch(() => ({}))) as T & { error?: string };
   if (response.ok) return body;
-  if (response.status === 401 && path !== "session") onLeft();
+  if (response.status === 401 && path !== "session") onSignedOut();
   throw new RequestError(response.status, body.error ?? `The server answered with ${response.status}.`);
 }
 

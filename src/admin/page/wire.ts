@@ -15,7 +15,7 @@ export interface Me {
   /** To be sent with every change, as `x-csrf-token`. */
   csrfToken: string;
   /** There is a session that can be ended. */
-  canLeave: boolean;
+  canSignOut: boolean;
   /** A password lets in. */
   hasPassword: boolean;
 }
