@@ -1,10 +1,9 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
-import { openConversations } from "./conversations.ts";
 import { openDoctor } from "./doctor.ts";
-import { openFailures } from "./failures.ts";
 import { openNow } from "./now.ts";
 import { describeFailure, readMe, signIn, signOut, whenSignedOut } from "./requests.ts";
 import { openSettings } from "./settings.ts";
+import { openConversations, openFailures } from "./story-lists.ts";
 import { openTrends } from "./trends.ts";
 import type { View } from "./view.ts";
 import type { Me } from "./wire.ts";

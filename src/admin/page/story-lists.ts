@@ -5,7 +5,17 @@ import { toStory, type Unfolded } from "./stories.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { Story } from "./wire.ts";
 
-/** The stories of what did not end well. */
+/** The latest answers, each with the context that the model was given. */
+export const openConversations: View = (root) =>
+  openStories(root, {
+    path: "turns",
+    title: "Conversations",
+    about: "The latest 500 answers of all processes, and what the model was given for each of them.",
+    nothing: "Nothing has been answered yet.",
+    showsSight: true,
+  });
+
+/** The answers that did not end well. */
 export const openFailures: View = (root) =>
   openStories(root, {
     path: "failures",
@@ -15,7 +25,7 @@ export const openFailures: View = (root) =>
     showsSight: false,
   });
 
-export interface StoriesOptions {
+interface StoriesOptions {
   path: string;
   title: string;
   about: string;
@@ -25,7 +35,7 @@ export interface StoriesOptions {
 }
 
 /** A list of stories that follows what happens. */
-export function openStories(root: HTMLElement, options: StoriesOptions): () => void {
+function openStories(root: HTMLElement, options: StoriesOptions): () => void {
   let stories: Story[] | undefined;
   let words = "";
   let wanted = "";
