@@ -114,35 +114,35 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const askedAt = beginning.messages.at(-1)?.at ?? Date.now();
-    const story = deps.watch.begin({ ...record, turnId: record.id, askedAt, model: model ?? chosen.model });
+    const story = deps.watch.begin({ ...record, turnId: record.id, askedAt, model });
     const run: Run = {
       ...beginning,
       deps,
       record,
-      story,
       sink,
       queueSignal,
       signal,
+      askedAt,
+      permits,
+      model,
+      options: own.options ?? {},
+      systemPrompt: toSystemPrompt(own, deps.systemPrompt),
+      persona: own.persona,
+      serversOff: own.serversOff ?? [],
+      before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
+      story,
       show: progress.show,
       steps,
       ledger,
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
-      hasText: false,
-      askedAt,
-      model,
-      permits,
-      options: own.options ?? {},
-      systemPrompt: toSystemPrompt(own, deps.systemPrompt),
-      context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
-      persona: own.persona,
-      serversOff: own.serversOff ?? [],
-      detour: undefined,
       callTimes: createCallTimes(Date.now),
-      askedCount: 0,
       spending: createSpending(deps, record, { model, maxTokens: own.options?.maxTokens }),
-      pieces: [],
-      before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
+      hasText: false,
+      detour: undefined,
+      context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
+      askedCount: 0,
       isInVain: false,
+      pieces: [],
     };
     const notice = model === chosen.model ? chosen.notice : describeOtherModel(chosen.model, model);
     if (notice !== undefined) run.notices = [...run.notices, notice];
@@ -165,46 +165,54 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-interface Run extends Beginning {
-  deps: AttemptDeps;
-  record: TurnRecord;
-  story: TurnListener;
-  sink: ReplySink;
-  queueSignal: AbortSignal;
+/** Chosen when the attempt begins, and the same to its end. */
+interface Choices {
+  readonly deps: AttemptDeps;
+  readonly record: TurnRecord;
+  readonly sink: ReplySink;
+  readonly queueSignal: AbortSignal;
   /** Also aborts when people interrupt the attempt. */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
+  /** The platform's time of the newest question, Unix milliseconds; for a turn without messages at hand, this attempt's. */
+  readonly askedAt: number;
+  readonly permits: Permits;
+  readonly model: string;
+  readonly options: AnswerOptions;
+  readonly systemPrompt: string;
+  /** The channel's own. */
+  readonly persona: string | undefined;
+  /** Servers of tools that the channel has switched off. */
+  readonly serversOff: readonly string[];
+  /** The answer that stands there, where another one is written in its place. */
+  readonly before: HistoryEntry | undefined;
+}
+
+/** Told of what happens in the attempt. */
+interface Listeners {
+  readonly story: TurnListener;
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
-  steps: Steps;
-  ledger: TurnLedger;
-  thinking: Thinking;
+  readonly steps: Steps;
+  readonly ledger: TurnLedger;
+  readonly thinking: Thinking;
+  readonly callTimes: CallTimes;
+  readonly spending: Spending;
+}
+
+/** One attempt with all that has come of it so far. */
+interface Run extends Beginning, Choices, Listeners {
   /** Some of the answer has come. */
   hasText: boolean;
-  /** The platform's time of the newest question, Unix milliseconds; for a turn without messages at hand, this attempt's. */
-  askedAt: number;
-  /** The same for the whole attempt. */
-  model: string;
-  permits: Permits;
-  options: AnswerOptions;
-  systemPrompt: string;
-  /** Servers of tools that the channel has switched off. */
-  serversOff: readonly string[];
-  /** The channel's own. */
-  persona: string | undefined;
   /** The model that answers in place of `model`. */
   detour: Detour | undefined;
-  callTimes: CallTimes;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
   /** The number of messages that the context had before. */
   askedCount: number;
-  spending: Spending;
-  /** The answer that stands there, where another one is written in its place. */
-  before: HistoryEntry | undefined;
   /** Nothing came of the asking: the answer from before stays. */
   isInVain: boolean;
   /** Ids of what the attempt made for people to see, besides the answer. */
-  pieces: string[];
+  readonly pieces: string[];
 }
 
 /**
