@@ -28,7 +28,7 @@ async function examine(sections: readonly Section[], report: ReportOptions): Pro
   return all.every(({ ok }) => ok);
 }
 
-/** Nothing else can be tried before these are gone. */
+/** Prints the mistakes of the configuration: nothing else can be tried before they are mended. */
 function printProblems({ problems }: ConfigError, report: ReportOptions): void {
   const findings = problems.map((what) => ({ ok: false, what }));
   for (const finding of findings) print(formatFinding("Configuration", finding, report));

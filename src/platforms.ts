@@ -67,7 +67,7 @@ async function createLocal(
   });
 }
 
-/** By the renderers of the adapters themselves, which are loaded when somebody asks. */
+/** Uses the adapters' own renderers, which are loaded when somebody asks. */
 async function preview(markdown: string): Promise<Preview[]> {
   const { toSlackPreview } = await import("../adapters/slack/write/markdown.ts");
   const { toDiscordPreview } = await import("../adapters/discord/write/message-body.ts");

@@ -151,7 +151,7 @@ function isHello(data: unknown): boolean {
 }
 
 const PAGE = 200;
-/** Looked at one after the other; a bot in more servers than this is not being set up any more. */
+/** Most servers that are checked, one after the other; a bot in more is not being set up any more. */
 const MAX_GUILDS = 20;
 const MAX_NAMED = 10;
 const CHECKED_TYPES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);

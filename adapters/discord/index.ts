@@ -57,7 +57,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
-  /** By the shards that are heard here: none in a process that does not listen. */
+  /** The shards that this process hears, by number; none in a process that does not listen. */
   const heard = new Map<number, HeardShard>();
   const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
   const mayReadHistory = (channelId: string): boolean =>

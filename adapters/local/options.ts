@@ -16,7 +16,7 @@ export interface LocalAdapterOptions {
   database: DatabaseSync;
   botName: string;
   log: Logger;
-  /** Asked of everybody who opens the page, when given. */
+  /** The password that everybody who opens the page is asked for; absent: none. */
   password?: string | undefined;
   /** Signs the cookie that proves that a browser gave the password before. */
   browserKey: string;

@@ -17,7 +17,7 @@ export interface InspectorDeps {
 
 /** "What did you see?" for an administrator: what the model was given for an answer, and, opened, what was said. */
 export interface Inspector {
-  /** Without a word of what was said. Undefined: it is not kept any more. */
+  /** Holds no word of what was said. Undefined: it is not kept any more. */
   readSight(turnId: string): Promise<Sight | undefined>;
   find(turnId: string): Promise<TurnRecord | undefined>;
   /** The messages up to an answer, oldest first. */
@@ -65,7 +65,7 @@ export function createInspector({ records, history, settings }: InspectorDeps): 
   };
 }
 
-/** Without what it was called with, which may be what people said. */
+/** Leaves the arguments out, which may be people's words. */
 function toWireCall({ name, at, tookMs, state }: StoredSight["calls"][number]): Sight["calls"][number] {
   return { name, state: state ?? "not run", ...(at !== undefined && { at }), ...(tookMs !== undefined && { tookMs }) };
 }

@@ -49,7 +49,7 @@ export function toWireTrends(series: Series, used: readonly UsageRow[], latest: 
   };
 }
 
-/** By currency, for each point of a series whose points are days; empty for others: use is counted by the day. */
+/** Costs by currency, for each point of a series whose points are days; empty for other series: use is counted by the day. */
 function toCosts(at: readonly number[], rows: readonly UsageRow[]): Record<string, number[]> {
   const areDays = at.length > 1 && (at[1] ?? 0) - (at[0] ?? 0) === DAY_MS;
   const costs: Record<string, number[]> = {};

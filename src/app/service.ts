@@ -253,7 +253,7 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
   return database;
 }
 
-/** Without a key no token of theirs is written down. */
+/** Opens the servers of tools. Their tokens are stored only where there is a key to encrypt them. */
 function openMcp({ config, readMcp, log }: ServiceOptions, stores: Stores): McpServers {
   const { mcp, encryptionKey } = config;
   const seal = encryptionKey && createSeal(encryptionKey);

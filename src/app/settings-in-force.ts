@@ -15,7 +15,7 @@ const MAX_CHANGES = 100;
 export interface InForceDeps {
   config: Config;
   policy(): Policy;
-  /** As the file names them by now. */
+  /** The servers that the file names by now. */
   toolServers(): readonly McpServerConfig[];
   settings: Pick<Settings, "list">;
   chatRules: Pick<ChatRules, "read">;
@@ -104,7 +104,7 @@ function toSection(title: string, section: unknown, none: string): SettingsPart 
   return { title, rows: [{ name: "Policy file", value: stringify(section).trim() }] };
 }
 
-/** Without what it is called with: that may hold secrets. */
+/** Leaves the arguments of a program out, which may hold secrets. */
 function describeServer({ name, transport, allow, deny, channels, approve }: McpServerConfig) {
   const where = transport.type === "stdio" ? `program ${transport.command}` : new URL(transport.url).origin;
   const tools = allow === undefined ? "all tools" : `tools ${allow.join(", ")}`;

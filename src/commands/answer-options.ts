@@ -7,7 +7,7 @@ import { quoteName } from "../text/quote-name.ts";
 const DEFAULT = /^(default|reset)$/i;
 /** Longer answers than any model gives. */
 const MAX_TOKENS = 1_000_000;
-/** As many as the platforms give at once. */
+/** Platforms give as many messages at once. */
 const MAX_CONTEXT = 100;
 
 /** Reads one option: its value, undefined for the usual one, or a sentence's end that says what it may be. */

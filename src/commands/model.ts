@@ -95,7 +95,7 @@ export function createModelCommand({ settings, listModels, models, access, audit
   };
 }
 
-/** For the log of changes; undefined: all as configured. */
+/** Describes the settings for the log of changes; undefined: all as configured. */
 function describeSettings({ model, options }: ChannelSettings): string | undefined {
   return [model, describeOptions(options)].filter(Boolean).join(" ") || undefined;
 }

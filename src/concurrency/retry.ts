@@ -34,7 +34,7 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions,
 
 const NEVER = new AbortController().signal;
 const STORE_PAUSES_MS = [200, 1_000];
-/** For what would be missed later: as long as it takes a store to be started anew. */
+/** Pauses for writes that would be missed later: together as long as a store takes to start anew. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
 /** Writes to a store that may be away for a moment. Resolves to whether it was written in the end. */

@@ -1,16 +1,16 @@
 /** Numbered parts of something, shared out evenly among processes that come and go. Pure and plain data. */
 
 export interface Shares {
-  /** By the ids of the processes. */
+  /** The processes, by their ids. */
   readonly members: Readonly<Record<string, Member>>;
-  /** By their numbers. */
+  /** The parts, by their numbers. */
   readonly parts: readonly Part[];
 }
 
 interface Member {
-  /** It counts as gone from then on, if it does not say that it lives. */
+  /** A process that does not say that it lives counts as gone from then on. */
   until: number;
-  /** It takes nothing more, and gives what it has to others. */
+  /** The process takes nothing more, and gives what it has to others. */
   isLeaving: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Share {
   own: readonly number[];
   /** Some parts are nobody's yet. */
   isOpen: boolean;
-  /** Nobody else would take what it has. */
+  /** True while nobody else would take its parts. */
   isAlone: boolean;
 }
 

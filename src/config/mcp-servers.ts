@@ -45,7 +45,7 @@ export interface McpSettings {
   servers: readonly McpServerConfig[];
   /** Everything that is wrong with the file as such, each in one sentence without any value. */
   problems: readonly string[];
-  /** The same of servers that are left out. */
+  /** Problems of servers that are left out. */
   refused: readonly string[];
 }
 

@@ -40,7 +40,7 @@ interface Tried {
   baseUrl: string;
   apiKey: string;
   extraBody: GatewayConfig["extraBody"];
-  /** By the variables that name them. Those for conversations are asked. */
+  /** The configured models, by the variables that name them. The ones for conversations are asked a question. */
   models: NamedModels;
   mayChat: boolean;
 }

@@ -45,7 +45,7 @@ export interface GatewayOptions {
   apiKey: string;
   /** Header that carries the key on the image endpoint where a Bearer is answered with 401. */
   imageKeyHeader?: string;
-  /** Without it nothing is sent that the interface does not list. */
+  /** Fields beyond the interface; absent: none are sent. */
   extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;

@@ -10,7 +10,7 @@ export interface ExtraBody {
   models: ReadonlyMap<string, ExtraFields>;
 }
 
-/** Said in the request, each of these would break what Palaver makes of the answer. */
+/** Fields that may not be set: each would break what Palaver makes of the answer. */
 const OWN_FIELDS = ["model", "messages", "stream", "tools", "tool_choice", "user"];
 
 export function fieldsFor({ all, models }: ExtraBody, model: string): ExtraFields {

@@ -101,7 +101,7 @@ const AGAIN_MS = 30_000;
 /** Answers to the question for the models of gateways that have no such list. */
 const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);
 
-/** In words that a page and a monitor can show to anybody. */
+/** The state of the gateway in words that a page and a monitor can show to anybody. */
 export type GatewayState = "ok" | "not known yet" | "unreachable" | "key refused" | "unknown model" | "not working";
 
 export interface GatewayProblem {
@@ -124,7 +124,7 @@ export interface GatewayHealthOptions {
   gateway: Gateway;
   baseUrl: string;
   models: NamedModels;
-  /** It is the one to ask while the first is down. */
+  /** This is the second gateway, asked while the first is down. */
   isSecond?: boolean;
   log: Logger;
   /** Told when something else is wrong than before, or nothing any more. */
@@ -135,7 +135,7 @@ export interface GatewayHealthOptions {
 interface Trouble {
   state: GatewayState;
   finding: Finding;
-  /** In other words, where those of the finding are the gateway's: they stand in the log at `debug` only. */
+  /** Logged in place of a finding that quotes the gateway; the quotation stands in the log at `debug` only. */
   logged?: Finding;
   model?: string;
 }

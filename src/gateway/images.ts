@@ -65,7 +65,7 @@ export const NO_PICTURE = "no_picture";
 
 export interface GeneratedImage {
   bytes: Uint8Array;
-  /** As the bytes say, never as the gateway says. */
+  /** Read from the bytes: the gateway's word does not count. */
   mimeType: string;
   /** The model's words about it; often empty. */
   text: string;

@@ -5,7 +5,7 @@ export const DEFAULT_LIMITS = {
   connectMs: 10_000,
   /** Longest silence until the first piece of the answer. Text, tool calls and reasoning end it: comments and empty deltas do not. */
   firstTokenMs: 60_000,
-  /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
+  /** The same for an answer that comes piece by piece: all attempts and the waits between them together. */
   firstTokenTotalMs: 90_000,
   /** Longest silence within an answer. */
   idleMs: 30_000,

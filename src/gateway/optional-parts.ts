@@ -79,7 +79,7 @@ export function withOptionalTools(gateway: Gateway, log: Logger): Gateway {
   return withOptionalPart(gateway, TOOLS, log);
 }
 
-/** Stands for a picture before a model that would refuse the whole conversation because of it. */
+/** Stands in for a picture where the model would refuse the whole conversation because of it. */
 const UNSEEN = "(You cannot see this picture. Say so when it matters.)";
 
 const PICTURES: OptionalPart = {

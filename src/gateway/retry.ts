@@ -68,7 +68,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** With a detour available: calls made before it is taken, and failures that lead to it at once. */
+/** Most calls before an available detour is taken, and failures that lead to it at once. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_TRIED_AGAIN: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 /** Calls that waited for the same moment are spread over this long. */

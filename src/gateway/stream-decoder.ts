@@ -197,7 +197,7 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
 export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
   const events = createStreamDecoder(limits, safe, onChunk);
   const decoder: StreamDecoder = { ...events, feed: begin };
-  /** All of an answer that is no stream. */
+  /** The text of an answer that is no stream. */
   let whole = "";
 
   function begin(text: string): void {

@@ -111,7 +111,7 @@ async function* findEntries(keys: HistoryKeys, namespace: string, within: string
   }
 }
 
-/** One step for many: what a person said in years is read and erased in time. */
+/** Entries handled in one step, so that what a person said in years is read and erased in time. */
 async function* inPages(all: AsyncIterable<Found>): AsyncGenerator<Found[]> {
   let page: Found[] = [];
   for await (const found of all) {

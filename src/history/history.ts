@@ -63,7 +63,7 @@ export interface History {
   remove(messageId: string): Promise<boolean>;
   /** Remembers for a day that a message is gone of which there is no entry: it may come after its deletion. */
   markDeleted(messageId: string): Promise<void>;
-  /** Those of these messages that were deleted before they came. */
+  /** The messages among these that were deleted before they came. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
   /** True when the bot answers without being addressed: at the time `at`, Unix milliseconds, or at any time. */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
@@ -211,7 +211,7 @@ interface Append {
   aliases: readonly string[];
   /** An id that finds the entry it continues. */
   after: string | undefined;
-  /** It replaces nothing, and is not appended without what it continues. */
+  /** Replaces nothing, and is only appended behind the entry it continues. */
   isLate?: true;
 }
 
@@ -248,7 +248,7 @@ interface Bring {
   until: number;
 }
 
-/** Those found elsewhere already are left where they are. */
+/** Leaves messages where they are that stand elsewhere already. */
 async function bring(keys: HistoryKeys, now: () => number, { conversationId, entries, until }: Bring): Promise<void> {
   const headKey = toHeadKey(conversationId);
   const indexKeys = entries.map(({ id }) => toIndexKey(id));
@@ -348,7 +348,7 @@ const MORE_EACH_TIME = 4;
 interface ChainStart {
   conversationId: string;
   seq: number;
-  /** That entry is left out: only those it follows are read. */
+  /** Leaves that entry out: only the entries it follows are read. */
   isLeftOut: boolean;
 }
 

@@ -46,7 +46,7 @@ const historyEntry = z.object({
   isRefused: z.boolean().exactOptional(),
   /** The number of an answer among those that its question was given, from 1 on; absent: 1. */
   edition: z.int().exactOptional(),
-  /** Those before it that are kept, oldest first. The model sees none of them. */
+  /** Earlier answers that are kept, oldest first. The model sees none of them. */
   former: z.array(formerAnswer).exactOptional(),
   /** A message to others, which stood there before the bot was asked. */
   isEarlier: z.boolean().exactOptional(),
@@ -72,7 +72,7 @@ const head = z.object({
   broughtUntil: z.number().optional(),
 });
 
-/** One per conversation, of a size that does not depend on its length. */
+/** Stored once per conversation; its size does not depend on the conversation's length. */
 export type Head = z.infer<typeof head>;
 
 const position = z.object({ conversationId: z.string(), seq: z.int(), entryId: z.string() });
@@ -86,7 +86,7 @@ const authorPosition = position.extend({
   at: z.number().exactOptional(),
 });
 
-/** One per entry that concerns a person; holds all it takes to erase that entry when the entry cannot be read. */
+/** Stored for each entry that concerns a person; enough to erase that entry even if it cannot be read. */
 export type AuthorPosition = z.infer<typeof authorPosition>;
 
 const storedEntry = z.object({
@@ -99,7 +99,7 @@ export type StoredEntry = z.infer<typeof storedEntry>;
 
 const erasedEntry = z.object({ entry: z.undefined().optional(), after: z.int() });
 
-/** Stands where an entry was erased that named the one it continues, for what continues it in turn. */
+/** Stands in for an erased entry that named the one it continued, for the entry that continues it in turn. */
 export type ErasedEntry = z.infer<typeof erasedEntry>;
 
 /** A value of a type that is declared elsewhere: checked as far as it is relied on, and kept with all its fields. */

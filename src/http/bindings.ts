@@ -12,7 +12,7 @@ export function bindingsOf(context: Context): ServerBindings {
   return context.env as ServerBindings;
 }
 
-/** Nobody waits for the answer any more: a failure after that is no failure of the server's. */
+/** True once nobody waits for the answer any more: a failure after that is none of the server's. */
 export function hasLeft(context: Context): boolean {
   return context.req.raw.signal.aborted;
 }

@@ -50,7 +50,7 @@ export function isLoopbackHost(host: string): boolean {
   return /^(?:.+\.)?localhost$/i.test(name);
 }
 
-/** Without the form in which an IPv6 socket shows IPv4. */
+/** Takes off the prefix with which an IPv6 socket shows an IPv4 address. */
 function toAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }

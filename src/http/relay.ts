@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { Relay } from "../media/relay.ts";
 
-/** Nobody is to keep it, guess about it, run it, or show it inside another page. */
+/** Headers that forbid to cache a picture, to guess its type, to run it, or to frame it in another page. */
 const HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "cache-control": "private, no-store",

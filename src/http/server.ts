@@ -39,7 +39,7 @@ export interface HttpServer {
 
 /** Room for the largest file of the page from each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
-/** Each costs some ten kilobytes before it has said anything. */
+/** Most connections: each costs some ten kilobytes before it has said anything. */
 const MAX_CONNECTIONS = 2_000;
 const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
 const HEADERS_TIMEOUT_MS = 10_000;

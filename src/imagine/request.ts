@@ -26,7 +26,7 @@ export interface ReadRequest {
   problems: string[];
 }
 
-/** By what people call them in a text, the fields of the form. */
+/** The fields of the form, by the names that people write in a text. */
 const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
   ["ar", "ratio"],
   ["aspect", "ratio"],

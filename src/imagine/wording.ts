@@ -17,7 +17,7 @@ const MAX_NAME_CHARS = 60;
 interface Drawn {
   text: string;
   tokens: number | undefined;
-  /** By the second gateway, as the first was down. */
+  /** The second gateway drew it, because the first was down. */
   isElsewhere?: boolean;
 }
 

@@ -40,7 +40,7 @@ export type ProcessReport = z.infer<typeof report>;
 
 export interface Processes {
   begin(): void;
-  /** Those that live, by their names. Rejects when the store does not answer. */
+  /** The live processes, in the order of their names. Rejects when the store does not answer. */
   read(): Promise<ProcessReport[]>;
   /** Takes this process from those that live. */
   close(): Promise<void>;

@@ -66,7 +66,7 @@ export interface TurnListener {
   shown(units: number): void;
   /** The turn has ended. Resolves when that is counted, or cannot be for now. */
   end(end: End): Promise<void>;
-  /** Somebody else goes on with it, or it is begun anew; after its end this does nothing. */
+  /** Another process goes on with the turn, or it is begun anew; after its end this does nothing. */
   leave(reason: unknown): void;
 }
 
@@ -75,7 +75,7 @@ export interface TurnWatch {
   begin(beginning: TurnStart): TurnListener;
   /** Tells of an end that a process had kept and not told when it died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
-  /** Those of this process. */
+  /** The running turns of this process. */
   running(): Story[];
   /** The newest that ended, and those of them that did not end well; of all processes, newest first. */
   turns(): Promise<Story[]>;
@@ -84,7 +84,7 @@ export interface TurnWatch {
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
-/** Stands for a call that was only planned, or was made before. */
+/** The state of a call that was only planned, or was made before. */
 const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
@@ -136,7 +136,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
     return [...new Map(stories.map((story) => [story.id, story])).values()];
   }
 
-  /** Counted last: of what is counted there is a story. */
+  /** Counted last, so that every counted turn has a story. */
   async function endWith(story: Story, refusal: string | undefined): Promise<void> {
     await keep(story);
     await trends.end(story.id, toEnded(story, refusal));

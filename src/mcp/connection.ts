@@ -235,7 +235,7 @@ function describeKind(error: unknown): string {
   return [error.name, status, isName(String(code ?? "")) ? String(code) : ""].filter((word) => word !== "").join(" ");
 }
 
-/** With what tells most: why a connection failed. */
+/** Describes an error by its innermost cause: why a connection failed. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = deepestCause(error);

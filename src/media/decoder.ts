@@ -3,7 +3,7 @@ import { createJobProcess, type JobProcessOptions } from "../concurrency/job-pro
 import { type DecoderAnswer, DecoderError, type DecoderJob, type DecoderResults } from "./decoder-job.ts";
 
 const PROGRAM = fileURLToPath(new URL("./decoder-process.ts", import.meta.url));
-/** It is several steps, of which most kinds keep to a limit of their own. */
+/** Decoding takes several steps, most of which have a limit of their own. */
 const JOB_MS = 40_000;
 
 /** `owner` is the person for whom it is done, or another word for who has to wait; owners take turns. */

@@ -48,7 +48,7 @@ export function toShownSize(sizeBytes: number): string {
 }
 
 const MAX_NAME_CHARS = 80;
-/** Kept of a long name's end, where its extension stands. */
+/** Characters kept of a long name's end, where its extension stands. */
 const TAIL_CHARS = 16;
 const READ_CHARS = 1_024;
 

@@ -43,7 +43,7 @@ export interface PictureCopies {
 
 export interface PictureCopiesOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
-  /** From the platform. */
+  /** Reads the picture from the platform. */
   read: ReadPicture;
   log: Logger;
   maxTotalBytes?: number;

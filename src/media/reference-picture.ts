@@ -10,7 +10,7 @@ export type ReferenceLimits = PictureLimits & FileLimits;
 
 export interface ReferencePicture {
   bytes: Uint8Array;
-  /** As the bytes say. */
+  /** Read from the bytes. */
   mimeType: ImageMimeType;
   /** The bytes are not those of the attachment. */
   isChanged: boolean;

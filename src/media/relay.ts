@@ -42,7 +42,7 @@ export interface Relay {
   forget(platform: string, authorId: string): Promise<void>;
 }
 
-/** Without an owner where an earlier version made the link. */
+/** A link to a file. Links that an earlier version made have no owner. */
 interface StoredFile {
   v: 1;
   ref: AttachmentRef;
@@ -68,7 +68,7 @@ export function createRelay(deps: RelayDeps): Relay {
     setTimeout(kept.sweep, Math.max(0, expiresAtMs - now()) + 1).unref();
   }
 
-  /** Made by the first request; later ones wait for the same. */
+  /** The fetch that the first request began; later ones wait for the same. */
   function reopen(claim: RelayClaim, ref: AttachmentRef): Promise<RelayedPicture | undefined> {
     const opening = running.get(claim.id) ?? readAgain(claim, ref).finally(() => running.delete(claim.id));
     running.set(claim.id, opening);

@@ -12,7 +12,7 @@ export interface LoadedText {
 export interface FrameBounds {
   /** The character that the frame begins with. */
   from?: number;
-  /** With the frame. */
+  /** Longest framed text, frame included. */
   maxTokens: number;
   /** Longest part of the file shown, in UTF-16 units. */
   maxChars?: number;

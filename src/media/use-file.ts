@@ -18,7 +18,7 @@ export interface FileToUse extends FileLimits {
   open: OpenAttachment;
   /** The person for whom it is read, or another word for who has to wait; owners take turns. */
   owner: string;
-  /** Said of a larger file. */
+  /** The problem of a larger file. */
   tooLarge: string;
 }
 

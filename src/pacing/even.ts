@@ -19,7 +19,7 @@ export interface EvenPace {
   replyGapMs?: number;
 }
 
-/** For a surface of our own, which sets no limit: each answer evenly enough to read along, all of them no more than the disk bears. */
+/** Paces a surface of our own, which sets no limit: evenly enough to read along, and no more than the disk bears. */
 export const OWN_SURFACE_PACE: EvenPace = { gapMs: 10, replyGapMs: 120 };
 
 /**

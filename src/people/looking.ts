@@ -4,7 +4,7 @@ import type { Looking } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** By tomorrow people look at something else. */
+/** Kept for a day: by tomorrow people look at something else. */
 const KEPT_MS = 86_400_000;
 /** Most places kept for one person; the newest stay. */
 const MAX_PLACES = 20;

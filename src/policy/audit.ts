@@ -11,7 +11,7 @@ const NAMESPACE = "audit";
 const HEAD = "head";
 /** Changes whose text a person wrote. */
 const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts"]);
-/** As long as usage is kept: settings matter longer than what was said under them. */
+/** Usage is kept as long: settings matter longer than what was said under them. */
 const TTL_MS = 396 * 86_400_000;
 /** The newest entries are kept: each takes the place of the one this many before it. */
 const MAX_ENTRIES = 5_000;

@@ -96,7 +96,7 @@ export interface Adapter {
 
 /** The options that the core gives to every adapter of a platform that is not its own page or terminal. */
 export interface AdapterOptions {
-  /** Understood besides a question. */
+  /** The commands that people may give. */
   commands: readonly CommandHelp[];
   listModels: ListModels;
   /** Absent: the form for a persona begins empty, and the usual prompts are suggested. */

@@ -47,7 +47,7 @@ export interface AttachmentRef {
   /** Untrusted text. */
   name: string;
   sizeBytes: number;
-  /** It expires at an unspecified time. */
+  /** The address expires at an unspecified time. */
   isFleeting?: true;
 }
 
@@ -92,9 +92,9 @@ export interface MessageEvent extends EventBase {
   addressed: "bot" | "open" | "other";
   /** The platform keeps a place for the answer to this one alone, as for a slash command's. */
   isAnsweredAlone?: true;
-  /** It is addressed to nobody: the bot hears it because it answers everything in the channel. */
+  /** The message is addressed to nobody: the bot answers everything in the channel. */
   isListenedTo?: true;
-  /** It was longer than any platform lets people write, and its middle was left out where it was taken in. */
+  /** The text was longer than any platform lets people write; its middle was left out when it was accepted. */
   isCut?: true;
 }
 
@@ -122,7 +122,7 @@ export interface CommandEvent extends EventBase {
   attachments?: AttachmentRef[];
   /** The values of the platform's own fields, by their names: `ImagineOptions` in `catalogue.ts`, or `persona` and `prompts`. */
   options?: Readonly<Record<string, string>>;
-  /** It was written as a message instead: the platform holds no place open for what is said about it. */
+  /** The command was written as a message: the platform holds no place open for its answer. */
   isSpoken?: true;
 }
 

@@ -35,11 +35,11 @@ export interface KnownCall {
   kind: CallKind;
   /** As in `JoinOptions`; "": it shares no room. */
   room: string;
-  /** It was made by the second way of writing, where there are two. */
+  /** The call was made by the fallback way of writing. */
   isFallback: boolean;
   /** By the monotonic clock of the process that reads this, in milliseconds; with a refusal, the time of that. */
   sentAt: number;
-  /** It was refused, and for how long from `sentAt` on no other one may follow. */
+  /** Set where the call was refused: from `sentAt` on no other may follow for so long. */
   refusedForMs?: number;
 }
 

@@ -8,7 +8,7 @@ export interface SetupField {
   /** Says where it is found. */
   hint: string;
   kind: "address" | "secret" | "model";
-  /** To begin with. */
+  /** The value that the field begins with. */
   value?: string;
   isOptional?: boolean;
   /** The guide depends on it, so it is asked for before that. */
@@ -31,7 +31,7 @@ export interface SetupWay {
 export interface SetupStep {
   id: string;
   name: string;
-  /** On the button that begins it. */
+  /** Stands on the button that begins the step. */
   title: string;
   summary: string;
   ways: readonly SetupWay[];

@@ -12,9 +12,9 @@ export const SUSPECT_DEATHS = 2;
 export interface Failures {
   /** Failures in a row. */
   failures: number;
-  /** Those failures that the work itself caused, not a store that was away. */
+  /** Failures that the work itself caused, not a store that was away. */
   faults: number;
-  /** It is not tried any more: people are told so, and that is all. */
+  /** The work is given up: people are told so, and that is all. */
   isGivenUp: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface Worker {
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Tells the author in one sentence that work is given up. Resolves as `work` does. Absent: nobody is told. */
   giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
-  /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
+  /** Told of every accepted event at once, before its turn in the conversation comes, so that it can interrupt running work. */
   onAccepted(event: InboundEvent): void;
   /** Told of an accepted event that has to wait for a place: until others are answered, or their pictures drawn. */
   onWaiting?(event: InboundEvent): void;

@@ -39,7 +39,7 @@ export interface QuotaLimit {
 /** One limit, and how much of it is used. */
 export interface Standing extends QuotaLimit {
   used: number;
-  /** By requests under way. */
+  /** Reserved for requests under way. */
   held: number;
   isLifted: boolean;
 }

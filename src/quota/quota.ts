@@ -24,7 +24,7 @@ export const RESERVED_MS = 15 * 60_000;
 /** Milliseconds that counts outlive their window: a request may end in the next one. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
-/** Others may take what was found to be left. */
+/** Others may take what was found to be left, so a reservation is tried again. */
 const MAX_TRIES = 4;
 const STORE_IS_AWAY = "Not answered: I cannot look up the limits, because my memory is out of reach.";
 

@@ -36,7 +36,7 @@ export interface ReplyMessagesOptions {
   onRecord(): Promise<void>;
 }
 
-/** Stands for the look of a message with a file; no draft looks like it. */
+/** The look of a message with a file; no draft looks like it. */
 const FILE = "file";
 
 /** One call that brings the platform nearer to what should be shown. */

@@ -6,7 +6,7 @@ import type { Takes } from "./takes.ts";
 
 /** The gateway's own count of what it has given, as it would bill it. */
 export interface Served {
-  /** Those that were taken: not what was refused. */
+  /** Accepted requests; refused ones do not count. */
   requests: number;
   promptTokens: number;
   /** For a caller who left, the tokens sent until then. */

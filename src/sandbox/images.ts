@@ -14,7 +14,7 @@ import { countTokens } from "./tokens.ts";
 
 /** The time that a picture takes whose prompt says "slowly". */
 const SLOW_MS = 5000;
-/** Counted for every picture, drawn or shown. */
+/** Tokens counted for every picture, drawn or shown. */
 const PICTURE_TOKENS = 258;
 
 /** `POST /v1beta/models/{model}:generateContent`. Checked as chat completions are; references are fetched last. */

@@ -7,7 +7,7 @@ import type { Exchange } from "./exchange.ts";
 import { fetchRemoteFile, MAX_FILE_BYTES, RemoteFileError } from "./remote-file.ts";
 import { imageUrls } from "./tokens.ts";
 
-/** In one conversation: each may have to be fetched. */
+/** Most pictures in one conversation: each may have to be fetched. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
 /** Side of what is kept of a picture for describing its colours. */
@@ -17,7 +17,7 @@ const ABOUT_PICTURES = /\b(?:image|picture|photo|screenshot|see|colou?rs?|look)s
 
 export interface Picture {
   bytes: Buffer;
-  /** As the bytes say. */
+  /** Read from the bytes. */
   mimeType: string;
   widthPx: number;
   heightPx: number;

@@ -72,7 +72,7 @@ const SHAPES: readonly [RegExp, Shape][] = [
 
 const NIGHT = /\b(?:night|dark|midnight)\b|夜/i;
 const SKIES = ["teal", "blue", "orange", "pink", "purple", "beige"] as const;
-/** Without the navy of the band at the foot. */
+/** Colours of the land: all but the navy of the band at the foot. */
 const LANDS = ["green", "brown", "teal", "grey", "purple"] as const;
 
 /** The place and size of the prompt's subject, take by take: aside and above as shares of the picture. */

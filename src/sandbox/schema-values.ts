@@ -13,7 +13,7 @@ export interface ValueSource {
 const MAX_DEPTH = 8;
 /** A few words of a schema can ask for any number of values; those beyond this many are empty. */
 const MAX_VALUES = 1000;
-/** This many characters count as one value more. */
+/** So many characters count as one more value. */
 const CHARS_PER_VALUE = 1000;
 
 /** A value that a JSON schema allows: required fields, and others that the words name. Ignores patterns. */

@@ -58,7 +58,7 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/v1beta\/models\/([^/:]+)$/, handle: showGoogleModel },
 ];
 
-/** For base URLs that have the version twice, or not at all. */
+/** Helps callers whose base URL has the version twice, or not at all. */
 const PATHS =
   "There are GET /v1/models, POST /v1/chat/completions and POST /v1beta/models/{model}:generateContent behind the base URL.";
 

@@ -58,7 +58,7 @@ export interface SettingKeys {
   writePrompts(channel: Channel, prompts: StoredPrompts): Promise<void>;
   writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
   writeServersOff(channel: Channel, off: readonly string[]): Promise<void>;
-  /** Asked of every message of a channel, so it is read by itself. */
+  /** Read by itself, because it is asked for every message of a channel. */
   readListening(channel: Channel): Promise<{ listens: boolean; isAging: boolean }>;
   writeListening(channel: Channel): Promise<void>;
   erase(keys: readonly string[]): Promise<void>;
@@ -101,7 +101,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     if (erased.length > 0) await keyv.deleteMany(erased);
   }
 
-  /** Under its own key, with a second one that finds it by its writer. */
+  /** Writes the value under its own key, and a second key that finds it by its writer. */
   function writeOwned(channel: Channel, [key, formerKey]: SettingKey, value: StoredPersona | StoredPrompts) {
     const { platform, channelId, workspaceId } = channel;
     const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, value.authorId), channel);

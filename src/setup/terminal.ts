@@ -143,7 +143,7 @@ function begin(words: string, output: Writable): SpinnerResult {
   return busy;
 }
 
-/** As the doctor does, each whole on a line, so that nothing breaks a link. */
+/** Prints findings as the doctor does, each on one line, so that no link is broken. */
 function show(output: Writable, title: string, findings: readonly Finding[]): void {
   // Findings of the setup hold no secret.
   const options = { redact: (words: string) => words, hasColor: hasColors(output) };

@@ -8,7 +8,7 @@ export type Counts = Readonly<Record<string, number>>;
 export interface Addition {
   row: string;
   counts: Counts;
-  /** From its last addition on. */
+  /** The row expires so long after its last addition. */
   ttlMs: number;
 }
 

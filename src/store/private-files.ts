@@ -22,7 +22,7 @@ export function makePrivate(databasePath: string): void {
   }
 }
 
-/** Those files of a database that others on this machine can read or write. */
+/** Finds the files of a database that others on this machine can read or write. */
 export function findExposed(databasePath: string): string[] {
   // Windows has other means, and gives modes that say nothing.
   if (process.platform === "win32") return [];

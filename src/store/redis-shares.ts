@@ -10,7 +10,7 @@ const COLLISION_MS = 10;
 
 /** Numbered parts of something that processes share out among them: see `claimShare`. */
 export interface SharedParts {
-  /** To be said every second, for as long as this process has anything. Rejects while Redis is away: then all goes on. */
+  /** To be called every second, for as long as this process has anything. Rejects while Redis is away: then all goes on. */
   claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
   /** Gives all parts back; `count` is their number. Best effort. */
   leave(count: number): Promise<void>;

@@ -20,9 +20,9 @@ export type BatchStore = KeyvStoreAdapter &
   >;
 
 export interface SqliteStoreOptions {
-  /** Made when it is absent. Not quoted: letters, digits and underscores only. */
+  /** Created when it is absent. Not quoted: letters, digits and underscores only. */
   table: string;
-  /** By which they expire; absent: the database's own. */
+  /** The clock by which values expire; absent: the database's own. */
   now?: Clock;
 }
 

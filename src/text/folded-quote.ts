@@ -1,4 +1,4 @@
-/** Stands before the title of a quote that is shown folded: what other programs write for that. */
+/** Stands before the title of a quote that is shown folded, as other programs write it. */
 export const FOLD_MARK = "[!thinking]-";
 
 /** A quote that is to be shown folded, and the place behind it. */

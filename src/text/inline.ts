@@ -42,7 +42,7 @@ const MAX_DEPTH = 16;
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
 const OPEN_ANGLE = /<(?:[@#!:/]|a:|t:|id:|https?:|mailto:)?[^<>\n]{0,256}/y;
 const ADDRESS = /https?:\/\/[^\s<>`。、，！？「」『』（）]*/y;
-/** In `[https://a](https://b)`. */
+/** An address as the words of a link: `[https://a](https://b)`. */
 const ADDRESS_AS_WORDS = /https?:\/\/[^\s<>`[\]。、，！？「」『』（）]*/y;
 const REFERENCE = /\[[^[\]\n]{0,200}\]?/y;
 const ENTITY = /&#?\w{0,31};?/y;

@@ -3,7 +3,7 @@ export interface SplitLimits {
   maxLength: number;
   /** Length of a text as the platform counts it. Longer text should hardly ever count less: a part is then cut anew. */
   lengthOf(text: string): number;
-  /** Beyond this a growing part ends at the first acceptable place, so that text already read never moves. */
+  /** A growing part longer than this ends at the first acceptable place, so that text already read never moves. */
   keptLength?: number | undefined;
 }
 

@@ -38,7 +38,7 @@ export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
   return createSplitter(limits).update(text);
 }
 
-/** With `from`, the parts cover the text from there on: what stands before it is shown elsewhere. */
+/** `from`: the parts begin there, because the text before it is shown elsewhere. */
 export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";

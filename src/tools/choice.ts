@@ -3,7 +3,7 @@ import type { Tool } from "./tool.ts";
 
 /** Gateways take 128 at most, and models choose worse among many. */
 const MAX_TOOLS = 64;
-/** For the descriptions of all tools of a request together, schemas included. */
+/** Most characters of all tools' descriptions in one request, schemas included. */
 const MAX_CHARS = 60_000;
 
 export interface Wanted {

@@ -53,7 +53,7 @@ export interface Tool {
   readonly timeoutMs: number;
   /** Permissions that the person needs, besides the one for the tool itself. */
   readonly needs?: readonly Permission[];
-  /** It may change something that a second call would change again, so a call that was begun is never made twice. */
+  /** A second call might change something again, so a call that was begun is never made twice. */
   readonly acts: boolean;
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
   readonly approval?: { server: string };

@@ -17,7 +17,7 @@ import { estimateTokens } from "./token-counts.ts";
 
 const STORE_AGAIN_MS = 1_000;
 const READ_AGAIN_MS = 200;
-/** Read beside the window's own number: what was said to others counts by its tokens alone. */
+/** Messages read beyond the window's own number: words to others count by their tokens alone. */
 const EARLIER_ENTRIES = 500;
 /** More than that for each token of the window never fits into it. */
 const CHARS_PER_TOKEN = 8;

@@ -9,7 +9,7 @@ import { toEarlierEntries } from "./entries.ts";
 const EARLIER_TIMEOUT_MS = 5_000;
 /** The newest of a thread: more than any usual window shows. */
 const MAX_EARLIER_MESSAGES = 400;
-/** Stands for a place whose earlier messages were never read, Unix milliseconds. */
+/** Unix milliseconds that stand for a place whose earlier messages were never read. */
 const NOTHING_YET = 0;
 const ONLY_A_PART = "_I could read only a part of what was said here before._";
 const NOTHING = "_I could not read what was said here before._";
@@ -69,7 +69,7 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
   };
 }
 
-/** It follows one message alone, and is stored behind that. */
+/** True for a question that follows one message alone, and is stored behind that. */
 function isOnBranch({ inReplyTo }: MessageEvent): boolean {
   return inReplyTo !== undefined;
 }

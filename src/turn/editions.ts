@@ -5,7 +5,7 @@ import { toEditionId } from "../port/ids.ts";
 import type { Button } from "../port/sink.ts";
 import type { TurnRecord } from "./record.ts";
 
-/** Kept of the answers to one question, the newest included: each may be as long as a conversation. */
+/** Most answers kept to one question, the newest included: each may be as long as a conversation. */
 const MAX_EDITIONS = 5;
 
 /** The answer of a turn as the history has it; undefined where there is none. Rejects when the store does not answer. */

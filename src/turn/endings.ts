@@ -41,7 +41,7 @@ const TOO_LONG_CODE = /context_(length|window)|too_long|too_large|string_above_m
 const FILTER_CODE = /content_(filter|policy)|safety/;
 const UNSUPPORTED_CODE = /unsupported_(feature|content|media|parameter)|(image|vision|tool)s?_not_supported/;
 const UNKNOWN_MODEL_CODE = /model_not_(found|available|supported)|(unknown|invalid)_model|no_such_model/;
-/** Beyond this a countdown is harder to follow than the clock. */
+/** Longer countdowns are harder to follow than the clock. */
 const LONGEST_COUNTDOWN_MS = 90_000;
 /** Nobody waits for longer than this, and a number large enough is no date any more. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;

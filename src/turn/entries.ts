@@ -1,7 +1,7 @@
 import type { HistoryEntry } from "../history/record.ts";
 import type { EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
 
-/** Kept of one message that was not said to the bot, in characters. */
+/** Most characters kept of one message that was not said to the bot. */
 const MAX_EARLIER_CHARS = 4_000;
 
 /** A person's message as the history keeps it. */

@@ -256,7 +256,7 @@ function withoutFeedback({ feedback, reasons, ...record }: TurnRecord, authorId:
   return { ...record, feedback: others, ...(reasons && { reasons: reasonsOfOthers }) };
 }
 
-/** All keys that a record is kept or found under for longer than it is written. */
+/** The keys under which a record stays or is found after its turn. */
 function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
   const found = [`${toOwnerKey(reply.platform, author.id)}:${id}`, toNewest(reply, author.id)];
   return [id, toSightKey(id), ...toLedgerKeys(id), ...found, ...messageIds.map(toAsked)];
@@ -294,7 +294,7 @@ function toPosted(messageId: string): string {
   return `posted:${toKeyPart(messageId)}`;
 }
 
-/** One of a person and a place: threads of a channel are the same place. */
+/** Names a person in a place: threads of a channel are the same place. */
 function toNewest({ platform, workspaceId = "", channelId }: ReplyAddress, authorId: string): string {
   return ["newest", platform, workspaceId, channelId, authorId].map(toKeyPart).join(":");
 }

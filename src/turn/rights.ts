@@ -12,9 +12,9 @@ export interface Made extends Owned {
   reply: ReplyAddress;
 }
 
-/** Said to those who may see it, and do no more. */
+/** The refusal for people who may see an answer, and do no more. */
 export const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
-/** Said to those who cannot have it before them. */
+/** The refusal for people who cannot have the answer before them. */
 export const NOT_HERE = "This belongs to another conversation, so nothing was done.";
 
 /**

@@ -20,7 +20,7 @@ import { describeUncertain, toRerunButton } from "./tool-approval.ts";
 const TOO_OLD = "This answer is too old for that: it is not kept any more.";
 const STILL_WAITS = "This answer waits for somebody to allow what it is to do.";
 const QUESTION_GONE = "_The question was deleted._";
-/** Stands where the answer's end said why something of it is missing. */
+/** Replaces the words at an answer's end that said why something of it is missing. */
 const PART_WITHOUT_QUESTION = "_The question was deleted. This answer is not whole._";
 const STILL_WRITTEN = "This answer is still being written.";
 

@@ -8,7 +8,7 @@ import { answerOptions } from "../settings/answer-options.ts";
 import { truncate } from "../text/truncate.ts";
 import type { LedgerRound } from "../tools/ledger.ts";
 
-/** Kept of one answer at most: it is written with each of them. */
+/** Most that is kept of one answer: it is written with each of them. */
 const MAX_CALLS = 20;
 const MAX_ARGUMENT_CHARS = 300;
 const MAX_NOTICES = 5;

@@ -10,7 +10,7 @@ import type { TurnRecord, TurnRecords } from "./record.ts";
 /** Most characters of all answers together; one has a few thousand, more after large results of tools. */
 const MAX_CHARS = 32 * 1024 * 1024;
 const AGAIN_MS = 1_000;
-/** After a failure that is no outage, and so not likely to pass. */
+/** The wait after a failure that is no outage, and so not likely to pass. */
 const AGAIN_AFTER_FAILURE_MS = 60_000;
 
 /** An answer with its place in the history, and the record of its turn as it ended. */

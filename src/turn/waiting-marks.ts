@@ -8,7 +8,7 @@ import { callPlatform } from "../reply/platform-call.ts";
 import { toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Nothing waits for longer. */
+/** Longest that a mark stands. */
 const TTL_MS = 86_400_000;
 const CALL_MS = 5_000;
 /** Between attempts at taking a mark away, which the platform's limits do not allow yet; and how many there are. */

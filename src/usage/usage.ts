@@ -19,7 +19,7 @@ const COST = "cost:";
 
 const amounts = z.object({
   answers: z.number(),
-  /** Made to the gateway. An answer that uses tools takes several. */
+  /** Requests to the gateway. An answer that uses tools takes several. */
   requests: z.number().default(0),
   promptTokens: z.number(),
   /** The part of the prompts that the gateway had read before, where it says so. */

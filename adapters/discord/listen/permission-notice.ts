@@ -3,7 +3,7 @@ import type { Api } from "../api/client.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { writeDirectly } from "../write/post-privately.ts";
 
-/** Said once in this time to one person about one channel. */
+/** One person is told about one channel once in this time. */
 const SILENT_MS = 60 * 60_000;
 const MAX_REMEMBERED = 500;
 const CALL_MS = 10_000;

@@ -14,7 +14,7 @@ const NAME_CHARS = 90;
 const ARCHIVE_MINUTES = 1_440;
 const OPEN_MS = 5_000;
 const EXISTS = 160004;
-/** In one channel, while Discord has not said how many there may be. */
+/** Threads opened at once in one channel, while Discord has not said how many there may be. */
 const OPENED_AT_ONCE = 10;
 
 export interface ThreadsDeps {

@@ -6,7 +6,7 @@ import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { readShown } from "./content.ts";
 
-/** Kept of a message that is only quoted, in characters. */
+/** Most characters kept of a message that is only quoted. */
 const QUOTE_CHARS = 2_000;
 /** The same of a message that is in the conversation already: enough to tell it from the others. */
 const HINT_CHARS = 300;

@@ -135,7 +135,7 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** Said in the place of an answer until it comes: an event that cannot be stored is offered again for ten minutes. */
+/** Stands in for the answer until it comes: an event that cannot be stored is offered again for ten minutes. */
 export const STORE_IS_AWAY =
   "My memory is out of reach right now. I will do this as soon as it is back. If nothing has come within ten minutes, please ask again.";
 

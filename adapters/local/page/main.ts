@@ -16,7 +16,7 @@ import { createTimeline } from "./timeline.ts";
 
 const LAST_READ = "palaver.read";
 const LAST_PLACE = "palaver.place";
-/** Read out of an answer. */
+/** Most characters of an answer that a screen reader is given. */
 const MOST_CHARS = 300;
 
 /** The text that a screen reader was told last. */

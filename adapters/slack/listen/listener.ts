@@ -171,7 +171,7 @@ async function addressedOf(
   return isOurs === true ? "bot" : undefined;
 }
 
-/** Stands in for a message that Slack does not show: its conversation is found by its id. */
+/** Stands in for a message that Slack does not show: its id tells the conversation. */
 function toUnknown(
   messageId: string,
   channelId: string,

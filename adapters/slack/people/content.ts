@@ -8,7 +8,7 @@ import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
  * which people and channels are still ids. Pure.
  */
 
-/** Kept of a message that is only quoted, in characters. */
+/** Most characters kept of a message that is only quoted. */
 const QUOTE_CHARS = 2_000;
 /** Blocks stand in blocks; nobody nests them deeper. */
 const MAX_DEPTH = 6;

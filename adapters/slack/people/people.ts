@@ -20,7 +20,7 @@ const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.u
 /** Members of a group change more often than names do, and their permissions depend on it. */
 const GROUP_FRESH_MS = 5 * 60_000;
 const SLACK_GROUP = /^S[A-Z0-9]+$/;
-/** Looked up for each author. */
+/** Most groups that are looked up for one author. */
 const MAX_GROUPS = 20;
 const UNKNOWN_GROUP =
   "Slack does not tell who is in a user group that the policy names, so rules about it match nobody: the app may lack the scope usergroups:read, and npm run doctor says more.";

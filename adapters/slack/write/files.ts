@@ -36,7 +36,7 @@ export function createFiles({ api, apiUrl }: FilesDeps): Files {
   const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
   const links = new BoundedMap<string, Link>(MAX_REMEMBERED);
 
-  /** Asked for anew in a later attempt; a file that was shared from another organisation is told in no other way. */
+  /** Fetched anew by a later attempt, because nothing else tells that a file was shared from another organisation. */
   async function findLink({ id }: AttachmentRef, signal: AbortSignal): Promise<Link> {
     const known = links.get(id);
     if (known !== undefined) return known;

@@ -74,7 +74,7 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
   };
 }
 
-/** As much room as the longest label takes. */
+/** Gives an axis the width of its longest label. */
 function toAxisWidth(_: uPlot, labels: string[] | null): number {
   return Math.max(54, ...(labels ?? []).map(({ length }) => 12 + length * 6.5));
 }

@@ -77,7 +77,7 @@ function toKeys(events: readonly InboundEvent[]): string {
   return JSON.stringify(events.map(({ key }) => key));
 }
 
-/** For tables that were made before it was known. */
+/** Adds a column to a table that an earlier version made without it. */
 function addColumn(database: DatabaseSync, name: "begun"): void {
   const columns = database.prepare("SELECT name FROM pragma_table_info('queue_event')").all();
   if (columns.some((column) => column["name"] === name)) return;

@@ -47,7 +47,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
   // Whoever rings or hears meets it.
   opening.catch(() => {});
   let workers: Worker[] = [];
-  /** By the process in which they ring alone, see `toName`. */
+  /** Queues by the only process in which they ring, see `toName`. */
   const queues = new Map<string, Queue>();
 
   async function open() {

@@ -28,14 +28,14 @@ export interface SharedCallsOptions {
   connection: RedisConnection;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
-  /** Other processes have made these calls. */
+  /** Hears of calls that other processes have made. */
   onHeard(key: string, calls: readonly KnownCall[]): void;
   log: Logger;
 }
 
 interface Noted extends Omit<KnownCall, "sentAt"> {
   by: string;
-  /** By the shared clock. */
+  /** Milliseconds of the shared clock. */
   at: number;
 }
 

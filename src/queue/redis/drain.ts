@@ -24,7 +24,7 @@ export interface DrainOptions {
   backForMs(): number;
   ring: Ring;
   budgets: LaneBudgets;
-  /** By lane; kept here. */
+  /** The work under way by its lane; this module adds and removes it. */
   running: Map<string, Run>;
   workerId: string;
   retryMs: readonly [first: number, longest: number];

@@ -8,7 +8,7 @@ import { KEYS } from "./keys.ts";
 import type { RedisLanes } from "./lanes.ts";
 import type { Run } from "./run.ts";
 
-/** Told to every process: that a person is erased, except for the event that asks for it. */
+/** A notice to every process that a person is erased, except for the event that asks for it. */
 export interface AuthorErasure {
   erased: { platform: string; authorId: string; exceptKey: string };
 }

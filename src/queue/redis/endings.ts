@@ -12,7 +12,7 @@ import type { Run } from "./run.ts";
 
 const FINISH_AGAIN_MS = 200;
 
-/** One time that a lane is worked on, no turn of `src/turn`: what is being done, and by what right. */
+/** The work on a lane, once (no turn of `src/turn`), and the right to it. */
 export interface LaneTurn {
   laneId: string;
   lease: Lease;

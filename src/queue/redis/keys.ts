@@ -28,7 +28,7 @@ export const KEYS = {
   /** Lanes that have a place, and those that wait for one. */
   active: `${ROOT}active`,
   queued: `${ROOT}held`,
-  /** In which round each person's next work gets its place: `Rounds` of `admission.ts`. */
+  /** The round in which each person's next work gets its place: `Rounds` of `admission.ts`. */
   rounds: `${ROOT}rounds`,
   /** Raised by every change of the places. */
   version: `${ROOT}version`,
@@ -42,6 +42,6 @@ export const KEYS = {
   sweep: `${ROOT}sweep`,
   /** Events that were given up, newest first. */
   givenUp: `${ROOT}kept`,
-  /** On which everything that is accepted is told. */
+  /** The channel on which every accepted event is published. */
   channel: `${ROOT}told`,
 } as const;

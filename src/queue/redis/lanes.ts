@@ -59,7 +59,7 @@ export interface RedisLanes {
   finish(laneId: string, token: string, done: readonly Stored[]): Promise<boolean>;
   /** Gives lane and place back. Resolves to whether something waits in it. `token` is undefined where it was not taken. */
   release(laneId: string, token: string | undefined): Promise<boolean>;
-  /** They are handed to whoever takes the lane next. */
+  /** Keeps the failures for whoever takes the lane next. */
   saveFailures(laneId: string, failures: Failures): Promise<void>;
   /** The work has ended some way or other, or its process is to end anyway: its death is not to be blamed on it. */
   uncount(eventKey: string): Promise<void>;
@@ -72,7 +72,7 @@ export interface RedisLanes {
    */
   erase(isErased: (event: InboundEvent) => boolean): Promise<void>;
   tell(message: object): Promise<void>;
-  /** For the operator. */
+  /** Adds the event to the list of those given up, for the operator. */
   noteGivenUp(event: GivenUp): Promise<void>;
   countWaiting(): Promise<number>;
 }

@@ -29,11 +29,11 @@ export interface Places {
   workerOf(laneId: string): Promise<string | undefined>;
   /** Gives free places to lanes that wait for one. */
   dispatch(): Promise<void>;
-  /** This process is there; to be said every second. Resolves to how many are. */
+  /** Says that this process lives; to be called every second. Resolves to the number of those that do. */
   beat(): Promise<number>;
-  /** It goes on with what it has, if anything, and takes in nothing more. */
+  /** This process finishes its work and takes in nothing more. */
   stop(): Promise<void>;
-  /** It does no more. */
+  /** This process has ended: its places go. */
   leave(): Promise<void>;
   look(): Promise<Look>;
 }

@@ -18,7 +18,7 @@ import type { Run } from "./run.ts";
 import { createSweep, type Sweep } from "./sweep.ts";
 
 const BEAT_MS = 1_000;
-/** Those whose process has been killed wait so much longer at most. */
+/** Lanes whose process was killed wait so much longer at most. */
 const LOOK_MS = 250;
 /** Longest that aborted work may take to write its end. */
 const CUT_MS = 4_000;
