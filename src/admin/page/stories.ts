@@ -12,7 +12,7 @@ export interface Opened {
 /** The unfolded parts of a page of stories. */
 export interface Unfolded {
   open: Set<string>;
-  /** Opened messages, by the id of the turn. */
+  /** The opened details, by the id of the turn. */
   opened: Map<string, Opened>;
   changed(): void;
 }
