@@ -9,9 +9,9 @@ export interface Paced {
   write(): Promise<Written>;
   /** Replies of one room share the platform's limit on posts; without it a reply is alone. */
   readonly room?: string | undefined;
-  /** The second way of writing, where the platform has two: taken when the budget says so, or the reply. */
+  /** The second way of writing, where the platform has two. The pacer activates it, or the reply's writer. */
   readonly fallback?: Fallback | undefined;
-  /** Its first call; a post when absent. */
+  /** The kind of its first call; a post when absent. */
   readonly first?: CallKind;
 }
 
@@ -42,14 +42,14 @@ export interface Scheduler {
 export interface BudgetReport {
   key: string;
   replies: number;
-  /** Until its pacer is asked for the next call; undefined while it waits for text, or for a call to end. */
+  /** Milliseconds until its pacer is asked for the next call; undefined while it waits for text or the end of a call. */
   nextInMs: number | undefined;
 }
 
 export interface SchedulerOptions {
   /** Milliseconds on a monotonic clock. */
   now(): number;
-  /** Told of each call that begins, and of one that was not what it seemed when it ends, where others share its limit. */
+  /** Told of each call that begins under a limit that others share, and of what only its answer revealed about it. */
   onCall?(key: string, call: KnownCall): void;
 }
 

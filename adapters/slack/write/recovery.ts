@@ -31,7 +31,7 @@ export interface Recovery {
 export interface RecoveryDeps {
   place: ReplyPlace;
   state: SinkState;
-  streams: Pick<StreamWriter, "takeOver">;
+  streams: Pick<StreamWriter, "endOrphan">;
   now(): number;
 }
 
@@ -56,7 +56,7 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
     if (found.isUnfinished) {
       const known = state.streams.get(id);
       if (known !== undefined && known.nonce !== nonce) return undefined;
-      if (!(await streams.takeOver(messagePlace, nonce, signal))) return undefined;
+      if (!(await streams.endOrphan(messagePlace, nonce, signal))) return undefined;
       state.streams.delete(id);
     }
     state.nonces.set(id, nonce);

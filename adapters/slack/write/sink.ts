@@ -96,7 +96,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
       if (isSealing(error)) return leaveSealed(api, { at: messagePlace, draft, refusal: error }, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
       // An earlier attempt began it as a stream and never came to its end.
-      await streams.takeOver(messagePlace, nonce, signal);
+      await streams.endOrphan(messagePlace, nonce, signal);
       return postAndUpdate.update(messagePlace, draft, nonce, signal);
     }
   }

@@ -55,8 +55,8 @@ export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Adds the missing text, or ends the stream with the last of it. */
   write(stream: Stream, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Ends a stream that an earlier attempt began. False for one that is not ours. */
-  takeOver(place: MessagePlace, nonce: string | undefined, signal: AbortSignal): Promise<boolean>;
+  /** Ends a stream that an earlier attempt began and left. False for one that is not ours. */
+  endOrphan(place: MessagePlace, nonce: string | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface StreamDeps {
@@ -91,12 +91,12 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       } catch (error) {
         if (signal.aborted) throw error;
         if (noteCardRefusal(teamId, cards.size > 0, error, state)) {
-          throw toDetour(error, "The stream is begun without cards.");
+          throw toRepostError(error, "The stream is begun without cards.");
         }
         noteRefusal(teamId, channelId, error, state);
         if (error instanceof SlackApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
           fallback.activate();
-          if (error.retryAfterMs === undefined) throw toDetour(error, "The reply is posted and updated instead.");
+          if (error.retryAfterMs === undefined) throw toRepostError(error, "The reply is posted and updated instead.");
         }
         throw error;
       }
@@ -119,7 +119,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       const cards = toWanted(stream.place.teamId, draft, stream.cards, state);
       return append(deps, stream, { text: rest ?? "", cards }, signal);
     },
-    async takeOver({ teamId, channelId, ts }, nonce, signal) {
+    async endOrphan({ teamId, channelId, ts }, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce));
       try {
         await api.call(teamId, "chat.stopStream", { channel: channelId, ts, ...(metadata && { metadata }) }, signal);
@@ -256,8 +256,8 @@ function toRest({ sent }: Stream, text: string): string | undefined {
   return text.startsWith(sent) ? text.slice(sent.length) : undefined;
 }
 
-/** Nothing was written, and the same post goes another way at once. */
-function toDetour(error: unknown, way: string): SinkError {
+/** Says that nothing was written, so that the same post is made again at once, in the `way` that the sentence names. */
+function toRepostError(error: unknown, way: string): SinkError {
   const words = error instanceof SlackApiError ? `${error.logMessage} ${way}` : way;
   return new SinkError("unavailable", words, { cause: error });
 }
