@@ -25,8 +25,6 @@ export interface SlackAdapterOptions extends AdapterOptions {
    * token, whose end is fatal.
    */
   onUninstalled?(teamId: string, atMs: number, how: "uninstalled" | "revoked"): Promise<void>;
-  /** Sockets held at the same time, so that nothing is lost while one is refreshed; two when absent. */
-  connections?: number;
   /** Pauses between polls of a file that Slack still processes; see `POLL_PAUSES_MS` when absent. */
   pollPausesMs?: readonly number[];
 }

@@ -9,8 +9,8 @@ export interface Takes {
 /** Beyond this number, the one that was asked for longest ago is forgotten, and begins again. */
 const MAX_REMEMBERED = 1000;
 
-export function createTakes(maxRemembered = MAX_REMEMBERED): Takes {
-  const counts = new BoundedMap<string, number>(maxRemembered);
+export function createTakes(): Takes {
+  const counts = new BoundedMap<string, number>(MAX_REMEMBERED);
 
   return {
     next(fingerprint) {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { createTakes } from "../../src/sandbox/takes.ts";
 
-test("Takes are counted for each fingerprint, and forgotten oldest first", () => {
-  const takes = createTakes(2);
-  expect(["a", "a", "b", "a", "c", "b", "c"].map((fingerprint) => takes.next(fingerprint))).toEqual([
-    1, 2, 1, 3, 1, 1, 2,
-  ]);
+test("Takes of the latest thousand drawings are counted, each by its fingerprint", () => {
+  const takes = createTakes();
+  expect(["old", "new", "new"].map(takes.next)).toEqual([1, 1, 2]);
+  for (let index = 0; index < 999; index += 1) expect(takes.next(`other ${index}`)).toBe(1);
+  expect(["new", "old"].map(takes.next)).toEqual([3, 1]);
 });

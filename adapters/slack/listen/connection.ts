@@ -5,10 +5,9 @@ import { createRequests } from "./requests.ts";
 import { createSockets } from "./sockets.ts";
 
 /** One may be refreshed while the other delivers. */
-const CONNECTIONS = 2;
+const SOCKETS = 2;
 
-export interface ConnectionOptions
-  extends Pick<SlackAdapterOptions, "transport" | "apiUrl" | "connections" | "onFatal" | "log"> {
+export interface ConnectionOptions extends Pick<SlackAdapterOptions, "transport" | "apiUrl" | "onFatal" | "log"> {
   dispatcher: Dispatcher;
 }
 
@@ -30,9 +29,9 @@ export function createConnection(options: ConnectionOptions): Connection {
 }
 
 function overSockets(options: ConnectionOptions, appToken: string): Connection {
-  const { connections = CONNECTIONS, log, apiUrl, onFatal } = options;
+  const { log, apiUrl, onFatal } = options;
   const boltLog = toBoltLogger(log);
-  const sockets = createSockets({ appToken, apiUrl, count: connections, boltLog, log, onFatal });
+  const sockets = createSockets({ appToken, apiUrl, count: SOCKETS, boltLog, log, onFatal });
   const bolt = createBolt({ ...options, receiver: sockets });
   return {
     app: undefined,

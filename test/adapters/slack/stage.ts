@@ -85,8 +85,7 @@ export async function startAdapter(
     });
   }
   if (listens && adapter.app === undefined) {
-    const { connections = 2 } = options;
-    await slack.until(() => slack.connections() >= connections, "the adapter's sockets");
+    await slack.until(() => slack.connections() >= 2, "the adapter's sockets");
   }
 
   const event = (index: number) => slack.until(() => events[index], `event ${index}`);

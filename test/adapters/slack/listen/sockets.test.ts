@@ -34,11 +34,11 @@ describe("the sockets to Slack", () => {
 
   test("an event that is being stored while its socket is asked to go is acknowledged there, once", async () => {
     const stored = Promise.withResolvers<void>();
-    const { slack, ada, events } = await startStage({ connections: 1, accept: () => stored.promise });
+    const { slack, ada, events } = await startStage({ accept: () => stored.promise });
     ada.dm("hello");
     const delivery = await slack.until(() => slack.deliveries[0], "the delivery");
     slack.disconnect("warning");
-    await slack.until(() => slack.connections() === 1, "another socket");
+    await slack.until(() => slack.connections() === 2, "two other sockets");
     stored.resolve();
     await slack.acknowledged();
     expect(delivery.attempts).toMatchObject([{ isAcknowledged: true }]);
@@ -72,11 +72,11 @@ describe("the sockets to Slack", () => {
   });
 
   test("are opened again when Slack allows it, and not before", async () => {
-    const { slack } = await startStage({ connections: 1 });
+    const { slack } = await startStage();
     slack.failNext(OPEN, { retryAfterS: 1 });
-    slack.dropConnections();
-    const tries = () => slack.requests.filter(({ method }) => method === OPEN).slice(1);
-    await slack.until(() => tries().length === 2 && slack.connections() === 1, "another socket");
+    slack.disconnect("refresh_requested", { isOne: true });
+    const tries = () => slack.requests.filter(({ method }) => method === OPEN).slice(2);
+    await slack.until(() => tries().length === 2 && slack.connections() === 2, "another socket");
     const [refused, taken] = tries();
     expect((taken?.atMs ?? 0) - (refused?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
   });
