@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import { runWithin } from "../concurrency/deadlines.ts";
+import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopback } from "../config/variables.ts";
 import { createRelayRoutes } from "../http/relay.ts";
@@ -64,7 +64,7 @@ async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: At
       await bytes.next();
       await bytes.return?.();
     };
-    await runWithin(GONE_MS, look, new AbortController().signal);
+    await runWithin(GONE_MS, look, NEVER);
     return false;
   } catch (error) {
     return findFileProblem(error)?.kind === "gone";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { type Command, postNotice } from "../commands/command.ts";
-import { runWithin } from "../concurrency/deadlines.ts";
+import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -35,7 +35,6 @@ const COMMAND_TIMEOUT_MS = 120_000;
 const STORE_IS_AWAY =
   "My memory is out of reach right now. I will do this as soon as it is back: you need not ask for it again.";
 
-const NEVER = new AbortController().signal;
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
 
 export interface BotDeps {

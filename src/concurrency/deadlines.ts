@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LoggableError } from "../port/errors.ts";
 
+/** A signal that never aborts. */
+export const NEVER = new AbortController().signal;
+
 /**
  * Runs `task` for at most `timeoutMs`. Its signal aborts when that time is over, with a `TimeoutError`, or with
  * `signal`; this rejects at the same moment, even if the task goes on.

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { NEVER } from "./deadlines.ts";
 import { FencedError } from "./fence.ts";
 
 export interface RetryOptions {
@@ -32,7 +33,6 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions,
   return attempt();
 }
 
-const NEVER = new AbortController().signal;
 const STORE_PAUSES_MS = [200, 1_000];
 /** Pauses for writes that would be missed later: together as long as a store takes to start anew. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
+import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
 import { readGivenUp } from "../queue/redis/given-up.ts";
 import { KEYS } from "../queue/redis/keys.ts";
@@ -45,7 +46,7 @@ async function tryToWrite({ client, run }: RedisConnection): Promise<Finding> {
       fix: "Look at its memory and its replicas.",
     };
   } catch (error) {
-    const words = error instanceof Error ? error.message : String(error);
+    const words = describeError(error);
     return words.startsWith("Redis at")
       ? { ok: false, what: words }
       : {

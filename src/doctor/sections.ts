@@ -1,5 +1,6 @@
-import { runWithin } from "../concurrency/deadlines.ts";
+import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import type { Config } from "../config/config.ts";
+import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
 import { checkAddress } from "./address.ts";
 import { checkData } from "./data.ts";
@@ -40,9 +41,8 @@ function describeRoles({ role }: Config): Finding[] {
 /** Never rejects: what could not be tried to its end is a finding too. */
 export async function examineSection({ run }: Section): Promise<Finding[]> {
   try {
-    return await runWithin(SECTION_MS, run, new AbortController().signal);
+    return await runWithin(SECTION_MS, run, NEVER);
   } catch (error) {
-    const words = error instanceof Error ? error.message : String(error);
-    return [{ ok: false, what: `This could not be tried to its end: ${words}` }];
+    return [{ ok: false, what: `This could not be tried to its end: ${describeError(error)}` }];
   }
 }

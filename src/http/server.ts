@@ -4,7 +4,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import { createByteBudget } from "../concurrency/byte-budget.ts";
-import { runWithin } from "../concurrency/deadlines.ts";
+import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { hasLeft } from "./bindings.ts";
 import { createInsiders, type Insiders } from "./insiders.ts";
@@ -174,7 +174,7 @@ export function createHealthRoutes(
 
 async function runCheck(check: HealthCheck): Promise<"ok" | "failed" | "timed out"> {
   try {
-    return (await runWithin(CHECK_TIMEOUT_MS, check, new AbortController().signal)) ? "ok" : "failed";
+    return (await runWithin(CHECK_TIMEOUT_MS, check, NEVER)) ? "ok" : "failed";
   } catch (error) {
     return error instanceof DOMException && error.name === "TimeoutError" ? "timed out" : "failed";
   }

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { estimateTokenCount } from "tokenx";
 import { isCut } from "../concurrency/cut.ts";
+import { NEVER } from "../concurrency/deadlines.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { ReplySink } from "../port/sink.ts";
@@ -16,8 +17,6 @@ import { toStatusNonce } from "./waiting.ts";
 import { toProgress, toSummary } from "./wording.ts";
 
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
-
-const NEVER = new AbortController().signal;
 
 export interface JobRunDeps extends Pick<DrawingDeps, "gateway" | "references"> {
   jobs: Pick<JobStore, "save">;

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
+import { NEVER } from "../concurrency/deadlines.ts";
 import type { InboundEvent } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Draft } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { toStop } from "./wording.ts";
 
-const NEVER = new AbortController().signal;
 const WAITING = "Waiting: other pictures are being drawn first.";
 
 /** The status messages of jobs that could not begin at once. */

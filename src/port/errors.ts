@@ -57,3 +57,8 @@ export class SinkError extends LoggableError {
     this.shownLength = options.shownLength;
   }
 }
+
+/** The words of whatever was thrown. */
+export function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

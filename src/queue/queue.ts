@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
 
 /** Consumer of a queue: what may be worked on together, and the work itself. */
@@ -47,3 +48,17 @@ export interface Queue {
   /** Stops accepting, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start. */
   close(graceMs: number): Promise<void>;
 }
+
+/** Options of every queue. */
+export interface QueueOptions {
+  /** Conversations that this process works on side by side; pictures have bounds of their own. */
+  maxActive: number;
+  /** Pause before failed work is tried again: doubles from the first to the second. */
+  retryMs?: readonly [first: number, longest: number];
+  /** Longest that `close` waits for work which it has aborted. */
+  cutMs?: number;
+  log: Logger;
+}
+
+export const RETRY_MS = [1_000, 30_000] as const;
+export const CUT_MS = 4_000;

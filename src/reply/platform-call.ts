@@ -1,4 +1,4 @@
-import { runWithin } from "../concurrency/deadlines.ts";
+import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import { checkFences, mayBeTakenOver } from "../concurrency/fence.ts";
 import { SinkError } from "../port/errors.ts";
 import type { CallResult } from "../port/pace.ts";
@@ -6,8 +6,6 @@ import type { Receipt } from "../port/sink.ts";
 
 /** Longest a platform may take for one call before it counts as unanswered. */
 const CALL_TIMEOUT_MS = 15_000;
-
-const NEVER = new AbortController().signal;
 
 /** Makes one call of a sink. Rejects when it is not answered in time, and without a call when the fence is lost. */
 export async function callPlatform<T>(

@@ -1,5 +1,5 @@
 import { mayBeTakenOver } from "../concurrency/fence.ts";
-import { SinkError, type SinkErrorKind } from "../port/errors.ts";
+import { describeError, SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
@@ -162,6 +162,6 @@ function isPost({ type }: Change): boolean {
 /** Any other error of an adapter, a timeout among them, leaves open whether the call was carried out. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
-  const quote = ` (${error instanceof Error ? error.message : String(error)})`;
+  const quote = ` (${describeError(error)})`;
   return new SinkError("unavailable", "It is not known whether the call was carried out", { cause: error, quote });
 }

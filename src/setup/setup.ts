@@ -5,6 +5,7 @@ import { type Config, ConfigError, readConfig } from "../config/config.ts";
 import { secretsOf } from "../config/summary.ts";
 import { checkGateway, listModels } from "../doctor/gateway.ts";
 import { createRedactor } from "../log/redact.ts";
+import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
 import type { EnvFile, Setup, SetupStep, SetupValues } from "../port/setup.ts";
 import { canWriteEnvFile, mergeEnv, readEnvFile, toEnvLines, writeEnvFile } from "./env-file.ts";
@@ -51,7 +52,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
       const overruled = hidden.map(([name]) => `${name} is set in the environment, which counts more than ${path}.`);
       return { text, problems: [...overruled, ...findProblems({ ...parseEnv(text), ...outer })] };
     } catch (error) {
-      return { text: "", problems: [`${path}: ${describe(error)}`] };
+      return { text: "", problems: [`${path}: ${describeError(error)}`] };
     }
   }
 
@@ -95,7 +96,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
         writeEnvFile(path, text);
         return [];
       } catch (error) {
-        return [`${path} could not be written: ${describe(error)}`];
+        return [`${path} could not be written: ${describeError(error)}`];
       }
     },
   };
@@ -134,7 +135,7 @@ async function examine(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ConfigError) return error.problems.map((what) => ({ ok: false, what }));
-    return [{ ok: false, what: `This could not be tried to its end: ${describe(error)}` }];
+    return [{ ok: false, what: `This could not be tried to its end: ${describeError(error)}` }];
   }
 }
 
@@ -156,8 +157,4 @@ function readLoaded(path: string): Environment {
   } catch {
     return {};
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, DiscordAPIError, DiscordjsErrorCodes, Events, GatewayCloseCodes, Status } from "discord.js";
 import type { Logger } from "pino";
-import { LoggableError } from "../../../src/port/errors.ts";
+import { describeError, LoggableError } from "../../../src/port/errors.ts";
 import { createGatewayClient, discard, type GatewayClientOptions } from "./client.ts";
 import type { Identify } from "./identify.ts";
 
@@ -61,7 +61,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     discard(lost)
       .then(open)
       .catch((error: unknown) => {
-        if (!closing.signal.aborted) onFatal(describe(error));
+        if (!closing.signal.aborted) onFatal(describeError(error));
       });
   }
 
@@ -90,9 +90,9 @@ export async function reach<T>(attempt: () => Promise<T>, log: Logger, signal: A
     } catch (error) {
       signal.throwIfAborted();
       const code = closeCodeOf(error);
-      if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
+      if (code !== undefined) throw new Error(describeClose(code) ?? describeError(error), { cause: error });
       if (performance.now() + pauseMs > deadline) {
-        throw new LoggableError("Discord cannot be reached", { quote: `: ${describe(error)}`, cause: error });
+        throw new LoggableError("Discord cannot be reached", { quote: `: ${describeError(error)}`, cause: error });
       }
       log.warn({ err: error }, "Discord could not be reached; trying again.");
       await sleep(pauseMs, undefined, { signal });
@@ -161,10 +161,6 @@ async function connect(client: Client, { token, waits, onLost }: ConnectOptions,
     waits.stop();
     signal.removeEventListener("abort", stop);
   }
-}
-
-export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Discord refused an intent, and the Message Content intent is the only one that it may refuse. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import { describeError } from "../../../src/port/errors.ts";
 import type { DiscordAdapterOptions, ShardShare, ShardShares } from "../options.ts";
 import type { Shard } from "./client.ts";
-import { type Connection, createConnection, describe, reach } from "./connection.ts";
+import { type Connection, createConnection, reach } from "./connection.ts";
 import { createGatewayInfo } from "./gateway-info.ts";
 import { createIdentify } from "./identify.ts";
 
@@ -77,7 +78,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     } catch (error) {
       if (sessions.get(id) !== session || closing.signal.aborted) return;
       failed.reject(error);
-      if (looking !== undefined) onFatal(describe(error));
+      if (looking !== undefined) onFatal(describeError(error));
     }
   }
 

@@ -21,7 +21,7 @@ import {
   type UserAction,
 } from "./inbound.ts";
 
-export interface UserActionsDeps
+export interface ActionDeps
   extends DeliveryDeps,
     Pick<SinkDeps, "directory" | "messages" | "files" | "now">,
     Pick<LocalAdapterOptions, "botName" | "commands" | "isListening"> {
@@ -41,7 +41,7 @@ export interface UserActions {
   withdraw(nonce: string): void;
 }
 
-export function createUserActions(deps: UserActionsDeps): UserActions {
+export function createUserActions(deps: ActionDeps): UserActions {
   const { tables, directory, messages, outbox, eventStream } = deps;
   const { inTransaction } = tables;
 
@@ -122,7 +122,7 @@ function toSubject(typed: TypedCommand, text: string): string {
 }
 
 /** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
-function store(deps: UserActionsDeps, body: SendBody, author: Author, names: Names): number {
+function store(deps: ActionDeps, body: SendBody, author: Author, names: Names): number {
   const { messages, files, directory } = deps;
   const there = messages.findByNonce(body.nonce);
   if (there !== undefined) return there.id;
@@ -154,7 +154,7 @@ function store(deps: UserActionsDeps, body: SendBody, author: Author, names: Nam
   return id;
 }
 
-function findPlace(deps: UserActionsDeps, { channelId, threadId }: SendBody): ChannelRow {
+function findPlace(deps: ActionDeps, { channelId, threadId }: SendBody): ChannelRow {
   const channel = deps.directory.channel(channelId);
   if (channel === undefined) throw new RequestError(404, "This conversation no longer exists.");
   if (threadId === null) return channel;
@@ -164,10 +164,7 @@ function findPlace(deps: UserActionsDeps, { channelId, threadId }: SendBody): Ch
   return channel;
 }
 
-function findMessage(
-  { messages, directory }: UserActionsDeps,
-  id: number,
-): { message: MessageRow; channel: ChannelRow } {
+function findMessage({ messages, directory }: ActionDeps, id: number): { message: MessageRow; channel: ChannelRow } {
   const message = messages.find(id);
   const channel = message === undefined ? undefined : directory.channel(message.channelId);
   if (message === undefined || message.isDeleted || channel === undefined) {
@@ -176,14 +173,14 @@ function findMessage(
   return { message, channel };
 }
 
-function findOwn(deps: UserActionsDeps, id: number, body: DeleteBody): { message: MessageRow; userAction: UserAction } {
+function findOwn(deps: ActionDeps, id: number, body: DeleteBody): { message: MessageRow; userAction: UserAction } {
   const author = findAuthor(deps.directory, body.authorId);
   const { message, channel } = findMessage(deps, id);
   if (message.authorId !== author.id) throw new RequestError(403, "Only whoever wrote a message can change it.");
   return { message, userAction: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
 }
 
-async function readNames({ directory, botName, isListening }: UserActionsDeps, channelId: string): Promise<Names> {
+async function readNames({ directory, botName, isListening }: ActionDeps, channelId: string): Promise<Names> {
   const people = directory.people().map((person) => person.name);
   return { botName, people, isListening: (await isListening?.({ platform: PLATFORM, channelId })) === true };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { describeError } from "../../../src/port/errors.ts";
 import type { SlackApi } from "../api/client.ts";
 import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText } from "../api/wire.ts";
@@ -59,7 +60,5 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
 }
 
 function toUnreachable(error: unknown): Error {
-  return new Error(`Slack cannot be reached: ${error instanceof Error ? error.message : String(error)}`, {
-    cause: error,
-  });
+  return new Error(`Slack cannot be reached: ${describeError(error)}`, { cause: error });
 }

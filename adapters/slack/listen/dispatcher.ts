@@ -62,14 +62,8 @@ export interface Dispatcher {
   workspaceOf(body: Body): Promise<Workspace | undefined>;
 }
 
-export function createDispatcher({
-  workspaces,
-  delivery,
-  listener,
-  interactions,
-  tell,
-  log,
-}: DispatcherDeps): Dispatcher {
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const { workspaces, delivery, listener, interactions, tell, log } = deps;
   const warnedTeams = new Set<string>();
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {

@@ -1,29 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "pino";
 import { cut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
 import { SUSPECT_DEATHS } from "../attempts.ts";
 import { isErasedWith, laneOf, toWork } from "../event-lane.ts";
-import type { Queue, Worker } from "../queue.ts";
+import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
-/** Longest that aborted work may take to write its end. */
-const CUT_MS = 4_000;
-
-export interface EmbeddedQueueOptions {
+export interface EmbeddedQueueOptions extends QueueOptions {
   database: DatabaseSync;
-  /** Conversations worked on side by side; pictures have bounds of their own. */
-  maxActive: number;
-  log: Logger;
-  /** Pause before failed work is tried again: doubles from the first to the second. */
-  retryMs?: readonly [first: number, longest: number];
-  /** Longest that `close` waits for work which it has aborted. */
-  cutMs?: number;
 }
 
 interface Running {
@@ -34,7 +23,7 @@ interface Running {
 
 /** The queue of one process: events on disk from `accept` until their work is done, the order of the work in memory. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
-  const { database, maxActive, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
+  const { database, maxActive, log, retryMs = RETRY_MS, cutMs = CUT_MS } = options;
   const table = openEventTable(database);
   const lanes = createLanes();
   const workOn = createLaneWork({ table, lanes, log, retryMs, onReady: dispatch });

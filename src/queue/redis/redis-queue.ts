@@ -6,7 +6,7 @@ import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
 import { laneOf, toPerson } from "../event-lane.ts";
-import type { Queue, Worker } from "../queue.ts";
+import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells, type Ring } from "./bells.ts";
 import { createDrain } from "./drain.ts";
 import { type AuthorErasure, createEar, toErased } from "./ear.ts";
@@ -20,24 +20,16 @@ import { createSweep, type Sweep } from "./sweep.ts";
 const BEAT_MS = 1_000;
 /** Lanes whose process was killed wait so much longer at most. */
 const LOOK_MS = 250;
-/** Longest that aborted work may take to write its end. */
-const CUT_MS = 4_000;
 /** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
 const FORGET_MS = 20_000;
 const FORGET_LOOK_MS = 20;
 /** Longest that the end waits for Redis before what runs is cut, and once more after that. */
 const CLOSE_STEP_MS = 500;
 
-export interface RedisQueueOptions extends BudgetOptions {
+export interface RedisQueueOptions extends QueueOptions, BudgetOptions {
   connection: RedisConnection;
-  /** Conversations that this process works on side by side, while others do as well; pictures have bounds of their own. */
-  maxActive: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
-  /** Pause before failed work is tried again: doubles from the first to the second. */
-  retryMs?: readonly [first: number, longest: number];
-  /** Longest that `close` waits for work which it has aborted. */
-  cutMs?: number;
   /** Another process has taken over what this one was working on. */
   onTakenOver?(): void;
 }
@@ -47,7 +39,7 @@ export interface RedisQueueOptions extends BudgetOptions {
  * process that hears it works on the lane for as long as its lease holds. When it dies another one hears the bell.
  */
 export function createRedisQueue(options: RedisQueueOptions): Queue {
-  const { connection, maxActive, now, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
+  const { connection, maxActive, now, log, retryMs = RETRY_MS, cutMs = CUT_MS } = options;
   const workerId = randomUUID();
   const lanes = createRedisLanes(connection, now, workerId);
   const bells = createBells(connection, workerId, log);
