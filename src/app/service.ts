@@ -28,11 +28,10 @@ import { createFindOthers, createHistorySearch, createSearchHistory } from "../t
 import type { Tool } from "../tools/tool.ts";
 import { openDashboard, type ProcessState } from "./dashboard.ts";
 import { createEngine, type Engine } from "./engine.ts";
+import { openMcpServers, openPolicyFile } from "./followed-files.ts";
 import { openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
-import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
-import { openPolicyFile } from "./policy.ts";
 import { openSharedLimits, type SharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { openMcpServers } from "../../src/app/mcp.ts";
+import { openMcpServers } from "../../src/app/followed-files.ts";
 import { readMcpFile } from "../../src/config/mcp-servers.ts";
 import { eventually } from "../support/eventually.ts";
 import { recordingLog } from "../support/log.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { openPolicyFile } from "../../src/app/policy.ts";
+import { openPolicyFile } from "../../src/app/followed-files.ts";
 import { readPolicyFile } from "../../src/config/policy/policy-file.ts";
 import { silent } from "../support/log.ts";
 
