@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { type Fault, raiseFault, readFault } from "./faults.ts";
 import type { RateLimit } from "./rate-limit.ts";
-import type { Takes } from "./takes.ts";
+import type { CountTake } from "./takes.ts";
 
 /** The gateway's own count of what it has given, as it would bill it. */
 export interface Served {
@@ -25,7 +25,7 @@ export interface SandboxContext {
   trustedFileOrigins: readonly string[];
   /** Like requests of which the first one has met its `-once` fault. */
   metOnce: Set<string>;
-  takes: Takes;
+  countTake: CountTake;
   served: Served;
 }
 

@@ -35,7 +35,7 @@ export const generateImage: Handler = async (exchange) => {
   const prompt = directions.fault === undefined ? asked.prompt : directions.text;
   const drawing = { ...asked, prompt, references };
   const png = asked.hasImage
-    ? await drawPicture(drawing, context.takes.next(toFingerprint(drawing)), signal)
+    ? await drawPicture(drawing, context.countTake(toFingerprint(drawing)), signal)
     : undefined;
 
   const { served } = context;

@@ -71,7 +71,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
     trustedFileOrigins: options.trustedFileOrigins ?? [],
     metOnce: new Set(),
-    takes: createTakes(),
+    countTake: createTakes(),
     served: { requests: 0, promptTokens: 0, completionTokens: 0, pictures: 0, left: 0 },
   };
   const answering = new WeakSet<Duplex>();

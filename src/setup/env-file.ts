@@ -14,11 +14,6 @@ import { isDeepStrictEqual, parseEnv } from "node:util";
 
 const OWNER_ONLY = 0o600;
 
-/** Values in the form of a file `.env`, one a line. Throws where a value cannot be written in that form. */
-export function toEnvLines(values: Readonly<Record<string, string>>): string {
-  return mergeEnv("", values);
-}
-
 /**
  * Sets variables in the text of an `.env`. The line of one that stands there is replaced, others are appended, and every
  * other line stays as it is. Throws where Node would read something else out of the result.

@@ -8,7 +8,7 @@ import { createRedactor } from "../log/redact.ts";
 import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
 import type { EnvFile, Setup, SetupStep, SetupValues } from "../port/setup.ts";
-import { canWriteEnvFile, mergeEnv, readEnvFile, toEnvLines, writeEnvFile } from "./env-file.ts";
+import { canWriteEnvFile, mergeEnv, readEnvFile, writeEnvFile } from "./env-file.ts";
 import { GATEWAY_STEP } from "./gateway.ts";
 import { PLATFORM_SETUPS } from "./platforms.ts";
 
@@ -83,7 +83,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     toEnvFile(values) {
       const { problems } = plan(values);
       try {
-        return { text: toEnvLines(givenOf(values)), problems };
+        return { text: mergeEnv("", givenOf(values)), problems };
       } catch {
         // The problems already name values that no file can hold.
         return { text: "", problems };

@@ -165,8 +165,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-/** Chosen when the attempt begins, and the same to its end. */
-interface Choices {
+/** Chosen or made when the attempt begins, and the same to its end. */
+interface Fixed {
   readonly deps: AttemptDeps;
   readonly record: TurnRecord;
   readonly sink: ReplySink;
@@ -185,10 +185,6 @@ interface Choices {
   readonly serversOff: readonly string[];
   /** The answer that stands there, where another one is written in its place. */
   readonly before: HistoryEntry | undefined;
-}
-
-/** Told of what happens in the attempt. */
-interface Listeners {
   readonly story: TurnListener;
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
@@ -200,7 +196,7 @@ interface Listeners {
 }
 
 /** One attempt with all that has come of it so far. */
-interface Run extends Beginning, Choices, Listeners {
+interface Run extends Beginning, Fixed {
   /** Some of the answer has come. */
   hasText: boolean;
   /** The model that answers in place of `model`. */
