@@ -57,7 +57,6 @@ import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
 import { createQuota, type Quota } from "../quota/quota.ts";
-import { readScarcestLimit } from "../quota/scarcest-limit.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings, type Settings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
@@ -168,7 +167,7 @@ export function createEngine(options: EngineOptions): Engine {
   const models = createModels({
     policy: options.policy,
     model,
-    readScarcestLimit: (by) => readScarcestLimit(quota, by),
+    readScarcestLimit: quota.readScarcest,
   });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const drawn = { stores, ttlMs, history, gateway, adapterOf, sinkOf, quota, access, metrics, log };

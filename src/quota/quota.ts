@@ -67,6 +67,11 @@ export interface Quota {
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
+  /**
+   * Finds the limit of tokens or money of which the least is left, from 0 to 1; undefined where there is none, or where
+   * that is not known. Limits of a minute do not count: nobody saves for the next minute. Never rejects.
+   */
+  readScarcest(by: Omit<UsedBy, "model">): Promise<{ left: number; limit: string } | undefined>;
   currency(): string;
 }
 
@@ -179,6 +184,17 @@ export function createQuota(options: QuotaOptions): Quota {
       }
     },
     read,
+    async readScarcest(by) {
+      const standings = await read(by).catch(() => []);
+      const counted = standings.filter(({ measure, window, isLifted }) => {
+        return (measure === "tokens" || measure === "money") && window !== "minute" && !isLifted;
+      });
+      const limits = counted.map((one) => ({
+        left: one.most === 0 ? 0 : Math.max(0, one.most - one.used - one.held) / one.most,
+        limit: describeLimit(one, reckoning.currency()),
+      }));
+      return limits.toSorted((one, other) => one.left - other.left)[0];
+    },
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LoggableError } from "../port/errors.ts";
+import { describeError, LoggableError } from "../port/errors.ts";
 import { sqliteCodeOf } from "./outage.ts";
 import { createFolder, makePrivate } from "./private-files.ts";
 
@@ -69,7 +69,7 @@ function createFolderOf(path: string): void {
     createFolder(dirname(path));
   } catch (cause) {
     throw new DatabaseError(
-      `The folder ${dirname(path)} for the database cannot be created (${describeCause(cause)}). Set DATA_DIR to a folder that may be written to.`,
+      `The folder ${dirname(path)} for the database cannot be created (${describeError(cause)}). Set DATA_DIR to a folder that may be written to.`,
       { cause },
     );
   }
@@ -148,12 +148,8 @@ function explain(cause: unknown, path: string): string {
     case RESULT.readonly:
     case RESULT.ioError:
     case RESULT.cannotOpen:
-      return `The database ${path} cannot be opened for writing (${describeCause(cause)}). Check the permissions of the folder, or set DATA_DIR to one that may be written to.`;
+      return `The database ${path} cannot be opened for writing (${describeError(cause)}). Check the permissions of the folder, or set DATA_DIR to one that may be written to.`;
     default:
-      return `The database ${path} cannot be opened (${describeCause(cause)}).`;
+      return `The database ${path} cannot be opened (${describeError(cause)}).`;
   }
-}
-
-function describeCause(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

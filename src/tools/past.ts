@@ -41,3 +41,8 @@ export async function* readPages(
     if (!goesOn) return;
   }
 }
+
+/** The text on one line. */
+export function toLine(text: string): string {
+  return text.replace(/[\p{Cc}\s]+/gu, " ").trim();
+}

@@ -5,7 +5,7 @@ import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { idsOf } from "../port/identity.ts";
 import { isPrivateConversation } from "../port/ids.ts";
-import { type PastEntry, type ReadBefore, readPages } from "./past.ts";
+import { type PastEntry, type ReadBefore, readPages, toLine } from "./past.ts";
 import { createRanking, toTerms } from "./ranking.ts";
 import { defineTool, type Tool, type ToolContext } from "./tool.ts";
 
@@ -190,8 +190,4 @@ function findMatch(line: string, query: string): number {
     if (index !== -1) return index;
   }
   return 0;
-}
-
-function toLine(text: string): string {
-  return text.replace(/[\p{Cc}\s]+/gu, " ").trim();
 }
