@@ -164,11 +164,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { gateway, model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const lists = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const { usage, quota } = openCounting(options);
-  const models = createModels({
-    policy: options.policy,
-    model,
-    readScarcestLimit: quota.readScarcest,
-  });
+  const models = createModels({ policy: options.policy, model, readScarcestLimit: quota.readScarcest });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const drawn = { stores, ttlMs, history, gateway, adapterOf, sinkOf, quota, access, metrics, log };
   const pictures = createImagineModule({

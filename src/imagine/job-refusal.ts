@@ -1,10 +1,9 @@
 import type { Access } from "../policy/access.ts";
 import type { PictureJob } from "./picture-job.ts";
 
-/** The picture, and the person it is for. */
-export type AskedJob = Pick<PictureJob, "author" | "reply" | "model" | "references" | "change">;
+type AskedJob = Pick<PictureJob, "author" | "reply" | "model" | "references" | "change">;
 
-/** Resolves to the sentence for a person who may not have this drawn; undefined: they may. */
+/** Resolves to the sentence for an author who may not have this drawn; undefined: they may. */
 export type FindJobRefusal = (asked: AskedJob) => Promise<string | undefined>;
 
 export function createFindJobRefusal({ judge }: Pick<Access, "judge">): FindJobRefusal {
