@@ -14,13 +14,8 @@ interface PolicyFileOptions {
   log: Logger;
 }
 
-export interface PolicyFile {
-  current(): Policy;
-  close(): void;
-}
-
 /** Holds the policy in force, and follows changes of its file. */
-export function openPolicyFile({ path, policy, ...options }: PolicyFileOptions): PolicyFile {
+export function openPolicyFile({ path, policy, ...options }: PolicyFileOptions) {
   let inForce = policy;
   const onChange = (changed: PolicySettings) => {
     inForce = changed.policy;

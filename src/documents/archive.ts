@@ -1,5 +1,5 @@
 import { inflateRawSync } from "node:zlib";
-import { DocumentError, IS_DAMAGED, IS_PROTECTED } from "./document.ts";
+import { DAMAGED, DocumentError, PROTECTED } from "./document.ts";
 
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16.
 const END = 0x06054b50;
@@ -33,7 +33,7 @@ export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   const view = toView(bytes);
   for (const entry of readEntries(view) ?? []) {
     if (!READ_PARTS.test(entry.name)) continue;
-    if (entry.isEncrypted) throw new DocumentError(IS_PROTECTED);
+    if (entry.isEncrypted) throw new DocumentError(PROTECTED);
     left -= unpackedBytes(view, entry, left);
     if (left < 0) {
       throw new DocumentError(
@@ -84,6 +84,6 @@ function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, max
       .byteLength;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return maxBytes + 1;
-    throw new DocumentError(IS_DAMAGED, { cause });
+    throw new DocumentError(DAMAGED, { cause });
   }
 }

@@ -33,8 +33,8 @@ export const DOCUMENT_LIMITS: DocumentLimits = {
 
 export const UNKNOWN_KIND =
   "is of a kind that is not read here; send a picture, a PDF, a Word or Excel document, a CSV, a web page, a mail or plain text";
-export const IS_DAMAGED = "is damaged or incomplete; send it again";
-export const IS_PROTECTED = "is protected with a password; send it without one";
+export const DAMAGED = "is damaged or incomplete; send it again";
+export const PROTECTED = "is protected with a password; send it without one";
 export const ONLY_BEGINNING = "only its beginning was read";
 
 /** A number as people read it: 100,000. */

@@ -1,12 +1,5 @@
 import { getDocumentProxy } from "unpdf";
-import {
-  DocumentError,
-  type DocumentLimits,
-  type DocumentText,
-  IS_DAMAGED,
-  IS_PROTECTED,
-  toCount,
-} from "./document.ts";
+import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText, PROTECTED, toCount } from "./document.ts";
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
@@ -30,7 +23,7 @@ export async function readPdf(
     chars += page.length;
     pages.push(page);
   }
-  if (!hasText && damaged > 0) throw new DocumentError(IS_DAMAGED);
+  if (!hasText && damaged > 0) throw new DocumentError(DAMAGED);
   if (!hasText) {
     throw new DocumentError("has pages without text, such as pictures of paper; send those that matter as pictures");
   }
@@ -46,9 +39,9 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
     return await getDocumentProxy(new Uint8Array(bytes), { useSystemFonts: false, verbosity: 0 });
   } catch (cause) {
     if ((cause as Error).name === "PasswordException") {
-      throw new DocumentError(IS_PROTECTED, { cause });
+      throw new DocumentError(PROTECTED, { cause });
     }
-    throw new DocumentError(IS_DAMAGED, { cause });
+    throw new DocumentError(DAMAGED, { cause });
   }
 }
 

@@ -1,13 +1,13 @@
 import { listArchive } from "./archive.ts";
 import { readCsv } from "./csv.ts";
 import {
+  DAMAGED,
   DOCUMENT_LIMITS,
   DocumentError,
   type DocumentLimits,
   type DocumentText,
-  IS_DAMAGED,
-  IS_PROTECTED,
   ONLY_BEGINNING,
+  PROTECTED,
   UNKNOWN_KIND,
 } from "./document.ts";
 import { decodeText } from "./encoding.ts";
@@ -57,7 +57,7 @@ async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits)
 
 async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<DocumentText> {
   const names = listArchive(bytes);
-  if (names === undefined) throw new DocumentError(IS_DAMAGED);
+  if (names === undefined) throw new DocumentError(DAMAGED);
   if (names.includes("word/document.xml")) return await readWord(bytes, limits);
   if (names.includes("xl/workbook.xml")) return await readWorkbook(bytes, limits);
   if (names.some((name) => name.startsWith("ppt/"))) throw new DocumentError("is a presentation; send it as PDF");
@@ -70,7 +70,7 @@ async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<Do
 /** Office packs encrypted documents and Outlook's mails into the container of its old formats. */
 function describeContainer(bytes: Uint8Array): string {
   const has = (name: string) => Buffer.from(bytes).includes(Buffer.from(name, "utf16le"));
-  if (has("EncryptedPackage")) return IS_PROTECTED;
+  if (has("EncryptedPackage")) return PROTECTED;
   return has("__substg1.0_") ? OUTLOOK_MAIL : OLD_OFFICE;
 }
 

@@ -1,6 +1,6 @@
 import mammoth from "mammoth";
 import { checkArchive } from "./archive.ts";
-import { DocumentError, type DocumentLimits, type DocumentText, IS_DAMAGED } from "./document.ts";
+import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { readMarkup } from "./markup.ts";
 
 /** The text of a Word document, with its headings, lists, links and tables. */
@@ -15,6 +15,6 @@ export async function readWord(
     const { value } = await mammoth.convertToHtml({ buffer: Buffer.from(bytes) }, { convertImage });
     return readMarkup(value, maxChars);
   } catch (cause) {
-    throw new DocumentError(`${IS_DAMAGED}, or as PDF`, { cause });
+    throw new DocumentError(`${DAMAGED}, or as PDF`, { cause });
   }
 }

@@ -1,6 +1,6 @@
 import readSheets, { type CellValue } from "read-excel-file/node";
 import { checkArchive } from "./archive.ts";
-import { DocumentError, type DocumentLimits, type DocumentText, IS_DAMAGED } from "./document.ts";
+import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
 /** The sheets of a workbook as Markdown tables. Each sheet may take an equal part of what is left. */
@@ -10,7 +10,7 @@ export async function readWorkbook(
 ): Promise<DocumentText> {
   checkArchive(bytes, maxUnpackedBytes);
   const sheets = await readSheets(Buffer.from(bytes)).catch((cause: unknown) => {
-    throw new DocumentError(`${IS_DAMAGED}, or as CSV`, { cause });
+    throw new DocumentError(`${DAMAGED}, or as CSV`, { cause });
   });
   const parts: string[] = [];
   const leftOut: string[] = [];

@@ -72,7 +72,7 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | 
 type BeginJob = () => Promise<NewJob>;
 
 export function createImagine(deps: ImagineDeps): Imagine {
-  const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
+  const { jobs, running, model, maxReferences, sinkOf, log } = deps;
   const waiting = createWaitingMessages(sinkOf, log);
   const { run: inTurn } = createKeyedQueue();
   const writeHistory = createWriteHistory(deps.history, log);
@@ -81,16 +81,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     deps.onProgress(jobId);
   };
   const runs = createJobRuns({ ...deps, onSettled, writeHistory });
-  const buttons = createJobButtons({
-    jobs,
-    running,
-    work,
-    writeHistory,
-    links,
-    sinkOf,
-    log,
-    findRefusal: deps.findRefusal,
-  });
+  const buttons = createJobButtons({ ...deps, work, writeHistory });
 
   function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {

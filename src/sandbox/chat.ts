@@ -32,7 +32,7 @@ export const completeChat: Handler = async (exchange) => {
   const asked = readAskedModel(body.model, request, "model");
   const model = requireModel(account, asked.id, "chat");
   requireAbilities(model, body);
-  context.rateLimit.count(account.key, model.id);
+  context.countRequest(account.key, model.id);
 
   const cut = readCutAnswer(body.messages);
   const heard = { ...body, messages: [...withoutNames(cut?.before ?? body.messages)] };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { type Fault, raiseFault, readFault } from "./faults.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import type { CountRequest } from "./rate-limit.ts";
 import type { CountTake } from "./takes.ts";
 
 /** The gateway's own count of what it has given, as it would bill it. */
@@ -18,7 +18,7 @@ export interface Served {
 
 export interface SandboxContext {
   log: Logger;
-  rateLimit: RateLimit;
+  countRequest: CountRequest;
   /** Speed where the user's words ask for none. */
   tokensPerSecond: number;
   /** Origins whose files may be fetched although their address is private. */

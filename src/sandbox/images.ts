@@ -24,7 +24,7 @@ export const generateImage: Handler = async (exchange) => {
   const asked = readImageRequest(await readJsonBody(request));
   const { id, fault: askedFault } = readAskedModel(parameters[0] ?? "", request, null);
   const model = requireModel(account, id, "image");
-  context.rateLimit.count(account.key, model.id);
+  context.countRequest(account.key, model.id);
 
   const directions = readDirections([{ role: "user", content: asked.prompt }]);
   const fingerprint = createHash("sha256").update(JSON.stringify(asked)).digest("hex");

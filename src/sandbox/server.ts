@@ -67,7 +67,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { host, port, log } = options;
   const context: SandboxContext = {
     log,
-    rateLimit: createRateLimit(options.requestsPerMinute ?? REQUESTS_PER_MINUTE, () => performance.now()),
+    countRequest: createRateLimit(options.requestsPerMinute ?? REQUESTS_PER_MINUTE, () => performance.now()),
     tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
     trustedFileOrigins: options.trustedFileOrigins ?? [],
     metOnce: new Set(),

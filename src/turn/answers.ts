@@ -241,10 +241,7 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
   return { done, refusal };
 }
 
-/**
- * Gets a turn ready to be answered again after a press. Resolves to "go on", to "done" if an earlier press did the same,
- * or to a refusal.
- */
+/** Readies a turn for another answer. Resolves to "go on", to "done" if an earlier press did it, or to a refusal. */
 async function prepareAgain(
   deps: AnswersDeps,
   event: ActionEvent,

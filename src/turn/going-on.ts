@@ -9,10 +9,7 @@ const LAST_CHARS = 32;
 /** Some models say a word of their own first, or open code again that was open. */
 const MAX_PREFACE_CHARS = 40;
 
-/**
- * True for a text longer than its last words by more than `MAX_PREFACE_CHARS`, which do not stand in its beginning too:
- * else an answer that begins anew would look like one that goes on.
- */
+/** True for a text longer than its last words by more than `MAX_PREFACE_CHARS`, which its beginning does not hold too. */
 function isContinuable(said: string): boolean {
   const beginning = said.trim();
   return readRest(beginning, toLastWords(beginning)) === undefined;

@@ -30,14 +30,14 @@ describe("rate limit", () => {
 
   test("a refused request is not counted, and the wait it names is enough", () => {
     let nowMs = 0;
-    const limit = createRateLimit(2, () => nowMs);
-    limit.count("k", "m");
+    const countRequest = createRateLimit(2, () => nowMs);
+    countRequest("k", "m");
     nowMs = 1500;
-    limit.count("k", "m");
+    countRequest("k", "m");
     nowMs = 2100;
     const waits = [1, 2, 3].map(() => {
       try {
-        limit.count("k", "m");
+        countRequest("k", "m");
         return undefined;
       } catch (error) {
         return error instanceof ApiError ? error.headers["retry-after"] : error;
@@ -45,7 +45,7 @@ describe("rate limit", () => {
     });
     expect(waits).toEqual(["58", "58", "58"]);
     nowMs += 58_000;
-    limit.count("k", "m");
+    countRequest("k", "m");
   });
 
   test("a request that breaks the rules is not counted", async () => {
