@@ -184,17 +184,7 @@ export function createQuota(options: QuotaOptions): Quota {
       }
     },
     read,
-    async readScarcest(by) {
-      const standings = await read(by).catch(() => []);
-      const counted = standings.filter(({ measure, window, isLifted }) => {
-        return (measure === "tokens" || measure === "money") && window !== "minute" && !isLifted;
-      });
-      const limits = counted.map((one) => ({
-        left: one.most === 0 ? 0 : Math.max(0, one.most - one.used - one.held) / one.most,
-        limit: describeLimit(one, reckoning.currency()),
-      }));
-      return limits.toSorted((one, other) => one.left - other.left)[0];
-    },
+    readScarcest: async (by) => toScarcest(await read(by).catch(() => []), reckoning.currency()),
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;
@@ -207,6 +197,17 @@ export function createQuota(options: QuotaOptions): Quota {
 /** A request that needs nothing of an overdrawn limit is not held back by it. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
+}
+
+function toScarcest(standings: readonly Standing[], currency: string) {
+  const counted = standings.filter(({ measure, window, isLifted }) => {
+    return (measure === "tokens" || measure === "money") && window !== "minute" && !isLifted;
+  });
+  const limits = counted.map((one) => ({
+    left: one.most === 0 ? 0 : Math.max(0, one.most - one.used - one.held) / one.most,
+    limit: describeLimit(one, currency),
+  }));
+  return limits.toSorted((one, other) => one.left - other.left)[0];
 }
 
 /** Price and usage are those of the model that answered. */
