@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
 import type { Receipt } from "../../../src/port/sink.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
@@ -54,11 +55,12 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
     signal.throwIfAborted();
-    // A bot that may not attach files may still write.
-    const withFiles = content.files === undefined ? "" : " with files";
-    const what = `${method} ${route.replace(/\/messages\/[^/]+/, "/messages/:id")}${withFiles}`;
+    const place = route.replace(/\/messages\/[^/]+/, "/messages/:id");
+    // Other processes are told of it by this name, which must hold no token.
+    const what = `${method} ${isBot ? place : createHash("sha256").update(place).digest("base64url")}`;
+    const hasFiles = content.files !== undefined;
     if (isBot && unauthorized !== undefined) throw unauthorized;
-    guard.check(what);
+    guard.check(what, hasFiles);
     // Calls that answer an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
     if (isBot) globalLimit.take();
     try {
@@ -68,7 +70,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
       if (signal.aborted) throw signal.reason;
       if (error instanceof RateLimitError) throw toGlobalLimit(error);
       if (error instanceof ApiError) {
-        guard.note(what, error);
+        guard.note(what, error, hasFiles);
         if (error.status === 401 && isBot && !error.isForeign) {
           unauthorized = error;
           onUnauthorized();

@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { createPauses } from "../../../src/pacing/pauses.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { ApiError } from "./error.ts";
 
@@ -18,57 +19,58 @@ const SHUT_OUT = 40333;
 
 /** Keeps the bot from being shut out: calls that would be refused anyway are not made. */
 export interface Guard {
-  /** Throws an `ApiError` instead of a call that may not be made at the moment. */
-  check(what: string): void;
+  /** Throws an `ApiError` instead of a call that may not be made at the moment. `what` names a limit of Discord's. */
+  check(what: string, hasFiles?: boolean): void;
   /** Counts a refusal, and remembers how long it forbids further calls. */
-  note(what: string, error: ApiError): void;
+  note(what: string, error: ApiError, hasFiles?: boolean): void;
 }
 
 /** Names all calls of the bot. */
 const ALL = "all";
 
-/** All `processes` are taken to share one address: each gets its part of the limit, and all obey a pause told to one. */
+/** All `processes` are taken to share one address: each gets its part of the limit, and all keep a wait told to one. */
 export function createGuard(now: () => number, processes = () => 1, waits?: SharedWaits): Guard {
   let refused: number[] = [];
-  let blockedUntil = 0;
   const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
-
-  function block(untilMs: number): void {
-    blockedUntil = Math.max(blockedUntil, untilMs);
-  }
-  function blockAll(forMs: number): void {
-    block(now() + forMs);
-    waits?.tell(ALL, forMs);
-  }
-  waits?.listen((_, forMs) => block(now() + forMs));
+  const pauses = createPauses(now, waits);
+  /** This process has used up its part of the refusals. */
+  let spentUntil = 0;
 
   function count(): void {
     refused = refused.filter((at) => at > now() - REFUSALS_MS);
     refused.push(now());
-    if (refused.length >= MAX_REFUSED / processes()) block((refused[0] ?? now()) + REFUSALS_MS);
+    if (refused.length >= MAX_REFUSED / processes()) spentUntil = (refused[0] ?? now()) + REFUSALS_MS;
   }
 
   return {
-    check(what) {
-      const waitMs = blockedUntil - now();
-      if (waitMs > 0) {
-        const message = "No call is made to Discord for a while, because it refused too many.";
-        throw new ApiError(message, { status: 429, code: 0, retryAfterMs: waitMs });
-      }
-      const known = forbidden.get(what);
+    check(what, hasFiles = false) {
+      const waitMs = Math.max(spentUntil - now(), pauses.left(ALL));
+      if (waitMs > 0) throw toWait("No call is made to Discord for a while, because it refused too many.", waitMs);
+      const leftMs = pauses.left(what);
+      if (leftMs > 0) throw toWait("Discord has asked to wait with such calls.", leftMs);
+      const known = forbidden.get(toRight(what, hasFiles));
       if (known === undefined) return;
       if (known.until > now()) throw known.error;
-      forbidden.delete(what);
+      forbidden.delete(toRight(what, hasFiles));
     },
-    note(what, error) {
+    note(what, error, hasFiles = false) {
       const { status, code, retryAfterMs = 0, scope, isForeign } = error;
       if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
-      if (status === 429 && (scope === "global" || isForeign)) blockAll(retryAfterMs);
-      if (code === SHUT_OUT) blockAll(Math.max(retryAfterMs, BLOCK_MS));
+      if (status === 429) pauses.note(scope === "global" || isForeign ? ALL : what, retryAfterMs);
+      if (code === SHUT_OUT) pauses.note(ALL, Math.max(retryAfterMs, BLOCK_MS));
       if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
-      forbidden.set(what, { until: now() + FORBIDDEN_MS, error });
+      forbidden.set(toRight(what, hasFiles), { until: now() + FORBIDDEN_MS, error });
     },
   };
+}
+
+/** A bot that may not attach files may still write. */
+function toRight(what: string, hasFiles: boolean): string {
+  return hasFiles ? `${what} with files` : what;
+}
+
+function toWait(message: string, retryAfterMs: number): ApiError {
+  return new ApiError(message, { status: 429, code: 0, retryAfterMs });
 }
 
 /** Discord allows a bot fifty calls a second over all channels; this leaves a margin for calls that overtake others. */
@@ -91,7 +93,7 @@ export function createGlobalLimit(now: () => number = () => performance.now(), p
       const oldest = made.at(-most);
       if (oldest !== undefined) {
         const message = "The bot makes more calls per second than Discord allows it over all channels.";
-        throw new ApiError(message, { status: 429, code: 0, retryAfterMs: Math.ceil(oldest + CALLS_MS - now()) });
+        throw toWait(message, Math.ceil(oldest + CALLS_MS - now()));
       }
       made.push(now());
     },

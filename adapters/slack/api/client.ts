@@ -1,8 +1,8 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
+import { createPauses } from "../../../src/pacing/pauses.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
-import { createPauses } from "./rate-limits.ts";
 import { API_URL, callMethod, type SlackAnswer, type SlackArguments } from "./web-api.ts";
 
 /** Longest one call may take. */
@@ -57,14 +57,15 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, wait
     signal.throwIfAborted();
     const token = await findToken(teamId, method, signal);
     signal.throwIfAborted();
-    const leftMs = pauses.left(teamId, method);
+    const limit = `${teamId} ${method}`;
+    const leftMs = pauses.left(limit);
     if (leftMs > 0) throw toRateLimit(method, leftMs);
     try {
       return await runWithin(CALL_TIMEOUT_MS, (bound) => callMethod({ apiUrl, token }, method, args, bound), signal);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const refusal = error instanceof SlackApiError ? error : toNetworkError(method, error);
-      if (refusal.retryAfterMs !== undefined) pauses.note(teamId, method, refusal.retryAfterMs);
+      if (refusal.retryAfterMs !== undefined) pauses.note(limit, refusal.retryAfterMs);
       if (DEAD_CODES.has(refusal.code)) {
         dead.set(token, true);
         onRefused?.(teamId, refusal);

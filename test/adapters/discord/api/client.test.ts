@@ -1,10 +1,12 @@
 import { createServer } from "node:http";
 import { Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { createApi } from "../../../../adapters/discord/api/client.ts";
+import { type ApiCall, createApi } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import type { SharedWaits } from "../../../../src/port/pace.ts";
 import { startDiscord } from "../../../simulators/discord/index.ts";
 import { listenUntilTestEnds } from "../../../support/listen.ts";
+import { connectWaits } from "../../../support/waits.ts";
 import { signal } from "../stage.ts";
 
 const ME = { method: "GET", route: Routes.user() } as const;
@@ -16,7 +18,9 @@ interface Scripted {
 }
 
 /** A server that gives the same answers in turn, the last one for ever. */
-async function startScripted(...script: Scripted[]) {
+const startScripted = (...script: Scripted[]) => startSharing(undefined, ...script);
+
+async function startSharing(waits: SharedWaits | undefined, ...script: Scripted[]) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const { status, headers = {}, body } = script[Math.min(asked.length, script.length - 1)] as Scripted;
@@ -26,7 +30,7 @@ async function startScripted(...script: Scripted[]) {
   const apiUrl = `${await listenUntilTestEnds(server)}/api`;
   const lost: string[] = [];
   let nowMs = 0;
-  const api = createApi({ token: "a.b.c", apiUrl, onUnauthorized: () => lost.push("lost"), now: () => nowMs });
+  const api = createApi({ token: "a.b.c", apiUrl, onUnauthorized: () => lost.push("lost"), now: () => nowMs, waits });
   return { api, asked, lost, pass: (ms: number) => void (nowMs += ms) };
 }
 
@@ -73,14 +77,36 @@ describe("a call to Discord", () => {
     const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };
     const { api, asked, pass } = await startScripted({ status: 429, headers, body }, told, { status: 200, body: "{}" });
     for (const _ of [1, 2, 3]) await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
-    pass(59_999);
+    pass(59_990);
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
     expect(asked).toHaveLength(1);
-    pass(1);
+    pass(10);
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 2_000 });
     pass(2_000);
     await api.call(ME, signal);
     expect(asked).toHaveLength(3);
+  });
+
+  test("waits as any process was told, and the others learn no token from that", async () => {
+    const told: string[] = [];
+    const [own, others] = connectWaits(2) as [SharedWaits, SharedWaits];
+    const tell: SharedWaits["tell"] = (what, forMs) => (told.push(what), own.tell(what, forMs));
+    const one = await startSharing({ ...own, tell }, { status: 429, body: '{"retry_after":0.5}' });
+    const other = await startSharing(others, { status: 200, body: "{}" });
+    const token = Routes.webhookMessage("123456789012345678", "SECRET", "@original");
+    const calls: ApiCall[] = [
+      { method: "DELETE", route: Routes.channelMessageOwnReaction("1", "2", "x") },
+      { method: "PATCH", route: token, isBot: false },
+    ];
+    for (const call of calls) {
+      for (const { api } of [one, other])
+        await expect(api.call(call, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 500 });
+    }
+    expect(other.asked).toEqual([]);
+    expect(told).toHaveLength(2);
+    expect(told.join()).not.toContain("SECRET");
+    other.pass(500);
+    for (const call of calls) await other.api.call(call, signal);
   });
 
   test("has its answer parsed as JSON under any content type", async () => {

@@ -7,8 +7,8 @@ import { connectWaits } from "../../../support/waits.ts";
 function start(waits?: SharedWaits) {
   let nowMs = 1_000_000;
   const guard = createGuard(() => nowMs, undefined, waits);
-  const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}) =>
-    guard.note(what, new ApiError("refused", { status, code, ...more }));
+  const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}, hasFiles = false) =>
+    guard.note(what, new ApiError("refused", { status, code, ...more }), hasFiles);
   return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
 }
 
@@ -19,6 +19,9 @@ describe("the guard", () => {
     expect(() => guard.check("POST /channels/1/messages")).toThrow("refused");
     guard.check("POST /channels/2/messages");
     guard.check("GET /channels/1/messages");
+    refuse("POST /channels/2/messages", 403, 50013, {}, true);
+    guard.check("POST /channels/2/messages");
+    expect(() => guard.check("POST /channels/2/messages", true), "a bot may write that may attach no files").toThrow();
     pass(30_001);
     guard.check("POST /channels/1/messages");
   });
@@ -39,10 +42,16 @@ describe("the guard", () => {
     guard.check("y");
   });
 
-  test("keeps a pause that another process was told for all calls, not one for some calls", () => {
+  test("keeps a wait that any process was told, for some calls or for all", () => {
     const [own, others] = connectWaits(2);
     const [one, other] = [start(own), start(others)];
-    one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 800 });
+    one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
+    for (const { guard } of [one, other]) {
+      expect(() => guard.check("x")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
+      expect(() => guard.check("x", true), "files are counted with the other messages").toThrow();
+      guard.check("y");
+    }
+    other.pass(500);
     other.guard.check("x");
     one.refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
     expect(() => other.guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
@@ -57,9 +66,9 @@ describe("the guard", () => {
     pass(800);
     guard.check("y");
     refuse("x", 429, 0, { isForeign: true, retryAfterMs: 5_000 });
-    pass(4_999);
+    pass(4_990);
     expect(() => guard.check("y")).toThrow(/for a while/);
-    pass(1);
+    pass(10);
     guard.check("y");
     refuse("x", 403, 40333, { retryAfterMs: 5 });
     pass(59_000);
