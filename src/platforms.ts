@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Hono } from "hono";
 import { createConsoleAdapter } from "../adapters/console/index.ts";
-import type { DirectChannelStore } from "../adapters/discord/options.ts";
+import type { DirectChannelStore, LastSession, LastSessionStore } from "../adapters/discord/options.ts";
 import type { LocalAdapter } from "../adapters/local/index.ts";
 import { EXAMPLES } from "../adapters/local/options.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
@@ -85,6 +85,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     ...config.discord,
     ...toAdapterOptions(options),
     directChannels: toDirectChannelStore(stores),
+    lastSession: toLastSessionStore(stores),
     shares: stores.shared && createSharedParts(stores.shared, SHARDS, stores.now),
     waits: limits?.waitsOf("discord"),
     processes: engine.queue.processes,
@@ -134,6 +135,14 @@ async function createSlackWorkspaces(
     log,
     now: Date.now,
   });
+}
+
+function toLastSessionStore({ open }: Pick<Stores, "open">): LastSessionStore {
+  const keyv = open("discord");
+  return {
+    read: () => keyv.get<LastSession>("session"),
+    write: async (session) => void (await keyv.set("session", session)),
+  };
 }
 
 /** Keeps the direct conversations that the Discord adapter knows. */

@@ -6,7 +6,6 @@ import {
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
   InteractionContextType,
-  MessageFlags,
 } from "discord.js";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
@@ -19,10 +18,12 @@ import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import { createCatchUpGate } from "./listen/catch-up-gate.ts";
+import type { Shard } from "./listen/client.ts";
 import type { Delivery } from "./listen/delivery.ts";
-import type { DirectChannels } from "./listen/direct-channels.ts";
+import { type DirectChannels, isDirect } from "./listen/direct-channels.ts";
 import { createFindMessage } from "./listen/earlier.ts";
 import type { FindMember } from "./listen/find-author.ts";
+import { type FollowOptions, followSession } from "./listen/last-session.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
 import { createPlaceQuestion } from "./listen/threads.ts";
@@ -59,8 +60,12 @@ export interface IncomingParts {
  * because the library leaves its own message events out when a call fetched the message first, and for a direct message
  * that does not say that it is one.
  */
-export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions) {
-  const { log, now, threads: mode } = options;
+export function attachListeners(
+  client: Client,
+  { shard, isInherited, ...parts }: IncomingParts & Pick<FollowOptions, "isInherited"> & { shard: Shard },
+  options: DiscordAdapterOptions,
+) {
+  const { log, now, threads: mode, lastSession } = options;
   const { api, files, directChannels, delivery } = parts;
   const rooms = createRooms(client);
   const botId = () => client.user?.id;
@@ -82,6 +87,14 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     isListening: options.isListening,
     botId,
   });
+  // Direct messages all come in through the first shard.
+  const isFollowed = lastSession !== undefined && shard.id === 0;
+  const missed = isFollowed ? followSession(client, { ...options, store: lastSession, isInherited }) : [];
+  async function listDirects(): Promise<readonly string[]> {
+    const found = await missed;
+    for (const channelId of found) directChannels.note(channelId);
+    return [...new Set([...found, ...(await directChannels.list())])];
+  }
   const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
 
   function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
@@ -108,9 +121,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   }
   function onMessage(message: Message): void {
     if (message.author.id === client.user?.id) parts.seenMessages.see(message);
-    // An ephemeral message arrives as if it were direct. The bot's own messages count, since people may answer them.
-    const isEphemeral = ((message.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
-    if (message.guild_id === undefined && !isEphemeral) directChannels.note(message.channel_id);
+    if (isDirect(message)) directChannels.note(message.channel_id);
     listener.onMessage(message);
   }
 
@@ -130,13 +141,13 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       log.error({ err: error }, "A command or a button could not be dealt with.");
     });
   });
-  client.on(Events.ShardReady, (shard) => {
+  client.on(Events.ShardReady, () => {
     const { onMessage } = listener;
     const deps = {
       api,
       rooms,
-      shard,
-      directChannels: directChannels.list,
+      shard: shard.id,
+      directChannels: listDirects,
       onMessage,
       gate,
       botId,
@@ -145,7 +156,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     };
     void catchUp(deps, parts.closing);
     // One of several processes is enough.
-    if (shard === 0) void register(client, parts, options);
+    if (shard.id === 0) void register(client, parts, options);
   });
   return { rooms, botId };
 }

@@ -83,7 +83,9 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const sessions = createSessions({
     ...options,
     onFatal: fatal,
-    attach: (client, shard) => void heard.set(shard.id, { shard, ...attachListeners(client, parts, options) }),
+    attach(client, shard, isInherited) {
+      heard.set(shard.id, { shard, ...attachListeners(client, { ...parts, shard, isInherited }, options) });
+    },
     detach: (shard) => void heard.delete(shard),
   });
 

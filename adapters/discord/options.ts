@@ -15,6 +15,8 @@ export interface DiscordAdapterOptions extends AdapterOptions {
   shares?: ShardShares;
   /** Keeps the direct conversations over a restart, since Discord does not list them. */
   directChannels?: DirectChannelStore;
+  /** Keeps the session in which direct messages are told, for whoever comes after this process; absent: none can resume it. */
+  lastSession?: LastSessionStore;
 }
 
 /** The shards as the processes of one bot share them out. */
@@ -39,10 +41,26 @@ export interface ShardShares {
 export interface ShardShare {
   /** The shards that are to be connected here. */
   own: readonly number[];
+  /** Those connected here that nobody had before, or whose holder is gone without having handed them over. */
+  inherited: readonly number[];
   /** True while some shards belong to nobody. */
   isOpen: boolean;
   /** True when there is no other process to take this one's shards. */
   isAlone: boolean;
+}
+
+/** Keeps what is needed to resume a session, besides the token. */
+export interface LastSessionStore {
+  read(): Promise<LastSession | undefined>;
+  write(session: LastSession): Promise<void>;
+}
+
+export interface LastSession {
+  id: string;
+  /** Discord's address for it. */
+  url: string;
+  /** The number of an event up to which it was heard, or a little less. */
+  sequence: number;
 }
 
 /** Keeps the ids of direct conversations over a restart. */

@@ -39,6 +39,8 @@ export interface Claim {
 export interface Share {
   /** The parts that it is to have in use, or to make ready. */
   own: readonly number[];
+  /** Those of `inUse` that were nobody's before: of a process that is gone without having handed them over, or never used. */
+  inherited: readonly number[];
   /** Some parts are nobody's yet. */
   isOpen: boolean;
   /** True while nobody else would take its parts. */
@@ -61,6 +63,7 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
     if (inUse.includes(number) && (!isHeld || heir === id)) return { holder: id };
     return { ...(isHeld && { holder }), ...(stays(heir) && { heir }) };
   });
+  const inherited = inUse.filter((number) => !((before.parts[number]?.holder ?? "") in members));
   const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
   const countOf = (member: string) => parts.filter(isOf(member)).length;
   for (const part of parts) {
@@ -88,7 +91,10 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
 
   const own = parts.flatMap(({ holder, heir }, number) => (holder === id || heir === id ? [number] : []));
   const isOpen = parts.some(({ holder, heir }) => holder === undefined && heir === undefined);
-  return { after: { members, parts }, share: { own, isOpen, isAlone: staying.every((member) => member === id) } };
+  return {
+    after: { members, parts },
+    share: { own, inherited, isOpen, isAlone: staying.every((member) => member === id) },
+  };
 }
 
 /** Takes a process out at once: what it had is nobody's. */

@@ -41,9 +41,9 @@ function createWorld(count: number, atOnce = 1) {
 describe("parts that are shared out", () => {
   test("all go to the only one, one at a time", () => {
     const world = createWorld(3);
-    expect(world.claim("a")).toEqual({ own: [0], isOpen: true, isAlone: true });
+    expect(world.claim("a")).toEqual({ own: [0], inherited: [], isOpen: true, isAlone: true });
     expect(world.claim("a").own).toEqual([0, 1]);
-    expect(world.claim("a")).toEqual({ own: [0, 1, 2], isOpen: false, isAlone: true });
+    expect(world.claim("a")).toEqual({ own: [0, 1, 2], inherited: [1], isOpen: false, isAlone: true });
   });
 
   test("are evenly spread over those who begin together, and each is connected once", () => {
@@ -104,7 +104,7 @@ describe("parts that are shared out", () => {
 
   test("are not taken by one who may take none at the moment", () => {
     const world = createWorld(2);
-    expect(world.claim("a", { atOnce: 0 })).toEqual({ own: [], isOpen: true, isAlone: true });
+    expect(world.claim("a", { atOnce: 0 })).toEqual({ own: [], inherited: [], isOpen: true, isAlone: true });
   });
 
   test("each have one holder, differ by one at most, and rest, whoever comes and goes", () => {

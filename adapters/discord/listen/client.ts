@@ -1,5 +1,13 @@
 import type { EventEmitter } from "node:events";
-import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
+import {
+  Client,
+  type ClientOptions,
+  type CloseCodes,
+  Events,
+  GatewayIntentBits,
+  Options,
+  SimpleShardingStrategy,
+} from "discord.js";
 import type { Logger } from "pino";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import type { GatewayInfo } from "./gateway-info.ts";
@@ -50,18 +58,29 @@ export interface GatewayClientOptions {
   identify: Identify;
   /** Asks for the content of messages that do not mention the bot. */
   hasContent: boolean;
+  /** The code with which the connection is closed: it says if the session is over. */
+  closeCode(): CloseCodes;
   log: Logger;
 }
 
 /** The library's client of one shard, for the gateway alone: bounded caches, no more intents than needed. Not connected yet. */
-export function createGatewayClient({ gateway, shard, identify, hasContent, log }: GatewayClientOptions): Client {
+export function createGatewayClient(options: GatewayClientOptions): Client {
+  const { gateway, shard, identify, hasContent, closeCode, log } = options;
   const client = new Client({
     intents: hasContent ? [...NEEDED, GatewayIntentBits.MessageContent] : NEEDED,
     shards: [shard.id],
     shardCount: shard.count,
     // All that it calls for by itself, and each of several clients would.
     rest: { makeRequest: async () => Response.json(await gateway.read()) },
-    ws: { buildIdentifyThrottler: () => ({ waitForIdentify: identify }) },
+    ws: {
+      buildIdentifyThrottler: () => ({ waitForIdentify: identify }),
+      buildStrategy(manager) {
+        const strategy = new SimpleShardingStrategy(manager);
+        const destroy = strategy.destroy.bind(strategy);
+        strategy.destroy = (ending) => destroy({ ...ending, code: closeCode() });
+        return strategy;
+      },
+    },
     ...CACHES,
   });
   catchPacketErrors(client, log);

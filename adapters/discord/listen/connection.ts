@@ -1,5 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, DiscordAPIError, DiscordjsErrorCodes, Events, GatewayCloseCodes, Status } from "discord.js";
+import {
+  type Client,
+  CloseCodes,
+  DiscordAPIError,
+  DiscordjsErrorCodes,
+  Events,
+  GatewayCloseCodes,
+  Status,
+} from "discord.js";
 import type { Logger } from "pino";
 import { describeError, LoggableError } from "../../../src/port/errors.ts";
 import { createGatewayClient, discard, type GatewayClientOptions } from "./client.ts";
@@ -10,7 +18,7 @@ const CONNECT_MS = 90_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
-export interface ConnectionOptions extends Omit<GatewayClientOptions, "hasContent"> {
+export interface ConnectionOptions extends Omit<GatewayClientOptions, "hasContent" | "closeCode"> {
   token: string;
   /** Shared by all connections: the Message Content intent is asked for until Discord refuses it to one of them. */
   content: { isAsked: boolean };
@@ -25,7 +33,8 @@ export interface Connection {
   /** Resolves when it is connected. Rejects in plain words when that is hopeless, or takes too long. */
   open(): Promise<void>;
   isReady(): boolean;
-  close(): Promise<void>;
+  /** `isResumable`: nobody else hears its shard, so Discord is to keep for some minutes what it would have told. */
+  close(options?: { isResumable: boolean }): Promise<void>;
 }
 
 export function createConnection(options: ConnectionOptions): Connection {
@@ -33,12 +42,13 @@ export function createConnection(options: ConnectionOptions): Connection {
   const closing = new AbortController();
   let client: Client | undefined;
   let hasContent = true;
+  let closeCode = CloseCodes.Normal;
 
   async function attempt(): Promise<void> {
     try {
       hasContent = content.isAsked;
       const waits = createWaits(options.identify);
-      client = createGatewayClient({ ...options, identify: waits.identify, hasContent });
+      client = createGatewayClient({ ...options, identify: waits.identify, hasContent, closeCode: () => closeCode });
       options.attach(client);
       await connect(client, { token: options.token, waits, onLost: lose }, closing.signal);
     } catch (error) {
@@ -73,7 +83,8 @@ export function createConnection(options: ConnectionOptions): Connection {
       if (client?.isReady() !== true) return false;
       return client.ws.shards.every((shard) => shard.status === Status.Ready);
     },
-    async close() {
+    async close({ isResumable } = { isResumable: false }) {
+      if (isResumable) closeCode = CloseCodes.Resuming;
       closing.abort(new Error("The connection to Discord was closed."));
       if (client !== undefined) await discard(client);
     },

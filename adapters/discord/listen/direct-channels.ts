@@ -1,6 +1,8 @@
+import { MessageFlags } from "discord.js";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
 import type { DirectChannelStore } from "../options.ts";
+import type { Message } from "./wording.ts";
 
 const MAX_KEPT = 100;
 
@@ -51,4 +53,9 @@ export function createMemoryStore(): DirectChannelStore {
     write: async (next) => void (ids = next),
     inTurn: (task) => run("directs", task),
   };
+}
+
+/** An ephemeral message arrives as if it were direct. The bot's own messages count, since people may answer them. */
+export function isDirect({ guild_id: guildId, flags }: Pick<Message, "guild_id" | "flags">): boolean {
+  return guildId === undefined && ((flags ?? 0) & MessageFlags.Ephemeral) === 0;
 }

@@ -16,8 +16,8 @@ const UNKNOWN_MS = 3_000;
 
 export interface SessionsOptions
   extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "shards" | "shares" | "onFatal" | "log"> {
-  /** Gives the client of a shard its listeners, before it connects. */
-  attach(client: Client, shard: Shard): void;
+  /** Gives the client of a shard its listeners, before it connects. `isInherited` resolves after it has. */
+  attach(client: Client, shard: Shard, isInherited: Promise<boolean>): void;
   /** The shard is no longer heard here. */
   detach(shard: number): void;
 }
@@ -37,6 +37,8 @@ export interface Sessions extends Pick<Connection, "isReady"> {
 interface Session {
   connection: Connection;
   isOpen: boolean;
+  /** See `ShardShare.inherited`; known with the first claim after it is open. */
+  isInherited: PromiseWithResolvers<boolean>;
 }
 
 export function createSessions(options: SessionsOptions): Sessions {
@@ -59,15 +61,16 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   async function begin(shard: Shard): Promise<void> {
     const { id } = shard;
+    const isInherited = Promise.withResolvers<boolean>();
     const connection = createConnection({
       ...options,
       gateway,
       shard,
       identify,
       content,
-      attach: (client) => attach(client, shard),
+      attach: (client) => attach(client, shard, isInherited.promise),
     });
-    const session: Session = { connection, isOpen: false };
+    const session: Session = { connection, isOpen: false, isInherited };
     sessions.set(id, session);
     log.debug({ shard }, "connecting a shard");
     try {
@@ -82,9 +85,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
 
-  async function end(id: number, { connection }: Session): Promise<void> {
+  async function end(id: number, { connection, isInherited }: Session): Promise<void> {
     log.debug({ shard: id }, "another process hears a shard");
     sessions.delete(id);
+    isInherited.resolve(false);
     await connection.close();
     if (!sessions.has(id)) detach(id);
   }
@@ -95,6 +99,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const inUse = [...sessions].flatMap(([id, { isOpen }]) => (isOpen ? [id] : []));
     const share = await claim({ ...plan, inUse, isLeaving });
     if (closing.signal.aborted) return share;
+    for (const id of inUse) sessions.get(id)?.isInherited.resolve(share.inherited.includes(id));
     for (const [id, session] of sessions) if (!share.own.includes(id)) void end(id, session);
     for (const id of share.own) if (!sessions.has(id)) void begin({ id, count });
     return share;
@@ -140,7 +145,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     async close() {
       closing.abort(new Error("The connection to Discord was closed."));
       clearInterval(looking);
-      await Promise.all(sessions.values().map(({ connection }) => connection.close()));
+      await Promise.all(sessions.values().map(({ connection }) => connection.close({ isResumable: true })));
     },
   };
 }
@@ -149,7 +154,12 @@ export function createSessions(options: SessionsOptions): Sessions {
 export function createOwnShares(ids?: readonly number[]): ShardShares {
   const turns = new Map<string, number>();
   return {
-    claim: async ({ count }) => ({ own: ids ?? [...Array(count).keys()], isOpen: false, isAlone: true }),
+    claim: async ({ count, inUse }) => ({
+      own: ids ?? [...Array(count).keys()],
+      inherited: inUse,
+      isOpen: false,
+      isAlone: true,
+    }),
     leave: async () => {},
     async takeTurn(name, everyMs) {
       if ((turns.get(name) ?? 0) > performance.now()) return false;

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { CloseCodes } from "discord.js";
 import { expect, onTestFinished, test } from "vitest";
 import { createGatewayClient, discard } from "../../../../adapters/discord/listen/client.ts";
 import { createGatewayInfo } from "../../../../adapters/discord/listen/gateway-info.ts";
@@ -42,7 +43,9 @@ test("a connection that fails after its client was discarded does not end the pr
   const token = "MTIz.abc.def";
   const gateway = createGatewayInfo({ token, apiUrl: await startRest(port) });
   const shard = { id: 0, count: 1 };
-  const client = createGatewayClient({ gateway, shard, identify: async () => {}, hasContent: true, log: silent });
+  const closeCode = () => CloseCodes.Normal;
+  const identify = async () => {};
+  const client = createGatewayClient({ gateway, shard, identify, hasContent: true, closeCode, log: silent });
   client.login(token).catch(() => {});
   await eventually(() => sockets.length).toBe(1);
   await discard(client);

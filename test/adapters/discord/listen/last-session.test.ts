@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { createOwnShares } from "../../../../adapters/discord/listen/sessions.ts";
+import type { LastSession, LastSessionStore } from "../../../../adapters/discord/options.ts";
+import { identify } from "../../../simulators/discord/raw-gateway.ts";
+import { INTENTS } from "../../../simulators/discord/sessions.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { startAdapter, startStage } from "../stage.ts";
+
+const HEARD = INTENTS.guilds | INTENTS.guildMessages | INTENTS.directMessages | INTENTS.messageContent;
+
+/** Outlives the processes that use it. */
+function createStore(): LastSessionStore & { last: LastSession | undefined } {
+  return {
+    last: undefined,
+    async read() {
+      return this.last;
+    },
+    async write(session) {
+      this.last = session;
+    },
+  };
+}
+
+/** A process that heard the bot's messages, and noted how far it had come. */
+async function startOther() {
+  const lastSession = createStore();
+  const { discord, channel, ada, bob } = await startStage({ listens: false });
+  const { gateway, ready } = await identify(discord, { intents: HEARD });
+  await lastSession.write({
+    id: String(ready.d["session_id"]),
+    url: String(ready.d["resume_gateway_url"]),
+    sequence: ready.s ?? 0,
+  });
+  return { discord, channel, ada, bob, gateway, lastSession };
+}
+
+describe("a direct conversation that begins while nobody listens", () => {
+  test("is heard by the next process, after one that ended in order", async () => {
+    const lastSession = createStore();
+    const { discord, ada, bob, channel, adapter } = await startStage({ lastSession });
+    await eventually(() => lastSession.last).toBeDefined();
+    await adapter.close();
+    discord.people.say(discord.openDm(ada), ada, "first words");
+    discord.people.say(channel, bob, "not for the bot");
+    const { message } = await startAdapter(discord, { lastSession });
+    expect((await message(0)).text).toBe("first words");
+    // Only the new one is left.
+    await eventually(() => discord.gateway.sessions.map(({ id }) => id)).toEqual([lastSession.last?.id]);
+  });
+
+  test("is heard by the next process, after one that died", async () => {
+    const { discord, ada, gateway, lastSession } = await startOther();
+    gateway.close(4_000);
+    await discord.until(() => discord.gateway.sessions.every(({ isAttached }) => !isAttached));
+    discord.people.say(discord.openDm(ada), ada, "one");
+    const { message } = await startAdapter(discord, { lastSession });
+    expect((await message(0)).text).toBe("one");
+    await eventually(() => discord.gateway.sessions.length).toBe(1);
+  });
+
+  test("is not heard where Discord keeps the session no longer, and all else is", async () => {
+    const { discord, channel, ada, gateway, lastSession } = await startOther();
+    gateway.close(1_000);
+    await discord.until(() => discord.gateway.sessions.length === 0);
+    discord.people.say(discord.openDm(ada), ada, "lost");
+    discord.people.say(channel, ada, "missed", { mentionBot: true });
+    const { message, heard, events } = await startAdapter(discord, { lastSession });
+    expect((await message(0)).text).toBe("missed");
+    await heard(discord.openDm(ada), ada);
+    expect(events).toHaveLength(1);
+  });
+});
+
+test("a session that another process still hears is left alone", async () => {
+  const { discord, channel, ada, lastSession } = await startOther();
+  const before = lastSession.last;
+  const shares = { ...createOwnShares(), takeTurn: async () => true };
+  const claim: typeof shares.claim = async (given) => ({ ...(await shares.claim(given)), inherited: [] });
+  const { heard } = await startAdapter(discord, { lastSession, shares: { ...shares, claim } });
+  await heard(channel, ada);
+  expect(discord.gateway.heardBy(0)).toEqual([1, 2]);
+  await eventually(() => lastSession.last?.id).not.toBe(before?.id);
+});
+
+test("a process notes how far it has come, until another one does so", async () => {
+  const lastSession = createStore();
+  const { discord, channel, ada, heard } = await startStage({ lastSession });
+  const [session] = discord.gateway.sessions;
+  await eventually(() => lastSession.last).toMatchObject({ id: session?.id });
+  discord.clock.advance(5_000);
+  await heard(channel, ada);
+  await eventually(() => lastSession.last?.sequence).toBe(session?.lastSequence);
+  const others: LastSession = { id: "another", url: "ws://127.0.0.1", sequence: 1 };
+  await lastSession.write(others);
+  discord.clock.advance(5_000);
+  await heard(channel, ada);
+  await heard(channel, ada);
+  expect(lastSession.last).toEqual(others);
+});
