@@ -103,17 +103,6 @@ const columnsOf = (given: Partial<Record>) => judge(toRecord(given)).findings.ma
 describe("the judge of a recorded run", () => {
   test("finds nothing where all is as it should be", () => expect(judge(toRecord({})).findings).toEqual([]));
 
-  test("lets a direct conversation of Discord be lost that began while no process heard, and no other question", () => {
-    const plan = { ...planRun({ seed: 1, turns: 1, platform: "discord" as const, processes: 2 }), pictures: [] };
-    const down = (slot: number): Disturbance => ({ kind: "kill", slot, fromMs: -1_000, toMs: 2_000 });
-    const lost = (places: Record["plan"]["places"], disturbances: Disturbance[]) =>
-      columnsOf({ plan: { ...plan, places }, disturbances, turns: [], shown: [] }).includes("lost");
-    expect(lost(["direct"], [down(0), down(1)])).toBe(false);
-    expect(lost(["direct"], [down(0)])).toBe(true);
-    expect(lost(["direct"], [down(0), { ...down(1), kind: "redis-cut" }])).toBe(true);
-    expect(lost(["channel"], [down(0), down(1)])).toBe(true);
-  });
-
   test("lets an answer say that Redis was away, where it was", () => {
     const note = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
     const shown = [shownAt([[0, `${ANSWER}\n\n${note}`]])];

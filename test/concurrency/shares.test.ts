@@ -59,7 +59,7 @@ describe("parts that are shared out", () => {
     expect(world.claim("b").own).toHaveLength(1);
     // It connects still.
     expect(world.claim("a").own).toEqual([0, 1]);
-    world.claim("b");
+    expect(world.claim("b").inherited).toEqual([]);
     expect(world.claim("a").own).toHaveLength(1);
     expect(world.connected()).toBe(3);
   });
@@ -98,7 +98,9 @@ describe("parts that are shared out", () => {
     const world = createWorld(1);
     world.settle(["a"]);
     world.pass(MEMBER_MS);
-    world.settle(["b"]);
+    expect(world.claim("b").inherited).toEqual([]);
+    expect(world.claim("b").inherited, "it has it in use now").toEqual([0]);
+    expect(world.claim("b").inherited).toEqual([]);
     expect(world.claim("a").own).toEqual([]);
   });
 

@@ -47,7 +47,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const { claim } = shards === undefined ? shares : createOwnShares(shards.ids);
   const gateway = createGatewayInfo(options);
   const identify = createIdentify({ gateway, takeTurn: shares.takeTurn, log });
-  const content = { isAsked: true };
+  const common = { ...options, gateway, identify, content: { isAsked: true } };
   const sessions = new Map<number, Session>();
   const closing = new AbortController();
   const failed = Promise.withResolvers<never>();
@@ -62,14 +62,8 @@ export function createSessions(options: SessionsOptions): Sessions {
   async function begin(shard: Shard): Promise<void> {
     const { id } = shard;
     const isInherited = Promise.withResolvers<boolean>();
-    const connection = createConnection({
-      ...options,
-      gateway,
-      shard,
-      identify,
-      content,
-      attach: (client) => attach(client, shard, isInherited.promise),
-    });
+    const attachTo = (client: Client) => attach(client, shard, isInherited.promise);
+    const connection = createConnection({ ...common, shard, attach: attachTo });
     const session: Session = { connection, isOpen: false, isInherited };
     sessions.set(id, session);
     log.debug({ shard }, "connecting a shard");

@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Rooms } from "../../../adapters/discord/api/rooms.ts";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { createOwnShares } from "../../../adapters/discord/listen/sessions.ts";
-import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
+import type { DiscordAdapterOptions, LastSession, LastSessionStore } from "../../../adapters/discord/options.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Draft } from "../../../src/port/sink.ts";
@@ -116,6 +116,19 @@ export async function startAdapter(
       const find = () => events.findIndex((one) => one.kind === "message" && one.messageId.endsWith(said.id));
       while (find() === -1) await new Promise<void>((resolve) => watchers.add(resolve));
       events.splice(find(), 1);
+    },
+  };
+}
+
+/** Outlives the processes that use it. */
+export function createSessionStore(): LastSessionStore & { last: LastSession | undefined } {
+  return {
+    last: undefined,
+    async read() {
+      return this.last;
+    },
+    async write(session) {
+      this.last = session;
     },
   };
 }

@@ -1,29 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { createOwnShares } from "../../../../adapters/discord/listen/sessions.ts";
-import type { LastSession, LastSessionStore } from "../../../../adapters/discord/options.ts";
+import type { LastSession } from "../../../../adapters/discord/options.ts";
 import { identify } from "../../../simulators/discord/raw-gateway.ts";
 import { INTENTS } from "../../../simulators/discord/sessions.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { startAdapter, startStage } from "../stage.ts";
+import { createSessionStore, startAdapter, startStage } from "../stage.ts";
 
 const HEARD = INTENTS.guilds | INTENTS.guildMessages | INTENTS.directMessages | INTENTS.messageContent;
 
-/** Outlives the processes that use it. */
-function createStore(): LastSessionStore & { last: LastSession | undefined } {
-  return {
-    last: undefined,
-    async read() {
-      return this.last;
-    },
-    async write(session) {
-      this.last = session;
-    },
-  };
-}
-
 /** A process that heard the bot's messages, and noted how far it had come. */
 async function startOther() {
-  const lastSession = createStore();
+  const lastSession = createSessionStore();
   const { discord, channel, ada, bob } = await startStage({ listens: false });
   const { gateway, ready } = await identify(discord, { intents: HEARD });
   await lastSession.write({
@@ -36,7 +23,7 @@ async function startOther() {
 
 describe("a direct conversation that begins while nobody listens", () => {
   test("is heard by the next process, after one that ended in order", async () => {
-    const lastSession = createStore();
+    const lastSession = createSessionStore();
     const { discord, ada, bob, channel, adapter } = await startStage({ lastSession });
     await eventually(() => lastSession.last).toBeDefined();
     await adapter.close();
@@ -83,7 +70,7 @@ test("a session that another process still hears is left alone", async () => {
 });
 
 test("a process notes how far it has come, until another one does so", async () => {
-  const lastSession = createStore();
+  const lastSession = createSessionStore();
   const { discord, channel, ada, heard } = await startStage({ lastSession });
   const [session] = discord.gateway.sessions;
   await eventually(() => lastSession.last).toMatchObject({ id: session?.id });

@@ -5,7 +5,7 @@ import { eventually } from "../../../support/eventually.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 import { isRedisMissing } from "../../../support/redis.ts";
 import { shareRedis } from "../../../support/shared-redis.ts";
-import { startAdapter } from "../stage.ts";
+import { createSessionStore, startAdapter } from "../stage.ts";
 
 /** As many sessions may begin at once as there are shards. */
 const AT_ONCE = { maxConcurrency: 16 };
@@ -20,6 +20,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     const ada = discord.addUser("ada", guild);
     const claims = new Set<string>();
     const answered: string[] = [];
+    const lastSession = createSessionStore();
     /**
      * Hears as a process does: what another one has taken is not taken again. `isQuick`: sessions may begin at once.
      * `failures`: so often Redis does not answer when it ends.
@@ -29,6 +30,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
       let left = failures;
       return startAdapter(discord, {
         log,
+        lastSession,
         shares: {
           ...shares,
           claim: async (claim) => {
@@ -104,7 +106,8 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     // As it dies: it says nothing of it to the others.
     await first.adapter.close();
     say("missed");
-    await eventually(() => discord.gateway.heardBy(0)).toEqual([1, 0, 1]);
+    // The one that died is heard to its end beside the new one.
+    await eventually(() => discord.gateway.heardBy(0)).toEqual([1, 0, 1, 2, 1]);
     await eventually(() => answered).toEqual(["missed"]);
   });
 
