@@ -38,11 +38,14 @@ export function followSession(client: Client, options: FollowOptions): Promise<r
   let hasBegun = false;
   let isReading = false;
   let notedAt = -Infinity;
+  let notedId: string | undefined;
 
   /** A client that another one has followed leaves its note alone. */
-  async function note(session: LastSession, isNew: boolean): Promise<void> {
+  async function note(session: LastSession): Promise<void> {
     try {
-      if (isNew || (await store.read())?.id === session.id) await store.write(session);
+      if (notedId === session.id && (await store.read())?.id !== session.id) return;
+      await store.write(session);
+      notedId = session.id;
     } catch (err) {
       log.debug({ err }, "how far the session has come could not be noted");
     }
@@ -56,7 +59,7 @@ export function followSession(client: Client, options: FollowOptions): Promise<r
       missed.resolve(await readMissed(session.id, options));
       isReading = false;
     }
-    if (!isReading) await note(own ?? session, true);
+    if (!isReading) await note(own ?? session);
   }
 
   client.on("raw", (packet: GatewayDispatchPayload) => {
@@ -68,7 +71,7 @@ export function followSession(client: Client, options: FollowOptions): Promise<r
       own = { ...own, sequence: packet.s };
       if (isReading || now() < notedAt + NOTED_EVERY_MS) return;
       notedAt = now();
-      void note(own, false);
+      void note(own);
     }
   });
   return missed.promise;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createOwnShares } from "../../../../adapters/discord/listen/sessions.ts";
-import type { LastSession } from "../../../../adapters/discord/options.ts";
+import type { LastSession, LastSessionStore } from "../../../../adapters/discord/options.ts";
 import { identify } from "../../../simulators/discord/raw-gateway.ts";
 import { INTENTS } from "../../../simulators/discord/sessions.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -83,4 +83,18 @@ test("a process notes how far it has come, until another one does so", async () 
   await heard(channel, ada);
   await heard(channel, ada);
   expect(lastSession.last).toEqual(others);
+});
+
+test("a process makes its first note later where the store did not take it", async () => {
+  const lastSession = createSessionStore();
+  let failures = 0;
+  const write: LastSessionStore["write"] = async (session) => {
+    if (failures++ === 0) throw new Error("The store is away.");
+    await lastSession.write(session);
+  };
+  const { discord, channel, ada, heard } = await startStage({ lastSession: { read: async () => undefined, write } });
+  await eventually(() => failures).toBe(1);
+  discord.clock.advance(5_000);
+  await heard(channel, ada);
+  await eventually(() => lastSession.last?.id).toBe(discord.gateway.sessions[0]?.id);
 });
