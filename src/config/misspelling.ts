@@ -15,16 +15,18 @@ export function similarNames(name: string, known: readonly string[]): string[] {
   const upper = name.toUpperCase();
   if (known.includes(name) || !upper.includes("_") || SERVICE_LINK.test(upper)) return [];
   const near = known
-    .map((candidate) => ({ candidate, edits: editDistance(upper, candidate) }))
-    .filter(({ candidate, edits }) => isTypingSlip(upper, candidate, edits) || hasOwnWords(upper, candidate));
+    .filter((candidate) => isTypingSlip(upper, candidate) || hasOwnWords(upper, candidate))
+    .map((candidate) => ({ candidate, edits: editDistance(upper, candidate) }));
   const fewest = Math.min(...near.map(({ edits }) => edits));
   return near.filter(({ edits }) => edits === fewest).map(({ candidate }) => candidate);
 }
 
-function isTypingSlip(name: string, candidate: string, edits: number): boolean {
+function isTypingSlip(name: string, candidate: string): boolean {
   const shorter = Math.min(name.length, candidate.length);
   if (shorter < MIN_CHARS || !candidate.includes("_")) return false;
-  return edits <= (shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2);
+  const most = shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2;
+  // A letter more is an edit more: of a whole environment, which each start asks about, little is left to compare.
+  return Math.abs(name.length - candidate.length) <= most && editDistance(name, candidate) <= most;
 }
 
 /** SLACK_TOKEN for SLACK_BOT_TOKEN, DISCORD_BOT_TOKEN for DISCORD_TOKEN. */
