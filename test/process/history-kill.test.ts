@@ -27,7 +27,7 @@ describe("a history whose process is killed", () => {
     const acknowledged = new Map<string, string[]>();
     for (let round = 0; round < ROUNDS; round++) {
       // Also before the first acknowledgement.
-      await writeUntilKilled(path, round, Math.floor(Math.random() * 120), acknowledged);
+      await writeUntilKilled(path, round, Math.floor(Math.random() * 60), acknowledged);
       await checkEverything(path, acknowledged);
     }
     expect([...acknowledged.values()].flat().length).toBeGreaterThan(ROUNDS);
