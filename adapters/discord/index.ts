@@ -97,8 +97,8 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
 
   return {
     platform: PLATFORM,
-    async listen(accept: Accept) {
-      delivery = createDelivery(withDirectRoles(accept, rolesOf), log);
+    async listen(accept: Accept, sayWaits) {
+      delivery = createDelivery(withDirectRoles(accept, rolesOf), log, sayWaits);
       await sessions.open();
       const applicationId = applicationIdOf(token);
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);

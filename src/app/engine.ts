@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import { createAccept } from "../bot/accept.ts";
+import { type Acceptance, createAccept } from "../bot/accept.ts";
 import { createBot } from "../bot/bot.ts";
 import { createGate } from "../bot/gate.ts";
+import { createTellOutage } from "../bot/outage-notice.ts";
 import { createAccessCommand } from "../commands/access.ts";
 import type { Command } from "../commands/command.ts";
 import { createExportCommand } from "../commands/export.ts";
@@ -50,7 +51,7 @@ import type {
   ReadAbout,
   ReadPersona,
 } from "../port/catalogue.ts";
-import type { Accept, InboundEvent, ReplyAddress } from "../port/events.ts";
+import type { InboundEvent, ReplyAddress } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded/embedded-queue.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
 import type { SharedCalls } from "../queue/redis/calls.ts";
@@ -122,8 +123,7 @@ const NOTHING_OUTSIDE: Outside = {
 };
 
 /** Everything between the platforms and the gateway: events go in, replies come out at their addresses. */
-export interface Engine {
-  accept: Accept;
+export interface Engine extends Acceptance {
   commands: readonly Command[];
   /** Lists the models that `/model` offers. */
   listModels: ListModels;
@@ -209,9 +209,10 @@ export function createEngine(options: EngineOptions): Engine {
   observeWork(metrics, queue, unkept);
   const commandNames = commands.map(({ name }) => name);
   const worked = { answers, secondThoughts, explain, waiting, history, commands, rate, imagine };
-  const accept = createAccept({ queue, history, answers, records, commandNames, metrics, log });
+  const tellOutage = createTellOutage({ adapterOf, log });
+  const acceptance = createAccept({ queue, history, answers, records, commandNames, tellOutage, metrics, log });
   return {
-    accept,
+    ...acceptance,
     commands,
     listModels,
     imagineMenu: pictures.menu,
@@ -227,7 +228,7 @@ export function createEngine(options: EngineOptions): Engine {
     usage,
     ...rights,
     queue,
-    worker: createBot({ ...worked, accept, gate, sinkOf, metrics, log }),
+    worker: createBot({ ...worked, accept: acceptance.accept, gate, sinkOf, tellOutage, metrics, log }),
   };
 }
 

@@ -181,7 +181,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     async run() {
       engine.queue.start(works ? engine.worker : undefined);
       dashboard.begin();
-      if (listens) for (const adapter of adapters) await adapter.listen(engine.accept);
+      if (listens) for (const adapter of adapters) await adapter.listen(engine.accept, engine.sayWaits);
     },
     async close(graceMs) {
       isClosing = true;

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { toSpokenCommand } from "../commands/spoken.ts";
+import { waitAtMost } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
 import { toPictureLane } from "../imagine/picture-lanes.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -9,12 +10,18 @@ import type { Queue } from "../queue/queue.ts";
 import { leaveOut } from "../text/leave-out.ts";
 import type { Answers } from "../turn/answers.ts";
 import type { TurnRecords } from "../turn/record.ts";
+import type { TellOutage } from "./outage-notice.ts";
 
 /**
  * Longest text of an event, in characters: no platform lets people write more (Slack 40,000, the page 20,000, Discord
  * 4,000). What comes with more, as a message with others quoted in it may, would hold up everybody each time it is read.
  */
 export const MAX_TEXT_CHARS = 40_000;
+/** Longest that a command said in a message waits to be stored without a word. */
+const STORE_MS = 1_500;
+/** The platforms bring a message again, or offer it again, for some minutes only. */
+const WAITS =
+  "My memory is out of reach right now. I will do this when it is back within a few minutes. If nothing has come by then, say it again.";
 
 export interface AcceptDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
@@ -23,8 +30,15 @@ export interface AcceptDeps {
   records: Pick<TurnRecords, "load" | "conversationOf" | "answeredAt">;
   /** Names of the commands that a message may say in words. */
   commandNames: readonly string[];
+  tellOutage: TellOutage;
   metrics: Pick<Metrics, "intakeFailed">;
   log: Logger;
+}
+
+export interface Acceptance {
+  accept: Accept;
+  /** Tells whoever said a command that it waits for the store; everything else passes in silence. */
+  sayWaits(event: InboundEvent): void;
 }
 
 /**
@@ -32,10 +46,10 @@ export interface AcceptDeps {
  * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
  * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
  * one person sees the answer is a conversation of its own. A text of more than `MAX_TEXT_CHARS` loses its middle, with a
- * mark that says so.
+ * mark that says so. Whoever says a command that cannot be stored is told that it waits.
  */
-export function createAccept(deps: AcceptDeps): Accept {
-  const { queue, history, answers, records, commandNames, metrics, log } = deps;
+export function createAccept(deps: AcceptDeps): Acceptance {
+  const { queue, history, answers, records, commandNames, tellOutage, metrics, log } = deps;
 
   async function conversationOf(messageId: string): Promise<string | undefined> {
     const atHand = answers.conversationOf(messageId);
@@ -101,7 +115,7 @@ export function createAccept(deps: AcceptDeps): Accept {
     }
   }
 
-  return async (given) => {
+  async function take(given: InboundEvent): Promise<void> {
     const event = withBoundedText(given);
     const conversationId = await find(event);
     const understood = await aimStop(
@@ -118,6 +132,30 @@ export function createAccept(deps: AcceptDeps): Accept {
       metrics.intakeFailed();
       throw error;
     }
+  }
+
+  function isSpoken(event: InboundEvent): boolean {
+    const isToBot = event.kind === "message" && event.addressed === "bot";
+    return isToBot && toSpokenCommand(event, commandNames) !== undefined;
+  }
+
+  function sayWaits(event: InboundEvent): void {
+    if (isSpoken(event)) void tellOutage(event, WAITS);
+  }
+
+  return {
+    sayWaits,
+    accept(event) {
+      const taking = take(event);
+      if (isSpoken(event)) {
+        const stored = taking.then(
+          () => true,
+          () => false,
+        );
+        void waitAtMost(stored, STORE_MS).then((isStored) => isStored === true || sayWaits(event));
+      }
+      return taking;
+    },
   };
 }
 

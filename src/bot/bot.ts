@@ -29,6 +29,7 @@ import type { Explain } from "../turn/explain.ts";
 import type { SecondThoughts } from "../turn/second-thoughts.ts";
 import type { WaitingMarks } from "../turn/waiting-marks.ts";
 import type { Gate, Refusal } from "./gate.ts";
+import type { TellOutage } from "./outage-notice.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
@@ -47,6 +48,7 @@ export interface BotDeps {
   commands: readonly Command[];
   rate: Rate;
   imagine: Pick<Imagine, "act" | "giveUp" | "dismiss" | "onAccepted" | "onWaiting">;
+  tellOutage: TellOutage;
   /** Accepts what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
@@ -142,7 +144,7 @@ export function createBot(deps: BotDeps): Worker {
 
   return {
     take: takeBatch,
-    work: withOutageNotice(work, replies),
+    work: withOutageNotice(work, deps.tellOutage),
     giveUp: (events, signal) => giveUp(deps, replies, events, signal),
     onAccepted(event) {
       const refusal = answers.interrupt(event);
@@ -168,22 +170,15 @@ function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
   void isFollowed.then((isOurs) => isOurs && waiting.show(event));
 }
 
-/** Tells the author of a command or a press once that it takes longer; the queue tries it again. */
-function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Worker["work"] {
-  const toldKeys = new Set<string>();
-
+/** Tells the author of a command or a press that it takes longer; the queue tries it again. */
+function withOutageNotice(work: Worker["work"], tellOutage: TellOutage): Worker["work"] {
   return async (batch, signal) => {
     const [first] = batch;
     try {
-      const done = await work(batch, signal);
-      for (const { key } of done) toldKeys.delete(key);
-      return done;
+      return await work(batch, signal);
     } catch (error) {
       const isWaitedFor = first?.kind === "command" || first?.kind === "action";
-      if (isWaitedFor && isStoreOutage(error) && !toldKeys.has(first.key)) {
-        toldKeys.add(first.key);
-        await sayStoreIsAway(first, signal);
-      }
+      if (isWaitedFor && isStoreOutage(error)) await tellOutage(first, STORE_IS_AWAY);
       throw error;
     }
   };
@@ -320,17 +315,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
     }
   }
 
-  /** Best effort, and of its own message: the answer comes later. */
-  async function sayStoreIsAway(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<void> {
-    const draft = { markdown: STORE_IS_AWAY, buttons: [], streaming: false };
-    try {
-      await reply(event, signal, async (sink, signal) => void (await sink.post(draft, `${event.key}:away`, signal)));
-    } catch (error) {
-      log.warn({ err: error, key: event.key }, "a person could not be told that the store is away");
-    }
-  }
-
-  return { reply, notify, refuseAtOnce, sayStoreIsAway };
+  return { reply, notify, refuseAtOnce };
 }
 
 /** An edit or a deletion. An answer that waits for a person begins anew with it, or goes. */

@@ -7,6 +7,7 @@ import type {
   Earlier,
   EarlierMessage,
   EarlierRange,
+  InboundEvent,
   MessageEvent,
   ReplyAddress,
 } from "./events.ts";
@@ -25,8 +26,11 @@ export interface Adapter {
   readonly platform: string;
   /** Its messages are on this process's own disk: no other process can write them. */
   readonly isOwn?: true;
-  /** Starts delivery. Resolves when the platform is connected; `accept` is called from then on. */
-  listen(accept: Accept): Promise<void>;
+  /**
+   * Starts delivery. Resolves when the platform is connected; `accept` is called from then on. `sayWaits` is for events
+   * that cannot be given to `accept` yet, because one before them waits for the store: who said a command is told.
+   */
+  listen(accept: Accept, sayWaits?: (event: InboundEvent) => void): Promise<void>;
   /** Works in a process that never listened. */
   sink(address: ReplyAddress): ReplySink;
   /** Bytes of an attachment. Works in a process that never listened. Rejects when it is gone. */

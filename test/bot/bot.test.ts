@@ -263,4 +263,20 @@ describe.skipIf(isOnRedis())("while the store takes nothing", () => {
     expect(texts()).toHaveLength(3);
     expect(texts()[2]).toContain("I stay silent here");
   });
+
+  test("whoever says a command in a message while it cannot be stored is told once that it waits, a question is not", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { accept, idle, texts, until } = startEngine({ database, storeDatabase: new DatabaseSync(":memory:") });
+    database.exec("PRAGMA query_only = ON");
+    const [said, asked] = [message("!quiet"), message("What is tea?")];
+    await expect(accept(asked)).rejects.toThrow();
+    await expect(accept(said)).rejects.toThrow();
+    await until(() => texts().length === 1);
+    expect(texts()).toEqual([expect.stringContaining("when it is back within a few minutes")]);
+    await expect(accept(said)).rejects.toThrow();
+    database.exec("PRAGMA query_only = OFF");
+    await accept(said);
+    await idle();
+    expect(texts()).toEqual([expect.anything(), expect.stringContaining("I stay silent here")]);
+  });
 });

@@ -20,12 +20,15 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
   }
 
   test.each(["HTTP", "Socket Mode"] as const)(
-    "is not acknowledged to Slack over %s, which delivers it again, and is answered once",
+    "is not acknowledged to Slack over %s, which delivers it again, and is answered once; a command said says that it waits",
     async (transport) => {
       const { slack, ada, general, service } = await start(transport, { REDIS_URL: redis.url });
       slack.allow("late-ack");
       await redis.kill();
       const asked = ada.mention(general, "Say: here I am");
+      ada.mention(general, "!usage");
+      const told = () => slack.ephemerals(general, ada.id).map(({ shown }) => shown);
+      await slack.until(() => told().some((words) => words.includes("when it is back")), "word of what was said");
       const attempts = () => slack.deliveries.map((delivery) => delivery.attempts.length);
       await eventually(() => attempts().length > 0 && Math.min(...attempts())).toBe(2);
       const taken = slack.deliveries.flatMap((delivery) => delivery.attempts).filter((one) => one.isAcknowledged);
@@ -38,7 +41,7 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
     },
   );
 
-  test("is offered again and again on Discord, which delivers once, and is answered once; a command says that it waits", async () => {
+  test("is offered again and again on Discord, which delivers once, and is answered once; a command says that it waits, typed as text too", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "general");
@@ -64,9 +67,12 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
       "word of the command",
     );
     await eventually(() => service.lines.filter((line) => line.includes("it is offered again")).length).toBe(3);
+    // Said behind the question, for which nobody can store it.
+    discord.people.say(channel, ada, "!usage", { mentionBot: true });
+    await discord.until(() => shown(undefined)[0]?.includes("when it is back"), "word of what was said");
     await restart(service);
-    await discord.until(() => shown(undefined).includes("here I am"));
-    expect(shown(undefined)).toHaveLength(1);
+    await discord.until(() => shown(undefined).some((words) => words?.includes("here I am")));
+    expect(shown(undefined).filter((words) => words?.includes("here I am"))).toHaveLength(1);
     await discord.until(() => shown(ada.id)[0]?.includes("I am Palaver"), "the answer to the command");
     expect(shown(ada.id)).toHaveLength(1);
   });

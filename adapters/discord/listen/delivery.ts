@@ -10,30 +10,48 @@ import type { Accept, InboundEvent } from "../../../src/port/events.ts";
  */
 export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
+/** By then the first offer of an event before it has failed, and somebody who waits for three seconds can be told. */
+const HELD_UP_MS = 2_200;
 /** Longest wait at the end for events that are being stored. */
 const STOP_MS = 5_000;
 
+type SayWaits = (event: InboundEvent) => void;
+
 /** Hands events over in the order in which they came, channel by channel. */
 export interface Delivery {
-  /** Resolves to true once all events were taken, and to false when one was given up. Never rejects. */
-  enqueue(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean>;
+  /**
+   * Resolves to true once all events were taken, and to false when one was given up. Never rejects. `toWaiting` gives
+   * the event to tell of where those before it keep it waiting for the store.
+   */
+  enqueue(
+    channelId: string,
+    toEvents: () => Promise<readonly InboundEvent[]>,
+    toWaiting?: () => InboundEvent | undefined,
+  ): Promise<boolean>;
   /** Offers nothing again; resolves when nothing is under way, or after a while. */
   stop(): Promise<void>;
 }
 
-export function createDelivery(accept: Accept, log: Logger): Delivery {
+export function createDelivery(accept: Accept, log: Logger, sayWaits?: SayWaits): Delivery {
   const queue = createKeyedQueue();
+  const heldUp = new Set<string>();
   const stopping = new AbortController();
 
-  async function offer(event: InboundEvent): Promise<void> {
-    const onRetry = (error: unknown) =>
+  async function offer(channelId: string, event: InboundEvent): Promise<void> {
+    function onRetry(error: unknown): void {
+      heldUp.add(channelId);
       log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
-    await retry(() => accept(event), { pausesMs: RETRY_PAUSES_MS, onRetry }, stopping.signal);
+    }
+    try {
+      await retry(() => accept(event), { pausesMs: RETRY_PAUSES_MS, onRetry }, stopping.signal);
+    } finally {
+      heldUp.delete(channelId);
+    }
   }
 
-  async function run(toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean> {
+  async function run(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean> {
     try {
-      for (const event of await toEvents()) await offer(event);
+      for (const event of await toEvents()) await offer(channelId, event);
       return true;
     } catch (error) {
       log.error({ err: error }, "An event from Discord was not taken over. What it asked for is not done.");
@@ -41,8 +59,23 @@ export function createDelivery(accept: Accept, log: Logger): Delivery {
     }
   }
 
+  async function sayLate(
+    channelId: string,
+    taking: Promise<boolean>,
+    toWaiting: () => InboundEvent | undefined,
+    sayWaits: SayWaits,
+  ): Promise<void> {
+    const isOver = (await waitAtMost(taking, HELD_UP_MS)) !== undefined;
+    const event = isOver || !heldUp.has(channelId) ? undefined : toWaiting();
+    if (event !== undefined) sayWaits(event);
+  }
+
   return {
-    enqueue: (channelId, toEvents) => queue.run(channelId, () => run(toEvents)),
+    enqueue(channelId, toEvents, toWaiting) {
+      const taking = queue.run(channelId, () => run(channelId, toEvents));
+      if (toWaiting !== undefined && sayWaits !== undefined) void sayLate(channelId, taking, toWaiting, sayWaits);
+      return taking;
+    },
     async stop() {
       stopping.abort(new Error("The adapter takes no more events."));
       await waitAtMost(queue.idle(), STOP_MS);

@@ -69,12 +69,14 @@ export function createListener(deps: ListenerDeps): Listener {
         activity.see(message);
         return;
       }
-      const delivering = delivery.enqueue(message.channel_id, async () => {
+      const toEvents = async () => {
         // A resumed session repeats events.
         if (known.get(message.id) !== undefined) return [];
         const event = await toPlaced(await withAnswered(message, state), botId, state, isAnswered);
         return event === undefined ? [] : [event];
-      });
+      };
+      const toWaiting = () => toMessageEvent(message, kindOf(message, state), { ...state, botId });
+      const delivering = delivery.enqueue(message.channel_id, toEvents, toWaiting);
       // A message that could not be stored may come once more, when missed messages are read.
       void delivering.then((isTaken) => isTaken || known.forget(message.id));
     },
