@@ -179,7 +179,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       await waiting.forget(platform, authorId, within);
       await jobs.forget(platform, authorId, within);
     },
-    onAccepted: buttons.onAccepted,
+    onAccepted: (event) => [buttons, waiting].forEach((told) => told.onAccepted(event)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { NEVER } from "../concurrency/deadlines.ts";
-import type { InboundEvent } from "../port/events.ts";
-import { toTurnId } from "../port/ids.ts";
+import type { ActionEvent, InboundEvent } from "../port/events.ts";
+import { toPictureId, toTurnId } from "../port/ids.ts";
 import type { Draft } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { toStop } from "./wording.ts";
@@ -10,6 +10,8 @@ const WAITING = "Waiting: other pictures are being drawn first.";
 
 /** The status messages of jobs that could not begin at once. */
 export interface WaitingMessages {
+  /** Dismisses what is erased. */
+  onAccepted(event: InboundEvent): void;
   /** Says that a job waits. Best effort. */
   announce(event: InboundEvent): void;
   /** The message that says so, for the job to go on with; undefined when there is none. */
@@ -45,6 +47,9 @@ export function createWaitingMessages(sinkOf: SinkOf, log: Logger): WaitingMessa
   }
 
   return {
+    onAccepted({ key }) {
+      if (key.startsWith(ERASURE)) void dismiss(key.slice(ERASURE.length));
+    },
     announce(event) {
       const { key, reply } = event;
       const jobId = toTurnId(key);
@@ -64,6 +69,17 @@ export function createWaitingMessages(sinkOf: SinkOf, log: Logger): WaitingMessa
       }
     },
   };
+}
+
+const ERASURE = "forget:stop:";
+
+/** The Stop of whoever asked, which tells every process that the request for a job is erased. */
+export function toErasureStop(
+  jobId: string,
+  { conversationId, reply, author }: Pick<ActionEvent, "conversationId" | "reply" | "author">,
+): ActionEvent {
+  const stop = { kind: "action", action: "stop", turnId: toPictureId(jobId, 0) } as const;
+  return { ...stop, key: `${ERASURE}${jobId}`, conversationId, reply, author, at: Date.now() };
 }
 
 /** The status message has one nonce, whether the job waits or runs. */

@@ -5,12 +5,14 @@ import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
 import type { PictureJob } from "../imagine/picture-job.ts";
+import { toErasureStop } from "../imagine/waiting.ts";
 import type { Insight } from "../insight/insight.ts";
 import type { Audit } from "../policy/audit.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Author, CommandEvent } from "../port/events.ts";
 import { idsOf, isSamePerson, isWhole } from "../port/identity.ts";
-import { toPictureId } from "../port/ids.ts";
+import { toConversationOf } from "../port/ids.ts";
+import { laneOf } from "../queue/event-lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Ledger } from "../tools/ledger.ts";
@@ -21,7 +23,7 @@ import type { KeptLooking } from "./looking.ts";
 const PAGE_IDS = 100;
 
 export interface PersonalDataDeps {
-  queue: Pick<Queue, "forget" | "tell">;
+  queue: Pick<Queue, "forget" | "forgetDrawings" | "tell">;
   history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
   records: Pick<TurnRecords, "erase" | "forget" | "readFeedback" | "readSights">;
   ledger: Pick<Ledger, "takeBack">;
@@ -56,8 +58,14 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     // Without a history people only spoke to each other. An erased one still counts, for the attempt after a crash.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
+    const waiting = await queue.forgetDrawings(
+      (drawing) => toConversationOf(drawing) === conversationId && isTheirs(event, drawing),
+    );
     const drawn = await jobs.erase((job) => job.conversationId === conversationId && isTheirs(event, job));
-    await stopDrawing(drawn);
+    const wanted = new Map<string, Wish>(waiting.map((drawing) => [laneOf(drawing).workId, drawing]));
+    for (const job of drawn) if (!job.isOver) wanted.set(job.id, job);
+    // Every process hears of it: no further link is made for what is erased.
+    for (const [jobId, wish] of wanted) await queue.tell(toErasureStop(jobId, wish));
     const erased: string[] = [];
     for (const person of people) {
       if (hasHistory) await adapter.forgetConversation?.(conversationId, person?.id, at);
@@ -71,16 +79,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       await setImmediate();
     }
     eraseCopies();
-    return new Set([...erased, ...drawn.map(({ id }) => id)]).size;
-  }
-
-  /** Presses the Stop of whoever asked, so that every process hears of it: no further link is made for what is erased. */
-  async function stopDrawing(drawn: readonly PictureJob[]): Promise<void> {
-    for (const { id, isOver, conversationId, reply, author } of drawn) {
-      if (isOver) continue;
-      const stop = { kind: "action", action: "stop", turnId: toPictureId(id, 0) } as const;
-      await queue.tell({ ...stop, key: `forget:stop:${id}`, conversationId, reply, author, at: Date.now() });
-    }
+    return new Set([...erased, ...wanted.keys(), ...drawn.map(({ id }) => id)]).size;
   }
 
   async function eraseAuthor({ key, reply: { platform }, author }: CommandEvent): Promise<number> {
@@ -142,7 +141,10 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   };
 }
 
+/** A picture that was asked for, whether it waits or was begun. */
+type Wish = Pick<PictureJob, "conversationId" | "reply" | "author">;
+
 /** True for what a person erases with a conversation: what they asked for, and that of all for those who settle things there. */
-function isTheirs({ author, reply }: CommandEvent, job: PictureJob): boolean {
-  return mayConfigure(author) || (reply.platform === job.reply.platform && isSamePerson(author, job));
+function isTheirs({ author, reply }: CommandEvent, wish: Wish): boolean {
+  return mayConfigure(author) || (reply.platform === wish.reply.platform && isSamePerson(author, wish));
 }

@@ -45,6 +45,8 @@ export interface Queue {
   depth(): { waiting: number; active: number };
   /** Erases an author's events but the one with this key. Resolves when the work on them has ended. */
   forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
+  /** Erases the waiting drawings that are meant, and resolves to all that are: the work on some may be under way. */
+  forgetDrawings(isMeant: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
   /** Stops accepting, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start. */
   close(graceMs: number): Promise<void>;
 }

@@ -24,6 +24,9 @@ export function createSplitQueue(own: Queue, shared: Queue, isOwn: (event: Inbou
     async forget(platform, authorId, exceptKey) {
       await Promise.all([own, shared].map((queue) => queue.forget(platform, authorId, exceptKey)));
     },
+    async forgetDrawings(isMeant) {
+      return (await Promise.all([own, shared].map((queue) => queue.forgetDrawings(isMeant)))).flat();
+    },
     async close(graceMs) {
       await Promise.all([own.close(graceMs), shared.close(graceMs)]);
     },

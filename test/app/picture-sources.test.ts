@@ -153,6 +153,27 @@ describe("createPictureSources", () => {
     },
   );
 
+  test("forgetting a conversation ends the wish for a picture that waits for its turn, with the message that says so", async () => {
+    const { references, platform, database, adapter } = await startLinks();
+    const end = Promise.withResolvers<undefined>();
+    onTestFinished(() => end.resolve(undefined));
+    const { gateway } = await startImageGateway(undefined, { meet: () => end.promise });
+    const options = { gateway, references, platform, database, adapterOf: () => adapter };
+    const { accept, idle, texts, until } = startEngine({ ...options, imageModel: "sandbox-image" });
+    const isWaiting = (text: string) => text.startsWith("Waiting: other pictures");
+    for (let asked = 0; !texts().some(isWaiting); asked++) {
+      await accept(command("imagine", `a marmalade fox ${asked}`));
+      await new Promise(setImmediate);
+    }
+    await accept(command("forget", "conversation"));
+    await until(() => texts().some((text) => text.includes("of this conversation.")));
+    await idle();
+    end.resolve(undefined);
+    expect(texts().filter(isWaiting)).toEqual([]);
+    expect(database.prepare("SELECT event FROM queue_event WHERE event IS NOT NULL").all()).toEqual([]);
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("marmalade");
+  });
+
   test("a message that is deleted, or edited without its files, ends the links to them", async () => {
     const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });

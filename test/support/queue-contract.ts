@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { expect, test } from "vitest";
 import type { InboundEvent } from "../../src/port/events.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
-import { ada, ben, message } from "./events.ts";
+import { ada, ben, command, message } from "./events.ts";
 import { eventually } from "./eventually.ts";
 import { recordingLog } from "./log.ts";
 
@@ -272,5 +272,28 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await untilBegun(2);
     expect(texts()).toEqual(["running", "of Ben"]);
     expect(begun).toHaveLength(2);
+  });
+
+  test("erases drawings that wait, and no questions, tells of those under way as well, and hands out nothing more of them", async () => {
+    const world = startWorld();
+    const queue = world.open();
+    const { worker, ends, untilBegun, begun } = heldWorker();
+    queue.start(worker);
+    const draw = (id: string, author = ada) => ({
+      ...command("imagine", id, { author }),
+      lane: { id: `drawing:${id}`, kind: "drawing" as const, workId: id },
+    });
+    const [running, waiting, kept] = [draw("one"), draw("one"), draw("one", ben)];
+    for (const event of [running, waiting, kept]) await queue.accept(event);
+    await untilBegun(1);
+    const question = message("of Ada");
+    await queue.accept(question);
+    await untilBegun(2);
+    const erased = await queue.forgetDrawings(({ author }) => author.id === ada.id);
+    expect(erased.map(({ key }) => key).toSorted()).toEqual([running.key, waiting.key].toSorted());
+    for (const end of ends) end.resolve();
+    await untilBegun(3);
+    expect(begun.flat().map(({ key }) => key)).toEqual([running.key, question.key, kept.key]);
+    expect(await queue.accept(waiting)).toBe(false);
   });
 }

@@ -4,11 +4,11 @@ import { cut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
 import { SUSPECT_DEATHS } from "../attempts.ts";
-import { isErasedWith, laneOf, toWork } from "../event-lane.ts";
+import { isDrawing, isErasedWith, laneOf, toWork } from "../event-lane.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
-import { openEventTable } from "./event-table.ts";
+import { type EventTable, openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
-import { createLanes, type Lane } from "./lanes.ts";
+import { createLanes, type Lane, type Lanes } from "./lanes.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
 export interface EmbeddedQueueOptions extends QueueOptions {
@@ -113,12 +113,11 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       table.forget(platform, authorId, exceptKey);
       lanes.drop(isTheirs);
       // A command of theirs may itself be waiting here.
-      const theirs = [...running].filter(({ lane }) =>
-        lane.taken.some((event) => isErasedWith(event) && isTheirs(event)),
-      );
+      const theirs = findWork(running, (event) => isErasedWith(event) && isTheirs(event));
       for (const { controller } of theirs) cut(controller, "forgotten");
       await Promise.all(theirs.map(({ ended }) => ended));
     },
+    forgetDrawings: async (isMeant) => forgetDrawings(table, lanes, running, isMeant),
     async close(graceMs) {
       closing = true;
       clearInterval(sweeping);
@@ -132,4 +131,21 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       if (!isOver) log.warn({ active: running.size }, "work did not end in time; the next start takes it up again");
     },
   };
+}
+
+function findWork(running: ReadonlySet<Running>, isMeant: (event: InboundEvent) => boolean): Running[] {
+  return [...running].filter(({ lane }) => lane.taken.some(isMeant));
+}
+
+/** What is being worked on stays in the table, for its work to finish. */
+function forgetDrawings(
+  table: Pick<EventTable, "finish">,
+  lanes: Pick<Lanes, "drop">,
+  running: ReadonlySet<Running>,
+  isMeant: (event: InboundEvent) => boolean,
+): InboundEvent[] {
+  const isErased = (event: InboundEvent): boolean => isDrawing(event) && isMeant(event);
+  const waiting = lanes.drop(isErased);
+  table.finish(waiting);
+  return [...waiting, ...findWork(running, isErased).flatMap(({ lane }) => lane.taken)];
 }

@@ -26,8 +26,8 @@ export interface Lanes {
   finish(lane: Lane, done: readonly InboundEvent[]): void;
   /** Puts a lane back into the line. */
   resume(lane: Lane): void;
-  /** Forgets waiting events, except those that are being worked on: their work finishes its own. */
-  drop(isDropped: (event: InboundEvent) => boolean): void;
+  /** Forgets waiting events and returns them, except those that are being worked on: their work finishes its own. */
+  drop(isDropped: (event: InboundEvent) => boolean): InboundEvent[];
   waiting(): number;
   /** The conversation in which a message waits. */
   conversationOf(messageId: string): string | undefined;
@@ -71,9 +71,13 @@ export function createLanes(): Lanes {
     },
     resume,
     drop(isDropped) {
+      const dropped: InboundEvent[] = [];
       for (const lane of lanes.values()) {
-        lane.waiting = lane.waiting.filter((event) => lane.taken.includes(event) || !isDropped(event));
+        const gone = lane.waiting.filter((event) => !lane.taken.includes(event) && isDropped(event));
+        lane.waiting = lane.waiting.filter((event) => !gone.includes(event));
+        dropped.push(...gone);
       }
+      return dropped;
     },
     waiting() {
       let count = 0;

@@ -67,10 +67,10 @@ export interface RedisLanes {
   countAnew(eventKeys: readonly string[]): Promise<void>;
   conversationOf(messageId: string): Promise<string | undefined>;
   /**
-   * Takes the waiting events for which `isErased` is true off every lane, which then counts its failures from nought.
-   * Running work does not hear of it: `tell` an `AuthorErasure` as well.
+   * Takes the waiting events for which `isErased` is true off every lane, which then counts its failures from nought,
+   * and resolves to them. Running work does not hear of it: `tell` an `AuthorErasure` as well.
    */
-  erase(isErased: (event: InboundEvent) => boolean): Promise<void>;
+  erase(isErased: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
   tell(message: object): Promise<void>;
   /** Adds the event to the list of those given up, for the operator. */
   noteGivenUp(event: GivenUp): Promise<void>;
@@ -242,10 +242,13 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       return (await run(() => client.get(KEYS.message(messageId)))) ?? undefined;
     },
     async erase(isErased) {
+      const erased: InboundEvent[] = [];
       for (const laneId of await run(() => client.zRange(KEYS.lanes, 0, -1))) {
-        const theirs = (await read(laneId)).filter(({ event }) => isErased(event));
-        if (theirs.length > 0) await takeOff(laneId, "", "", theirs);
+        const found = (await read(laneId)).filter(({ event }) => isErased(event));
+        if (found.length > 0) await takeOff(laneId, "", "", found);
+        erased.push(...found.map(({ event }) => event));
       }
+      return erased;
     },
     tell,
     noteGivenUp: (event) => run(() => noteGivenUp(client, event)),

@@ -5,7 +5,7 @@ import { cut } from "../../concurrency/cut.ts";
 import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
-import { laneOf, toPerson } from "../event-lane.ts";
+import { isDrawing, laneOf, toPerson } from "../event-lane.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells, type Ring } from "./bells.ts";
 import { createDrain } from "./drain.ts";
@@ -132,6 +132,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       await lanes.tell(erasure);
       await untilLeft(places, toPerson(platform, authorId));
     },
+    forgetDrawings: (isMeant) => lanes.erase((event) => isDrawing(event) && isMeant(event)),
     async close(graceMs) {
       closing = true;
       const cutAt = performance.now() + graceMs;
