@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import sharp from "sharp";
 import { expect, onTestFinished, test } from "vitest";
+import type { MessageRow } from "../../adapters/local/page/wire.ts";
 import { startDiscord } from "../simulators/discord/index.ts";
 import { startSlack } from "../simulators/slack/slack.ts";
+import { comeIn, PASSWORD, tryPassword } from "../support/administrator.ts";
 import {
   type Answer,
   body,
@@ -18,6 +20,7 @@ import {
   words,
 } from "../support/fault-server.ts";
 import { connectLocal, isFinal, type LocalClient } from "../support/local-client.ts";
+import { startRawServer } from "../support/mcp-world.ts";
 import { createPatience, PATIENCE_MS } from "../support/patience.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 
@@ -57,6 +60,11 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   cut: cut(words(CANARY)),
   unknown: calls([CANARY, JSON.stringify({ [CANARY]: CANARY })]),
   unreadable: calls(["search_history", `{"${CANARY}`], ["current_time", JSON.stringify({ timezone: CANARY })]),
+  fetch: calls(
+    ["fetch_url", JSON.stringify({ url: `http://127.0.0.1:9/${CANARY}` })],
+    ["fetch_url", JSON.stringify({ url: `https://${CANARY.replace(" ", "-")}.invalid/?${CANARY}` })],
+  ),
+  acting: calls(["store__buy", JSON.stringify({ what: CANARY })]),
   tools: calls(["search_history", JSON.stringify({ query: CANARY })]),
   draw: calls(["generate_image", JSON.stringify({ prompt: `${CANARY}, declined` })]),
 };
@@ -114,8 +122,16 @@ async function startEverything() {
     const { id } = (received.json ?? {}) as { id?: number };
     return json(200, { jsonrpc: "2.0", id, error: { code: -32_000, message: CANARY } })(response, received);
   });
+  const inputSchema = { type: "object", properties: { what: { type: "string", description: CANARY } } };
+  const store = await startRawServer((method) =>
+    method === "tools/list"
+      ? { tools: [{ name: "buy", description: CANARY, inputSchema }] }
+      : { isError: true, content: [{ type: "text", text: `Not bought: ${CANARY}` }] },
+  );
+  onTestFinished(store.close);
   const mcpConfig = join(folder.path, "tools.json");
-  await writeFile(mcpConfig, JSON.stringify({ mcpServers: { shop: { type: "http", url: `${toolServer.url}/mcp` } } }));
+  const mcpServers = { shop: { type: "http", url: `${toolServer.url}/mcp` }, store: { type: "http", url: store.url } };
+  await writeFile(mcpConfig, JSON.stringify({ mcpServers }));
   const service = await startService(folder.path, {
     GATEWAY_BASE_URL: await startGateway(),
     GATEWAY_API_KEY: "none",
@@ -129,6 +145,7 @@ async function startEverything() {
     DISCORD_THREADS: "off",
     LOCAL_CHAT: "on",
     MCP_CONFIG: mcpConfig,
+    ADMIN_PASSWORD: PASSWORD,
     LOG_LEVEL: "debug",
   });
   onTestFinished(async () => void (await service.end("SIGKILL")));
@@ -136,6 +153,8 @@ async function startEverything() {
   onTestFinished(() => client.close());
   return { slack, discord, service, client };
 }
+
+const isAsking = ({ buttons }: MessageRow): boolean => buttons.some(({ action }) => action === "approve");
 
 /** Resolves once the process has said nothing for a moment: what comes late is part of what is judged. */
 async function untilQuiet({ lines }: RunningService, enough: () => boolean): Promise<void> {
@@ -178,9 +197,26 @@ async function askAtPage({ url }: RunningService, client: LocalClient): Promise<
   await fetch(`${url}/${encodeURIComponent(CANARY)}?${encodeURIComponent(CANARY)}`);
 }
 
+/** Comes in after a wrong password, and looks at everything. */
+async function lookAtDashboard({ url }: RunningService): Promise<void> {
+  await tryPassword(url, CANARY);
+  const { ask } = await comeIn(url);
+  const word = encodeURIComponent(CANARY);
+  for (const path of ["trends/hour", "failures", "turns", `turns/${word}/sight`, "doctor", "settings", word]) {
+    await (await ask(path)).arrayBuffer();
+  }
+  for (const path of ["doctor", "stop", word]) {
+    const headers = { "content-type": "application/json" };
+    await (await ask(path, { method: "POST", headers, body: JSON.stringify({ [CANARY]: CANARY }) })).arrayBuffer();
+    await (await ask(path, { method: "POST", headers, body: `{"${CANARY}` })).arrayBuffer();
+  }
+}
+
 test("no line above debug has a word of people, the model, a file or a gateway, whatever goes wrong", async () => {
   const { slack, discord, service, client } = await startEverything();
   await askAtPage(service, client);
+  const asking = (await client.until((all) => all.some(isAsking))).find(isAsking);
+  await client.press(asking?.id ?? 0, "approve");
 
   const ada = slack.user({ name: CANARY });
   const general = slack.channel({ name: "general", members: [ada] });
@@ -207,6 +243,12 @@ test("no line above debug has a word of people, the model, a file or a gateway, 
   const attachments = [{ name: `${CANARY}.png`, bytes: NOT_A_PICTURE }];
   discord.people.say(channel, ben, CANARY, { mentionBot: true, attachments });
   for (const prompt of [CANARY, `${CANARY}, declined`]) discord.people.command(channel, ben, "imagine", { prompt });
+
+  for (const said of [ada.mention(general, "hello"), ada.mention(general, "goodbye")]) {
+    ada.edit(said, `<@${slack.workspace.bot.id}> ${CANARY}, answer object`);
+  }
+  discord.people.edit(discord.people.say(channel, ben, "hello", { mentionBot: true }), `${CANARY}, answer object`);
+  await lookAtDashboard(service);
 
   // All that goes wrong has gone wrong, and quoted the words.
   const count = (words: string) => service.lines.filter((line) => line.includes(words)).length;

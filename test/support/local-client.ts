@@ -12,7 +12,7 @@ export interface LocalClient {
   /** How often the server has sent rows of a number it had sent before. */
   repeats(): number;
   send(text: string, options?: { chat?: string; author?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
-  press(messageId: number, action: "stop" | "retry", author?: string): Promise<void>;
+  press(messageId: number, action: "stop" | "retry" | "approve", author?: string): Promise<void>;
   /** Resolves when `holds` is true of the messages; it is asked at every row. Rejects when no more rows come for long. */
   until(holds: (messages: MessageRow[]) => boolean): Promise<MessageRow[]>;
   close(): void;

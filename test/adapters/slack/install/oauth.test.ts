@@ -4,19 +4,22 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Keyv } from "keyv";
+import type { Logger } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSlackApi } from "../../../../adapters/slack/api/client.ts";
 import { createGrants } from "../../../../adapters/slack/install/grants.ts";
 import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
 import { createOAuth, createStates, STATE_MS } from "../../../../adapters/slack/install/oauth.ts";
+import { createLogger } from "../../../../src/log/log.ts";
 import { startSlack } from "../../../simulators/slack/slack.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 
 const signal = new AbortController().signal;
 
-async function startInstalling(changes: { clientSecret?: string } = {}) {
+async function startInstalling(changes: { clientSecret?: string; log?: Logger } = {}) {
   const slack = await startSlack();
-  const { log, lines } = recordingLog();
+  const { log: recording, lines } = recordingLog();
+  const { log = recording } = changes;
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -168,6 +171,22 @@ describe("an installation", () => {
     expect([status, text.includes("Slack did not complete it")]).toEqual([502, true]);
     expect(lines.find(({ code }) => code === "bad_client_secret")).toBeDefined();
     expect(JSON.stringify(lines)).not.toMatch(/"wrong"|code-/);
+  });
+
+  test("leaves no word of an address, of Slack's or of a workspace's name in a line above debug", async () => {
+    const said: string[] = [];
+    const log = createLogger({ level: "debug", secrets: [], destination: { write: (line) => void said.push(line) } });
+    const { slack, publicUrl, install, begin, agree, comeBack } = await startInstalling({ log });
+    slack.workspace.name = "Marmalade";
+    expect((await install()).text).toContain("Marmalade");
+    const { link, cookie } = await begin();
+    const back = await agree(link);
+    back.searchParams.set("code", "marmalade");
+    expect((await comeBack(back, cookie)).status).toBe(502);
+    await comeBack(new URL(`${publicUrl}/slack/oauth_redirect?error=marmalade&state=marmalade&code=marmalade`), "");
+    const lines = said.map((line) => JSON.parse(line) as { level: string; msg: string });
+    expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining([expect.stringMatching(/failed/)]));
+    expect(JSON.stringify(lines.filter(({ level }) => level !== "debug"))).not.toMatch(/marmalade/i);
   });
 
   test("shows nothing that came with the address as markup", async () => {
