@@ -67,7 +67,8 @@ const BENCHES = new Map<string, Bench>([
     "queue",
     {
       url: import.meta.resolve("./queue.ts"),
-      measures: "what Redis does for one turn while 0 to 1,000 other conversations are being answered",
+      measures:
+        "what Redis does for one turn while 0 to 1,000 other conversations are being answered; or newcomer: how soon somebody new is heard beside 40 slow questions",
       limitMs: 180_000,
     },
   ],

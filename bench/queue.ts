@@ -6,6 +6,7 @@ import { message } from "../test/support/events.ts";
 import { silent } from "../test/support/log.ts";
 import { startRedis } from "../test/support/redis.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { measureNewcomers, NEWCOMER_HEAD } from "./support/newcomer.ts";
 import { type RedisUse, readRedisUse } from "./support/redis-use.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
@@ -39,11 +40,21 @@ interface Measured {
   latencyMs: number;
 }
 
+const [what] = process.argv.slice(2);
 const given = process.argv.slice(2).map(Number);
 
 await runBench(async (resources) => {
   const redis = await startRedis();
   resources.defer(redis.stop);
+  if (what === "newcomer") {
+    const rows = [await measureNewcomers("embedded", {}), await measureNewcomers("Redis", { REDIS_URL: redis.url })];
+    return [
+      `queue newcomer: ${describeMachine()}; from the first question of somebody new to its request to the gateway, while`,
+      "40 questions of one person in one channel are answered slowly, or wait.",
+      "",
+      formatTable(NEWCOMER_HEAD, rows),
+    ].join("\n");
+  }
   const measured: Measured[] = [];
   for (const standing of given.length > 0 ? given : STANDING) measured.push(await measure(redis.url, standing));
   return [
