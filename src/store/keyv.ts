@@ -45,8 +45,9 @@ export interface Stores {
 
 /** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
-  const { store, now, shared, isReachable, close } =
+  const { store, now, untilTimed, shared, isReachable, close }: OpenStore =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
+  const toText = (data: Stored) => JSON.stringify(shiftExpiry(data, now() - Date.now()));
   const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
 
   return {
@@ -57,7 +58,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
         // The view prefixes keys itself, once; Keyv's own prefix is not the same for one key and for many.
         useKeyPrefix: false,
         throwOnErrors: true,
-        serialize: (data) => JSON.stringify(shiftExpiry(data, now() - Date.now())),
+        serialize: (data) => untilTimed?.()?.then(() => toText(data)) ?? toText(data),
         deserialize: (text) => shiftExpiry(parseStored(text), Date.now() - now()),
       }),
     now,
@@ -92,8 +93,12 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
   };
 }
 
+interface Stored {
+  expires?: number | undefined | null;
+}
+
 /** Keyv looks at the system's clock, and deletes what has expired by that; kept with the value is the store's own time. */
-function shiftExpiry<T extends { expires?: number | undefined | null }>(data: T, byMs: number): T {
+function shiftExpiry<T extends Stored>(data: T, byMs: number): T {
   return typeof data.expires === "number" ? { ...data, expires: data.expires + byMs } : data;
 }
 

@@ -17,6 +17,8 @@ export interface OpenStore {
   store: BatchStore;
   /** The time by which things grow old in it. */
   now: Clock;
+  /** Resolves once a server has told its time; undefined: `now` knows it. */
+  untilTimed?: () => Promise<void> | undefined;
   /** Absent where no other process can share the store. */
   shared?: RedisConnection;
   /** Tries a write and resolves to whether the store took it. Never rejects. */
@@ -29,10 +31,11 @@ export interface OpenStore {
  * be taken for "nothing stored". Keys are used as they are given: namespaces are the caller's, `{namespace}:` in front.
  */
 export function createRedisStore(url: string, log: Logger): OpenStore {
-  const { connection, now } = withServerClock(connectToRedis(url, log));
+  const { connection, now, untilTimed } = withServerClock(connectToRedis(url, log));
   return {
     store: createBoundStore(connection),
     now,
+    untilTimed,
     shared: connection,
     isReachable: () =>
       connection
@@ -47,7 +50,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
 }
 
 /** Uses the server's clock, which expires its keys: asked at the start and now and then, run evenly in between. */
-function withServerClock(connection: RedisConnection): { connection: RedisConnection; now: Clock } {
+function withServerClock(connection: RedisConnection) {
   const { client, run } = connection;
   let known: { serverMs: number; steadyMs: number } | undefined;
 
@@ -64,17 +67,16 @@ function withServerClock(connection: RedisConnection): { connection: RedisConnec
     return known === undefined ? Date.now() : Math.floor(known.serverMs + performance.now() - known.steadyMs);
   }
 
-  return {
-    now,
-    connection: {
-      ...connection,
-      run: (operation) =>
-        run(async () => {
-          if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
-          return operation();
-        }),
-    },
+  const timed: RedisConnection = {
+    ...connection,
+    run: (operation) =>
+      run(async () => {
+        if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
+        return operation();
+      }),
   };
+  const untilTimed = () => (known === undefined ? timed.run(async () => {}) : undefined);
+  return { now, untilTimed, connection: timed };
 }
 
 /** Several keys are changed in one step, which a cluster allows for keys of one slot only. */

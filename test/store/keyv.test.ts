@@ -5,13 +5,15 @@ import { createClient } from "@keyv/redis";
 import { keyvApiTests, keyvIteratorTests, keyvNamespaceTest, keyvValueTests } from "@keyv/test-suite";
 import { Keyv } from "keyv";
 import * as vitest from "vitest";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/database.ts";
 import { createNamespaceView, createStores, type Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { createRedisStore, type OpenStore } from "../../src/store/redis.ts";
 import { recordingLog, silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+const DAY_MS = 86_400_000;
 
 let database: DatabaseSync;
 beforeAll(() => {
@@ -176,6 +178,38 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
     expect(await client.pTTL("palaver:turns:t1")).toBeGreaterThan(0);
     await stores.close();
   });
+
+  test.each([
+    ["ahead by forty days", 40 * DAY_MS],
+    ["back by forty years", -40 * 365 * DAY_MS],
+  ])(
+    "a clock of a process that is %s, from its start or later, and right again erases nothing early",
+    async (_, byMs) => {
+      vi.useFakeTimers({ toFake: ["Date"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const today = Date.now();
+      const start = () => createStores({ redisUrl: redis.url, database, log: silent });
+      const [wrong, right] = [start(), start()];
+      const all = [wrong, right].map((stores) => stores.open("jump"));
+      vi.setSystemTime(today + byMs);
+      // The first thing that this process does at Redis.
+      await all[0]?.set("first", 1, 30 * DAY_MS);
+      vi.setSystemTime(today);
+      await all[1]?.set("before", 1, 30 * DAY_MS);
+      vi.setSystemTime(today + byMs);
+      await all[1]?.set("within", 1, 30 * DAY_MS);
+      for (const now of [today + byMs, today]) {
+        vi.setSystemTime(now);
+        for (const keyv of all) expect(await keyv.getMany(["first", "before", "within"])).toEqual([1, 1, 1]);
+      }
+      for (const key of ["first", "before", "within"]) {
+        const leftMs = await client.pTTL(`palaver:jump:${key}`);
+        expect(leftMs).toBeGreaterThan(29 * DAY_MS);
+        expect(leftMs).toBeLessThanOrEqual(30 * DAY_MS);
+      }
+      await Promise.all([wrong.close(), right.close()]);
+    },
+  );
 
   test("writes and deletes many in one transaction", async () => {
     const stores = createStores({ redisUrl: redis.url, database, log: silent });
