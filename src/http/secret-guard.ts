@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
+import { BoundedMap } from "../concurrency/bounded-map.ts";
 
 /** Wrong tries of one source that cost no time. */
 const FREE_TRIES = 5;
@@ -10,6 +11,8 @@ const FORGET_MS = 15 * 60_000;
 /** Wrong tries of all unknown sources together: this many at once, then one a second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
+/** Who was told to wait so often, and did, is looked at with a pace of its own. */
+const PATIENT_WAITS = 3;
 /** Strangers can fill the first map; only people who know the secret fill the second. */
 const MAX_SOURCES = 10_000;
 const MAX_TRUSTED = 1_000;
@@ -51,9 +54,10 @@ interface Failures {
 
 /**
  * After a few wrong tries an address pauses, for a minute at most. All of them together have a pace of their own, for
- * guesses from many addresses; it does not hold for an address that was right before. A browser that was let in before
- * is counted by itself, since behind a proxy everybody may have one address. So people who know the secret get in at
- * once from a known place, and after the pause from any other.
+ * guesses from many addresses; it does not hold for an address that was right before, and whoever waits as told shares
+ * another pace with those who do. A browser that was let in before is counted by itself, since behind a proxy everybody
+ * may have one address. So people who know the secret get in at once from a known place, and after the pause from any
+ * other, whatever others do.
  */
 export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
   const key = randomBytes(32);
@@ -61,14 +65,21 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const expected = digest(secret);
   const failures = new Map<string, Failures>();
   const trusted = new Set<string>();
-  let pace = { tries: BURST_TRIES, at: now() };
+  const [unknown, patient] = [createPace(BURST_TRIES, now), createPace(1, now)];
+  const waits = new BoundedMap<string, { count: number; until: number }>(MAX_SOURCES);
   /** Tries of all sources that were not looked at, since the latest line of the log. */
   let refused = 0;
 
-  function refill(): number {
-    const grown = (now() - pace.at) / REFILL_MS;
-    pace = { tries: Math.min(BURST_TRIES, pace.tries + grown), at: now() };
-    return pace.tries;
+  /** The pace by which an address that nobody knows is looked at. */
+  function paceOf(address: string): Pace {
+    const { count = 0, until = 0 } = waits.get(address) ?? {};
+    return unknown.waitMs() > 0 && count >= PATIENT_WAITS && now() >= until ? patient : unknown;
+  }
+
+  function noteWait(address: string, waitMs: number): void {
+    const { count = 0, until = 0 } = waits.get(address) ?? {};
+    // Asking again before the time that was told is no waiting.
+    if (now() >= until) waits.set(address, { count: count + 1, until: now() + waitMs });
   }
 
   function failuresOf(source: string): Failures {
@@ -93,14 +104,13 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
     }
   }
 
-  function fail(source: string, hash: string, entry: Failures, isUnknown: boolean): void {
+  function fail(source: string, hash: string, entry: Failures): void {
     entry.count += 1;
     entry.at = now();
     const doublings = entry.count - FREE_TRIES - 1;
     const pauseMs = doublings < 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** doublings);
     entry.until = now() + pauseMs;
     entry.wrong = [hash, ...entry.wrong].slice(0, MAX_WRONG);
-    if (isUnknown) pace.tries -= 1;
     // Refused tries have no line of their own: whoever makes thousands would fill the log.
     log.warn({ source, tries: entry.count, refusedBefore: refused, pauseMs }, `A wrong ${name} was given`);
     refused = 0;
@@ -114,18 +124,43 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
       const text = hash.toString("base64url");
       const entry = failures.get(source);
       if (entry?.wrong.includes(text)) return { kind: "wrong" };
-      const paceMs = isUnknown ? Math.max(0, 1 - refill()) * REFILL_MS : 0;
-      const waitMs = Math.max(paceMs, (entry?.until ?? 0) - now());
+      const pace = isUnknown ? paceOf(address) : undefined;
+      const waitMs = Math.max(pace?.waitMs() ?? 0, (entry?.until ?? 0) - now());
       if (waitMs > 0) {
         refused += 1;
+        noteWait(address, waitMs);
         return { kind: "wait", waitMs };
       }
       if (timingSafeEqual(hash, expected)) {
         trust(address);
         return { kind: "right" };
       }
-      fail(source, text, failuresOf(source), isUnknown);
+      pace?.take();
+      waits.delete(address);
+      fail(source, text, failuresOf(source));
       return { kind: "wrong" };
     },
+  };
+}
+
+interface Pace {
+  /** Milliseconds until the next try; 0: now. */
+  waitMs(): number;
+  take(): void;
+}
+
+/** So many tries at once, then one each `REFILL_MS`. */
+function createPace(burst: number, now: () => number): Pace {
+  let [tries, at] = [burst, now()];
+
+  function refill(): number {
+    tries = Math.min(burst, tries + (now() - at) / REFILL_MS);
+    at = now();
+    return tries;
+  }
+
+  return {
+    waitMs: () => Math.max(0, 1 - refill()) * REFILL_MS,
+    take: () => void (tries -= 1),
   };
 }

@@ -96,6 +96,26 @@ describe("guesses from many addresses", () => {
     expect(enter({ address: "7.7.7.7" })).toBe("right");
   });
 
+  test("do not keep out the owner at a new address who waits as told, while they go on", () => {
+    const { countJudged, guess, enter } = setUp();
+    const guesses = spread();
+    countJudged(guesses, 100_000);
+    const tries = [];
+    for (let n = 0; n < 5; n++) {
+      // A guess always comes first when one is looked at again.
+      guess(guesses());
+      tries.push(enter({ address: "7.7.7.7" }));
+      countJudged(guesses, 2_000);
+    }
+    expect(tries.slice(0, 4)).toEqual(["wait", "wait", "wait", "right"]);
+  });
+
+  test("do not gain by waiting, address for address, but one guess a second more", () => {
+    const { countJudged } = setUp();
+    let n = 0;
+    expect(countJudged(() => ({ address: `9.9.9.${n++ % 250}` }), 300_000)).toBeLessThanOrEqual(60 + 2 * 301);
+  });
+
   test("do not make room for more by being many", () => {
     const { countJudged, enter } = setUp();
     enter(owner);
