@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { readConfig } from "../src/config/config.ts";
 import { accessRule } from "../src/config/policy/access.ts";
 import { readPolicyFile } from "../src/config/policy/policy-file.ts";
+import { ACTIONS } from "../src/port/events.ts";
 import { FAULTS } from "../src/sandbox/faults.ts";
 import { describeAccounts } from "../src/sandbox/models.ts";
 
@@ -54,6 +55,46 @@ function hasTest({ path, name }: NamedTest): boolean {
   const literal = JSON.stringify(name).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`(?:\\btest\\(|\\)\\(|\\[)\\s*${literal}`).test(code);
 }
+
+/** What the adapters compare the ids of buttons, forms and menus with, as their sources say. */
+function findIds(platform: string): string[] {
+  const folder = `adapters/${platform}/interactions/`;
+  const code = globSync(`${folder}*.ts`, { cwd: root }).map(readText).join("\n");
+  const names = code.matchAll(/(?:callback_id|custom_id)(?:\.startsWith\(| [!=]== )([A-Z_]+)\b/g);
+  const constants = [...names].map(([, name]) => new RegExp(`const ${name} = "([^"]+)"`).exec(code)?.[1] ?? name);
+  const actions = [...code.matchAll(/^ {2}\w+: "(home_\w+)"/gm)].map(([, id]) => id);
+  const forms = [...code.matchAll(/\["(form)", "(\w+)"/g)].map(([, form, kind]) => `${form}:${kind}`);
+  return [...constants, ...actions, ...forms].filter((id) => id !== undefined);
+}
+
+describe("the list of what forms, buttons and menus bring back, in docs/security.md", () => {
+  const text = readText("docs/security.md");
+  const [, table = ""] = /## What forms, buttons and menus bring back\n([^]*?)\n## /.exec(text) ?? [];
+  const rows = table.split("\n").filter((line) => /^\| (?:both|Slack|Discord) /.test(line));
+  const listed = (on: string) =>
+    rows
+      .filter((row) => row.startsWith(`| ${on} `))
+      .flatMap((row) => row.split(" | ")[1]?.match(/(?<=`)[^`]+(?=`)/g) ?? []);
+
+  test("has every id that the adapters know", () => {
+    expect(listed("both").filter((id) => id !== " ")).toEqual(expect.arrayContaining([...ACTIONS]));
+    for (const [name, platform] of [
+      ["Slack", "slack"],
+      ["Discord", "discord"],
+    ] as const) {
+      const ids = findIds(platform);
+      expect(ids.length).toBeGreaterThan(3);
+      expect(listed(name)).toEqual(expect.arrayContaining(ids));
+    }
+  });
+
+  test("names tests that there are", () => {
+    const named = rows.map((row) => /`([\w./-]+)` ([^|]+) \|$/.exec(row));
+    const missing = named.filter((test) => !hasTest({ path: test?.[1] ?? "", name: test?.[2] ?? "" }));
+    expect(missing).toEqual([]);
+    expect(named.length).toBeGreaterThan(10);
+  });
+});
 
 describe("docs/gateway.md", () => {
   const rules = readRules(page);

@@ -222,6 +222,38 @@ function toEvent(one: Way, world: World): InboundEvent {
   }
 }
 
+describe("an id that is forged", () => {
+  const elsewhere = { platform: "test", channelId: "elsewhere" };
+  const boss = { ...ben, isModerator: true };
+
+  test.each(PRESSES)(
+    "of the button %s does nothing for a moderator of another place, whatever it names",
+    async (name) => {
+      const world = await startWorld([]);
+      const shown = () => world.channel.map((one) => JSON.stringify(one));
+      const before = shown();
+      for (const target of TARGETS) {
+        const press = action(name, toTarget(target, world), { author: boss });
+        await world.accept({ ...press, reply: elsewhere, reason: "It is wrong." });
+        await world.idle();
+      }
+      expect(world.did).toEqual([]);
+      expect(shown().slice(0, before.length)).toEqual(before);
+      expect(await world.records.readFeedback("test", ben.id)).toEqual([]);
+      const { entries } = await world.history.read("test:a", { maxEntries: 10 });
+      expect(entries).toHaveLength(2);
+    },
+  );
+
+  test("of a picture in a form draws nothing from it for somebody in another place", async () => {
+    const world = await startWorld([]);
+    const options = { basis: toTarget("picture", world) };
+    await world.accept({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });
+    await world.idle();
+    expect(world.did).toEqual([]);
+  });
+});
+
 describe("actions of a person to whom they are denied", () => {
   const ways = fc.array(way, { minLength: 1, maxLength: 12 });
 
