@@ -73,7 +73,7 @@ export function createQuotaCommand({ quota, usage, access, audit, now }: QuotaCo
     if (!(await quota.lift(scope, { author, reply: event.reply }))) return NONE;
     const of = scope === "person" ? `person:${author.id}` : scope;
     await audit.note({ event, what: "quota", after: `lifted for a day: ${of}` });
-    return "Those limits are left aside for a day. What is used meanwhile counts on.";
+    return "Those limits are left aside for a day. What is used meanwhile is still counted.";
   }
 
   async function answer(event: CommandEvent): Promise<string> {

@@ -55,8 +55,8 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
     const names = serversOf(reply).map(({ name }) => name);
     const name = names.find((one) => one.toLowerCase() === given.toLowerCase());
     if (name === undefined) {
-      const known = names.length === 0 ? "There is none" : `There are ${names.map(quoteName).join(", ")}`;
-      return `There is no server ${quoteName(given)} here. ${known}.`;
+      if (names.length === 0) return "There is no server here that could be switched on or off.";
+      return `There is no server ${quoteName(given)} here, only ${names.map(quoteName).join(", ")}.`;
     }
     const wasOn = (await settings.read(reply)).serversOff?.includes(name) !== true;
     if (!(await settings.switchServer(reply, name, isOn))) return NOT_KEPT;

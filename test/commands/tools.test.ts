@@ -57,7 +57,7 @@ describe("/tools", () => {
     expect(await say()).toContain("\n`shop` is switched off here.\n");
     expect(await say("on shop")).toBe("From the next message on I may use `shop` in this channel.");
     expect(await settings.read(reply)).toEqual({ isKnown: true });
-    expect(await say("off shed")).toBe("There is no server `shed` here. There are `shop`.");
+    expect(await say("off shed")).toBe("There is no server `shed` here, only `shop`.");
   });
 
   test("lists only what the person may use", async () => {

@@ -38,6 +38,78 @@ describe("decode", () => {
     await expect(allowed).rejects.toMatchObject({ problem: { kind: "undecodable" } });
   });
 
+  const giants: ReadonlyArray<[name: string, make: () => Promise<Buffer>, maxPixels: number]> = [
+    [
+      "a JPEG of four channels that comes in several passes",
+      async () => {
+        const ink = picture.clone().toColourspace("cmyk");
+        const jpeg = await ink.jpeg({ progressive: true, chromaSubsampling: "4:4:4" }).toBuffer();
+        // The frame's header: marker, length, bits, height, width.
+        const at = jpeg.indexOf(Buffer.from([0xff, 0xc2]));
+        jpeg.writeUInt16BE(9_000, at + 5);
+        jpeg.writeUInt16BE(9_000, at + 7);
+        return jpeg;
+      },
+      41_943_040,
+    ],
+    [
+      "a WebP",
+      async () => {
+        const webp = await picture.clone().webp().toBuffer();
+        // Width and height of a key frame, behind its start code.
+        const at = webp.indexOf(Buffer.from([0x9d, 0x01, 0x2a])) + 3;
+        webp.writeUInt16LE(16_383, at);
+        webp.writeUInt16LE(16_383, at + 2);
+        return webp;
+      },
+      50_000_000,
+    ],
+    [
+      "a GIF that moves",
+      async () => {
+        const frames = await Promise.all(
+          [picture, picture.clone().negate()].map((one) => one.clone().gif().toBuffer()),
+        );
+        const gif = await sharp(frames, { join: { animated: true } })
+          .gif()
+          .toBuffer();
+        // Of the screen, and of each frame: a larger screen than 2,048 counts for nothing by itself.
+        const frame = Buffer.from([0x2c, 0, 0, 0, 0, 40, 0, 30, 0]);
+        const places = [6];
+        for (let at = gif.indexOf(frame); at >= 0; at = gif.indexOf(frame, at + 1)) places.push(at + 5);
+        for (const at of places) {
+          gif.writeUInt16LE(9_000, at);
+          gif.writeUInt16LE(9_000, at + 2);
+        }
+        return gif;
+      },
+      50_000_000,
+    ],
+    [
+      "a TIFF of 16 bits and four channels",
+      async () => {
+        const tiff = await picture
+          .clone()
+          .ensureAlpha(0.5)
+          .toColourspace("rgb16")
+          .tiff({ compression: "none" })
+          .toBuffer();
+        const [from, count] = [tiff.readUInt32LE(4), tiff.readUInt16LE(tiff.readUInt32LE(4))];
+        for (let entry = from + 2; entry < from + 2 + 12 * count; entry += 12) {
+          // Width and height, either as a long or as a short.
+          if ([256, 257].includes(tiff.readUInt16LE(entry))) tiff.writeUInt32LE(6_900, entry + 8);
+        }
+        return tiff;
+      },
+      41_943_040,
+    ],
+  ];
+
+  test.each(giants)("refuses %s that is too large, from the head alone", async (_, make, maxPixels) => {
+    const fitting = decode({ type: "fit", bytes: await make(), mimeType: undefined, limits }, "ada", never);
+    await expect(fitting).rejects.toMatchObject({ problem: { kind: "too-many-pixels", maxPixels } });
+  });
+
   test("counts what a picture needs that is only there as a whole", async () => {
     const fit = async (progressive: boolean) => {
       const png = await picture.clone().ensureAlpha(0.5).toColourspace("rgb16").png({ progressive }).toBuffer();
