@@ -156,7 +156,7 @@ test(`every question has one whole answer, in order, after ${KILLS} kills at ran
   onTestFinished(async () => void (await service.end("SIGKILL")));
   const client = await connectLocal(service.url);
   await sendOpen(client, asked);
-  const messages = await client.until((all) => isDone(all, asked));
+  const messages = await client.until((all) => isDone(all, asked) && all.filter(isBot).every(isFinal));
   client.close();
   expect(await service.end("SIGTERM")).toBe(0);
   checkAnswers(messages, asked);
