@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import sharp from "sharp";
 import { expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
+import type { Story } from "../../src/admin/page/wire.ts";
 import { startDiscord } from "../simulators/discord/index.ts";
 import { startSlack } from "../simulators/slack/slack.ts";
 import { comeIn, PASSWORD, tryPassword } from "../support/administrator.ts";
@@ -62,7 +64,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   unreadable: calls(["search_history", `{"${CANARY}`], ["current_time", JSON.stringify({ timezone: CANARY })]),
   fetch: calls(
     ["fetch_url", JSON.stringify({ url: `http://127.0.0.1:9/${CANARY}` })],
-    ["fetch_url", JSON.stringify({ url: `https://${CANARY.replace(" ", "-")}.invalid/?${CANARY}` })],
+    ["fetch_url", JSON.stringify({ url: `https://page.invalid/?${CANARY}` })],
   ),
   acting: calls(["store__buy", JSON.stringify({ what: CANARY })]),
   tools: calls(["search_history", JSON.stringify({ query: CANARY })]),
@@ -146,6 +148,7 @@ async function startEverything() {
     LOCAL_CHAT: "on",
     MCP_CONFIG: mcpConfig,
     ADMIN_PASSWORD: PASSWORD,
+    FETCH_URL_HOSTS: "http://127.0.0.1:9,page.invalid",
     LOG_LEVEL: "debug",
   });
   onTestFinished(async () => void (await service.end("SIGKILL")));
@@ -197,10 +200,24 @@ async function askAtPage({ url }: RunningService, client: LocalClient): Promise<
   await fetch(`${url}/${encodeURIComponent(CANARY)}?${encodeURIComponent(CANARY)}`);
 }
 
+const isWhole = ({ text, ...message }: MessageRow): boolean =>
+  isFinal({ text, ...message }) && text.startsWith("It is ");
+
+/** Changes a question that has its answer. */
+async function editAtPage({ url }: RunningService, client: LocalClient): Promise<void> {
+  const ended = (await client.until((all) => all.some(isWhole))).find(isWhole);
+  const asked = client.messages().find(({ id }) => id === ended?.replyTo);
+  const headers = { origin: url, "content-type": "application/json" };
+  const body = JSON.stringify({ nonce: randomUUID(), authorId: asked?.authorId, text: `${CANARY}, answer cut` });
+  expect((await fetch(`${url}/local/messages/${asked?.id}/edit`, { method: "POST", headers, body })).status).toBe(200);
+}
+
 /** Comes in after a wrong password, and looks at everything. */
 async function lookAtDashboard({ url }: RunningService): Promise<void> {
   await tryPassword(url, CANARY);
-  const { ask } = await comeIn(url);
+  const { ask, read } = await comeIn(url);
+  const [story] = await read<Story[]>("failures");
+  await read(`turns/${story?.turnId}/messages`, { method: "POST" });
   const word = encodeURIComponent(CANARY);
   for (const path of ["trends/hour", "failures", "turns", `turns/${word}/sight`, "doctor", "settings", word]) {
     await (await ask(path)).arrayBuffer();
@@ -217,6 +234,7 @@ test("no line above debug has a word of people, the model, a file or a gateway, 
   await askAtPage(service, client);
   const asking = (await client.until((all) => all.some(isAsking))).find(isAsking);
   await client.press(asking?.id ?? 0, "approve");
+  await editAtPage(service, client);
 
   const ada = slack.user({ name: CANARY });
   const general = slack.channel({ name: "general", members: [ada] });
