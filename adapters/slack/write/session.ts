@@ -11,6 +11,13 @@ const METHOD = "agents.sessions.setStatus";
  */
 const NO_STOP = "missing_agent_session_stopped_event_subscription";
 const CALL_TIMEOUT_MS = 5_000;
+/**
+ * Slack takes fifty calls a minute in a workspace, and each session has two. Ends may come at once that belong to the
+ * sessions of several minutes: https://docs.slack.dev/reference/methods/agents.sessions.setStatus
+ */
+const MAX_BEGUN_A_MINUTE = 22;
+const MAX_CALLS_A_MINUTE = 46;
+const AGAIN_MS = 2_000;
 /** A longer wait is not sat out: Slack ends a session by itself at some time. */
 const MAX_WAIT_MS = 120_000;
 
@@ -45,6 +52,8 @@ export function createSession({ api, state, place }: SessionDeps): Session {
 
   /** Resolves to the wait that Slack asks for; to undefined when it was told, or is of no use. */
   async function say(status: "processing" | "active"): Promise<number | undefined> {
+    while (!state.sessionCalls.take(`call ${teamId}`, MAX_CALLS_A_MINUTE))
+      await sleep(AGAIN_MS, undefined, { ref: false });
     try {
       const args = { channel_id: channelId, thread_ts: threadTs, status };
       const answer = await api.call(teamId, METHOD, args, AbortSignal.timeout(CALL_TIMEOUT_MS));
@@ -78,6 +87,10 @@ export function createSession({ api, state, place }: SessionDeps): Session {
     },
     begin() {
       if (isOpen || threadTs === undefined || !state.supports("sessions", teamId)) return;
+      if (!state.sessionCalls.take(`begin ${teamId}`, MAX_BEGUN_A_MINUTE)) {
+        stop = "hidden";
+        return;
+      }
       isOpen = true;
       state.sessions.set(thread, own);
       saying = saying.then(async () => void (await say("processing")));

@@ -1,5 +1,6 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Posted } from "../../../src/port/sink.ts";
+import { createThrottle, type Throttle } from "../api/rate-limits.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { MessageFiles } from "./blocks.ts";
 import type { TaskCards } from "./cards.ts";
@@ -54,6 +55,8 @@ export interface SinkState {
   nonces: Map<string, string>;
   /** The newest answer that was begun as a session, by its thread. */
   sessions: Map<string, object>;
+  /** Calls that begin and end sessions, by workspace. */
+  sessionCalls: Throttle;
   /** False for a while after a workspace, or a channel in it, was found not to support a feature. */
   supports(feature: Feature, teamId: string, channelId?: string): boolean;
   /** In one channel of the workspace where one is named. */
@@ -75,6 +78,7 @@ export function createSinkState(now: () => number): SinkState {
     shares: new BoundedMap(MAX_REMEMBERED),
     nonces: new BoundedMap(MAX_REMEMBERED),
     sessions: new BoundedMap(MAX_REMEMBERED),
+    sessionCalls: createThrottle(now),
     supports: (feature, teamId, channelId = "") =>
       !isUnsupported(feature, teamId, "") && !isUnsupported(feature, teamId, channelId),
     markUnsupported(feature, teamId, channelId = "") {

@@ -89,6 +89,18 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
+  test("is not begun for more answers a minute than Slack takes calls for", async () => {
+    const { slack, address, outbound, calls, api } = await startDesk();
+    const sinks = Array.from({ length: 40 }, () => outbound.sink(address));
+    for (const sink of sinks) await sink.progress("thinking", signal);
+    await slack.until(() => calls(METHOD) === 22, "the sessions of a minute");
+    expect(sinks.filter(({ hasOwnStop }) => hasOwnStop)).toHaveLength(22);
+    for (const sink of sinks) await sink.progress("", signal);
+    await slack.until(() => calls(METHOD) === 44, "their ends");
+    await api.settled();
+    slack.assertClean();
+  });
+
   test("is not begun for a message that is posted and updated", async () => {
     const { address, outbound, calls, api } = await startDesk();
     await outbound.sink(address).post(finalDraft("One."), "n", signal);
