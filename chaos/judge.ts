@@ -158,13 +158,19 @@ function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["fin
     if (!asked.has(name)) find("lost", `${name} was left out of what the upstream was asked.`);
 }
 
+/** Stands in the place that was promised to a command whose process ended before it could be stored. */
+const APOLOGY = /^I could not store this/;
+
 /** Each picture that was asked for has one message, with the picture or with a word why there is none. */
 function judgePictures({ record, find, excuse }: Court): void {
+  let apologies = record.shown.filter(({ text }) => APOLOGY.test(text)).length;
   for (const { name } of record.plan.pictures) {
     const messages = record.shown.filter(({ text }) => text.includes(name));
     const about = { names: [name], messageIds: messages.map(({ id }) => id) };
     const isUnheard = messages.length === 0 && !record.drawn.includes(name) && wasDeaf(record, name);
     if (isUnheard) excuse("a command that nobody took over, as its person was told");
+    else if (messages.length === 0 && apologies-- > 0 && wasDeaf(record, name))
+      excuse("a command that could not be stored, as its person was told");
     else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
     if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
     const open = messages.find(

@@ -196,6 +196,11 @@ describe("the judge of a recorded run", () => {
     const notes = [{ atMs: 1_500, what: `somebody asks for a picture of ${picture?.name}` }];
     expect(columnsOf({ plan, notes })).toEqual(["lost"]);
     expect(columnsOf({ plan, notes, disturbances: [REDIS_AWAY] })).toEqual([]);
+    const taken = { plan, notes, drawn: [picture?.name ?? ""], disturbances: [REDIS_AWAY] };
+    expect(columnsOf(taken)).toEqual(["lost"]);
+    const told = { ...shownAt([[2_000, "I could not store this, so I cannot answer it."]]), id: "told" };
+    expect(columnsOf({ ...taken, shown: [shownAt([[0, ANSWER]]), told] })).toEqual([]);
+    expect(columnsOf({ ...taken, disturbances: [], shown: [shownAt([[0, ANSWER]]), told] })).toEqual(["lost"]);
   });
 
   test("finds requests that were made without a reservation", () => {

@@ -83,7 +83,7 @@ function withoutWarnings(text: string): string {
 
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
 export const NOTICE =
-  /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this)/;
+  /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this|I could not store this)/;
 
 /** Rules that a process cannot keep which does not know what the one before it did, or that was forbidden to write. */
 const EXCUSED_BY_KILL = new Set(["late-acknowledgement", "rate-limited", "early-retry", "late-ack"]);
