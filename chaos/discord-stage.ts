@@ -26,8 +26,8 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
   });
 
   function toCall(request: (typeof discord.requests)[number]): Call {
-    const { route, params, host, atMs, endedAtMs, status = 0, retryAfterMs, body } = request;
-    const { message } = params;
+    const { route, params, host, atMs, endedAtMs, status = 0, retryAfterMs, body, madeId } = request;
+    const { message = madeId } = params;
     const place = params["channel"] ?? `${params["webhook"]}:${params["token"]}`;
     return {
       atMs,

@@ -39,6 +39,8 @@ export interface DispatcherDeps {
  */
 const ANOTHER_TOKEN = /^Bot [\w-]+\.[\w-]+\.[\w-]+$/;
 
+const POST = "POST /channels/:channel/messages";
+
 /** Carries calls out, in Discord's order: who calls, may they now, does it work. */
 export function createDispatcher({ limits, faults, violations, latencyMs, isToken }: DispatcherDeps) {
   const editing = new Map<string, number>();
@@ -61,7 +63,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
   }
 
   async function judge(
-    { match, authorization, query, body, signal }: Incoming,
+    { match, authorization, query, body, entry, signal }: Incoming,
     fault: Fault | undefined,
   ): Promise<Outcome> {
     const { route, params, major } = match;
@@ -77,6 +79,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     if (fault !== undefined && fault.when !== "after") return await fail(fault, call, headers, signal);
     try {
       const reply = await route.handle({ params, query, body });
+      if (route.route === POST) entry.madeId = String((reply.body as { id?: unknown } | undefined)?.id);
       return fault === undefined ? { ...reply, headers } : await fail(fault, call, headers, signal);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

@@ -14,6 +14,8 @@ export interface LoggedRequest {
   fileNames: readonly string[];
   /** Undefined while it is being worked on, and when the connection was cut. */
   status: number | undefined;
+  /** The message that a post made, also where its answer was lost. */
+  madeId: string | undefined;
   endedAtMs: number | undefined;
   /** The wait that was told with a 429. */
   retryAfterMs: number | undefined;
@@ -39,6 +41,7 @@ export function createRequestLog(clock: Clock): RequestLog {
         body: undefined,
         fileNames: [],
         status: undefined,
+        madeId: undefined,
         endedAtMs: undefined,
         retryAfterMs: undefined,
         isInjected: false,
