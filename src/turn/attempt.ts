@@ -222,7 +222,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   let hasProgressed = false;
   const onEnd = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && isCut(signal, "superseded", "forgotten")) return undefined;
-    if ("error" in cause && isHandedOver(run)) throw cause.error;
+    if ("error" in cause && (isHandedOver(run) || lacksQuestion(run, cause.error))) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
@@ -350,6 +350,11 @@ function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
 function isHandedOver({ record, signal }: Run): boolean {
   if (isCut(signal, "shutdown")) return record.posted.length === 0 || mayBeTakenOver();
   return isCut(signal, "lost");
+}
+
+/** True where the question is in the store alone, which is away: this is tried again once it is back. */
+function lacksQuestion({ messages }: Run, error: unknown): boolean {
+  return messages.length === 0 && isStoreOutage(error);
 }
 
 /** Ends with all that an earlier process has shown, where this one has not come as far. */

@@ -200,6 +200,32 @@ describe("an answer that the process died in", () => {
 });
 
 describe("an attempt at a turn", () => {
+  test("whose question is in the store alone waits for that, and fails nothing", async () => {
+    let failures = 0;
+    const question = message("Hello");
+    const wrapStores = (stores: Stores): Stores => ({
+      ...stores,
+      open(namespace) {
+        const keyv = stores.open(namespace);
+        if (namespace !== "history") return keyv;
+        const get = keyv.get.bind(keyv);
+        return Object.assign(keyv, {
+          get(key: string) {
+            if (key.includes(toTurnId(question.key)) && failures-- > 0) throw new StoreError("away");
+            return get(key);
+          },
+        });
+      },
+    });
+    const { accept, idle, texts } = startEngine({ wrapStores, scripts: [["One."], ["Two."]] });
+    await accept(question);
+    await idle();
+    failures = 2;
+    await accept(edited(question, "Hello again"));
+    await idle();
+    expect(texts()).toEqual(["Two.", expect.stringMatching(/^My memory is out of reach right now\. I will do this/)]);
+  });
+
   test("asks the channel's model with its persona, in the name of who asked", async () => {
     const { gateway, requests } = fakeGateway(["Hello."]);
     const listModels = async () => ["fake", "large"];
