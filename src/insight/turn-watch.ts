@@ -317,7 +317,7 @@ function toEnded({ outcome = "unknown", tokens, tools }: Story, why: string | un
   };
 }
 
-/** What stands in the last of them stands in all, whenever its process died. */
+/** A story that stands in the last of them stands in all, whenever its process died. */
 function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
   return [...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const]), [TURNS, MAX_TURNS]];
 }

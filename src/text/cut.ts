@@ -245,7 +245,7 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** What finds them is made when it is first asked: it takes 9 ms, and no start of the service needs it. */
+/** The segmenter is made when it is first asked: that takes 9 ms, and no start of the service needs it. */
 function toGraphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
   return segmenter.segment(text);

@@ -11,7 +11,7 @@ import { isDirect } from "./direct-channels.ts";
 
 /** A session is resumed from an older place just as well: Discord tells more once more. */
 const NOTED_EVERY_MS = 5_000;
-/** What was missed is read from the conversations that are known, if Discord does not answer in this time. */
+/** If Discord does not answer in this time, only the conversations that are known are read for missed messages. */
 const RESUME_MS = 4_000;
 /** Ends a session for good. */
 const NORMAL_CLOSE = 1_000;

@@ -137,7 +137,7 @@ function findWork(running: ReadonlySet<Running>, isMeant: (event: InboundEvent) 
   return [...running].filter(({ lane }) => lane.taken.some(isMeant));
 }
 
-/** What is being worked on stays in the table, for its work to finish. */
+/** Events that are being worked on stay in the table, for their work to finish. */
 function forgetDrawings(
   table: Pick<EventTable, "finish">,
   lanes: Pick<Lanes, "drop">,

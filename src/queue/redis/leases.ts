@@ -107,7 +107,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
       if (entry.controller.signal.aborted) throw new FencedError("Another process has taken this over.");
       // Past the end of its work, a lane is nobody's concern.
       if (now <= entry.until || !entries.has(entry)) return;
-      // What ended while this process stood still may have been taken over before Redis went away.
+      // A lease that ended while this process stood still may have been taken over before Redis went away.
       if (isOutOfReach(now) && entry.until > runningSince) return;
       await renew();
       if (failingSince !== undefined) await sleep(AGAIN_MS);
