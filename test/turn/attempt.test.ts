@@ -15,6 +15,24 @@ import { action, command, deleted, edited, message } from "../support/events.ts"
 import { fakeGateway } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
+/** Stores whose keys with these words are out of reach in one namespace, for so many looks. */
+function awayFor(namespace: string, words: string, outage: { looks: number }) {
+  return (stores: Stores): Stores => ({
+    ...stores,
+    open(name) {
+      const keyv = stores.open(name);
+      if (name !== namespace) return keyv;
+      const get = keyv.get.bind(keyv);
+      return Object.assign(keyv, {
+        get(key: string) {
+          if (key.includes(words) && outage.looks-- > 0) throw new StoreError("away");
+          return get(key);
+        },
+      });
+    },
+  });
+}
+
 describe("an answer that begins again for an edit that came at its very end", () => {
   test("is taken up where the process died in that", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
@@ -116,21 +134,8 @@ describe("an answer that the process died in", () => {
 
   test("waits for the record of its turn where another process takes it over, and goes on", async () => {
     const { database, platform, question } = await dieIn();
-    let failures = 3;
-    const wrapStores = (stores: Stores): Stores => ({
-      ...stores,
-      open(namespace) {
-        const keyv = stores.open(namespace);
-        if (namespace !== TURNS) return keyv;
-        const get = keyv.get.bind(keyv);
-        return Object.assign(keyv, {
-          get(key: string) {
-            if (key === toTurnId(question.key) && failures-- > 0) throw new StoreError("away");
-            return get(key);
-          },
-        });
-      },
-    });
+    const outage = { looks: 3 };
+    const wrapStores = awayFor(TURNS, toTurnId(question.key), outage);
     const fence = { key: "lane", value: "second", check: async () => {}, isTakenUp: true };
     const scripts = [[LAST_WORDS, ", where it grows."]];
     const second = withFence(fence, () => startEngine({ database, platform, wrapStores, scripts }));
@@ -201,26 +206,13 @@ describe("an answer that the process died in", () => {
 
 describe("an attempt at a turn", () => {
   test("whose question is in the store alone waits for that, and fails nothing", async () => {
-    let failures = 0;
     const question = message("Hello");
-    const wrapStores = (stores: Stores): Stores => ({
-      ...stores,
-      open(namespace) {
-        const keyv = stores.open(namespace);
-        if (namespace !== "history") return keyv;
-        const get = keyv.get.bind(keyv);
-        return Object.assign(keyv, {
-          get(key: string) {
-            if (key.includes(toTurnId(question.key)) && failures-- > 0) throw new StoreError("away");
-            return get(key);
-          },
-        });
-      },
-    });
+    const outage = { looks: 0 };
+    const wrapStores = awayFor("history", toTurnId(question.key), outage);
     const { accept, idle, texts } = startEngine({ wrapStores, scripts: [["One."], ["Two."]] });
     await accept(question);
     await idle();
-    failures = 2;
+    outage.looks = 2;
     await accept(edited(question, "Hello again"));
     await idle();
     expect(texts()).toEqual(["Two.", expect.stringMatching(/^My memory is out of reach right now\. I will do this/)]);
