@@ -40,7 +40,7 @@ export interface History {
    * message follows everything before it, and an answer follows the entry right before it.
    */
   append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
-  /** Appends an answer long after it was given, unless it is there. False: the entry it continues is gone. */
+  /** Appends an answer long after it was given, unless it is there, or a later one. False: the entry it continues is gone. */
   appendLate(conversationId: string, entry: HistoryEntry, aliases: readonly string[], after: string): Promise<boolean>;
   /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
@@ -225,8 +225,10 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   const [place, continued] = indexKeys.map((key, index) =>
     placeOf(keys.readers.position(key, indexes[index]), conversationId, known),
   );
-  if (isLate && (place !== undefined || continued === undefined)) return place !== undefined;
+  if (isLate && place === undefined && continued === undefined) return false;
   const old = place && (await keys.readEntry(place));
+  // What stands there may be the answer to the question as it was before an edit.
+  if (isLate && place !== undefined && !(old?.entry !== undefined && old.entry.at < entry.at)) return true;
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
   const allAliases = [...new Set([...(old?.entry === undefined ? [] : old.aliases), ...aliases])];

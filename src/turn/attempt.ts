@@ -508,7 +508,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const isRefused = messages.length === 0 && !waits && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const former = formerOf(run.before, edition);
-  const entry = {
+  const written = {
     id,
     at: Date.now(),
     askedBy,
@@ -518,6 +518,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
     ...(edition > 1 && { edition }),
     ...(former.length > 0 && { former }),
   };
+  const entry = run.isInVain ? (run.before ?? written) : written;
   const after = pieces.at(-1) ?? messageIds.at(-1);
   delete record.said;
   delete record.waits;
@@ -527,7 +528,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   // A process that ends has little time left.
   const pausesMs = isCut(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;
   const isStored = await persist(
-    () => history.append(conversationId, run.isInVain ? (run.before ?? entry) : entry, posted, after),
+    () => history.append(conversationId, entry, posted, after),
     (error) => {
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
       if (!isStoreOutage(error) || after === undefined) return;

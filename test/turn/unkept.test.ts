@@ -78,6 +78,23 @@ describe("answers that the history has not taken", () => {
     expect(await records.load("one")).toMatchObject({ posted: ["test:other"] });
   });
 
+  test("take the place of the answer to the question as it was before an edit, and of no later one", async () => {
+    const { history, start, texts } = open();
+    await history.append("test:a", said(question.messageId, "tea?"));
+    await history.append("test:a", { ...answered("one", "A drink."), at: 1_000 });
+    const unkept = start();
+    const late = (text: string, at: number) => {
+      const given = answer("one", text);
+      return { ...given, entry: { ...given.entry, at } };
+    };
+    unkept.add(late("A leaf.", 2_000));
+    await unkept.replay();
+    expect(await texts()).toEqual(["tea?", "A leaf."]);
+    unkept.add(late("A drink.", 1_500));
+    await unkept.replay();
+    expect(await texts()).toEqual(["tea?", "A leaf."]);
+  });
+
   test("are gone with their question", async () => {
     const { records, lines, start, texts } = open();
     const unkept = start();
