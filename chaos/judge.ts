@@ -209,9 +209,14 @@ const LATE = new Set(["late-ack", "late-acknowledgement"]);
 /** Both platforms wait for three seconds. https://docs.slack.dev/apis/events-api#error-handling, and the same at Discord. */
 const ACKNOWLEDGE_MS = 3_000;
 
-function judgeBreaks({ record, find, excuse }: Court): void {
+function judgeBreaks({ record, lifeOf, find, excuse }: Court): void {
   for (const { kind, sentence, messageId, atMs } of record.breaks) {
     if (JUDGED_ELSEWHERE.has(kind)) continue;
+    const call = record.calls.find((one) => one.messageId === messageId && isDuring(one, atMs));
+    if (kind === "dead-stream" && call !== undefined && wasFrozen(record, lifeOf(call.host), call.atMs)) {
+      excuse(FROZEN);
+      continue;
+    }
     const fromMs = atMs - ACKNOWLEDGE_MS;
     const isOfRedis = (one: Disturbance) => one.kind.startsWith("redis-");
     const isBroken =
@@ -224,6 +229,10 @@ function judgeBreaks({ record, find, excuse }: Court): void {
       });
   }
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
+}
+
+function isDuring({ atMs: fromMs, endedAtMs = fromMs }: Call, atMs: number): boolean {
+  return fromMs <= atMs && atMs <= endedAtMs;
 }
 
 function isDisturbed(
@@ -442,7 +451,7 @@ function isOf({ slot, kind }: Disturbance, life: Life): boolean {
  * away, or when people had the answer begin anew.
  */
 function judgeFences(court: Court): void {
-  const { record, lifeOf, find } = court;
+  const { record, lifeOf, find, excuse } = court;
   const anew = new Set(
     record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
   );
@@ -454,6 +463,10 @@ function judgeFences(court: Court): void {
       const life = lifeOf(host);
       if (life === undefined || life === owner?.life) continue;
       if (owner !== undefined && earlier.has(life) && !wasAway(court, owner.life, owner.sinceMs, atMs)) {
+        if (wasFrozen(record, life, atMs)) {
+          excuse(FROZEN);
+          continue;
+        }
         const sentence = `${life.name} wrote (${method}) to a message that ${owner.life.name} had taken over.`;
         find("fenced", sentence, {
           names: namesIn(court.shown.get(messageId)?.text.slice(0, 200) ?? ""),
@@ -465,6 +478,18 @@ function judgeFences(court: Court): void {
       owner = { life, sinceMs: atMs };
     }
   }
+}
+
+const FROZEN = "a call was under way when its process was stopped, and went out when that went on";
+
+/**
+ * True when a process had been stopped until right before. It looks at its lease before each call, but nothing can be
+ * looked at between that and the network.
+ */
+function wasFrozen({ disturbances }: Record, life: Life | undefined, atMs: number): boolean {
+  return disturbances.some(
+    ({ kind, slot, toMs }) => kind === "stop" && slot === life?.slot && toMs <= atMs && atMs < toMs + UNDER_WAY_MS,
+  );
 }
 
 // --- spending ---

@@ -246,6 +246,19 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ breaks, disturbances: [{ kind: "kill", slot: 0, ...over }] })).toEqual(["other"]);
   });
 
+  test("lets a call go out that was under way when its process was stopped, and none after that", () => {
+    const stopped: Disturbance = { kind: "stop", slot: 0, fromMs: 1_000, toMs: 5_000 };
+    const by = (slot: number, atMs: number) => ({ ...toCall(atMs), host: `host${slot}` });
+    const calls = (atMs: number) => [by(0, 900), by(1, 4_000), by(0, atMs), by(1, atMs + 500)];
+    const dead = (atMs: number) => [{ kind: "dead-stream", sentence: "It is over.", atMs, messageId: "answer" }];
+    const disturbances = [stopped];
+    expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030), disturbances })).toEqual([]);
+    expect(columnsOf({ calls: calls(5_300), breaks: dead(5_310), disturbances })).toEqual(["other", "fenced"]);
+    expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030) })).toEqual(["other", "fenced"]);
+    const other = [{ ...stopped, slot: 1 }];
+    expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030), disturbances: other })).toContain("other");
+  });
+
   test("lets an answer begin anew whose other question was taken back", () => {
     const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
     const { questions } = toRecord({});
