@@ -2,7 +2,7 @@ import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import { type Api, read } from "../api/client.ts";
-import { isUncertain } from "../api/error.ts";
+import { isRefused, isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
@@ -155,7 +155,7 @@ async function findWritten(
     return own.find(isMeant);
   } catch (error) {
     // A bot that may not read the channel cannot find anything, but it can answer.
-    if (isUncertain(error)) throw error;
+    if (!isRefused(error)) throw error;
     return undefined;
   }
 }

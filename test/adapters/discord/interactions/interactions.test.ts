@@ -193,6 +193,22 @@ describe("/ask", () => {
     await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("cannot answer it"));
   });
 
+  test("is answered once where whoever goes on with it is told to wait before it can look for what was written", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const { reply } = await message(0);
+    const sink = adapter.sink(reply);
+    await sink.post(draft("Drawing …"), "n:0", signal);
+    const { id } = await sink.post(draft("Drawn", { buttons: [STOP] }), "n:1", signal);
+    const { adapter: other } = await startAdapter(discord, { listens: false });
+    discord.faults.failNext("GET /channels/:channel/messages", { status: 429, retryAfterMs: 200, scope: "shared" });
+    const again = () => other.sink(reply).post(draft("Drawn anew", { buttons: [STOP] }), "n:1", signal);
+    await expect(again()).rejects.toMatchObject({ kind: "rate-limited" });
+    discord.clock.advance(MINUTE_MS);
+    expect((await again()).id).toBe(id);
+    expect(botTexts(discord, channel)).toEqual(["Drawing …", "Drawn"]);
+  });
+
   test("that Discord no longer waits for is answered in the channel", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
