@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
 import { z } from "zod";
 import { GatewayError } from "./errors.ts";
 import { endSentence, hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
@@ -95,6 +94,8 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (bytes.length > maxImageBytes) {
     throw new GatewayError("malformed", `The picture is larger than ${maxImageBytes} bytes.`);
   }
+  // Its forty modules are loaded with the first picture.
+  const { fileTypeFromBuffer } = await import("file-type");
   const type = await fileTypeFromBuffer(bytes);
   if (type === undefined || !type.mime.startsWith("image/")) {
     throw new GatewayError("malformed", "The gateway answered with bytes that are not a picture.");

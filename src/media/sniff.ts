@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
 import { decodeUnicode } from "../documents/encoding.ts";
 
 export type ImageMimeType = "image/png" | "image/jpeg" | "image/webp" | "image/gif" | "image/avif" | "image/heic";
@@ -47,6 +46,8 @@ export function toImageType(mime: string | undefined): ImageMimeType | undefined
 
 /** The type of bytes with a signature, as file-type names it; undefined for all others, and text. Never rejects. */
 export async function readMimeType(bytes: Uint8Array): Promise<string | undefined> {
+  // Its forty modules are loaded with the first file.
+  const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.mime;
   } catch {
