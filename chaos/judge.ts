@@ -9,6 +9,7 @@ import {
   judge as judgeEndings,
   NOTICE,
   UNKNOWN_CALL,
+  UNRESERVED,
   withoutNotes,
 } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
@@ -135,13 +136,18 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   for (const turn of turns) judgeAsked(record, turn, find);
   for (const { id, text, statesAtMs } of shown.values()) {
     if (UNKNOWN_CALL.test(text)) excuse("an answer says that nobody knows whether its tool acted");
-    if (!AMNESIA.test(text)) continue;
     const [firstAtMs = 0, lastAtMs = firstAtMs] = [statesAtMs[0], statesAtMs.at(-1)];
     const isAway = ({ kind }: Disturbance) => kind.startsWith("redis-") || kind === "stop";
-    if (isDisturbed(record, firstAtMs - READ_MS, lastAtMs, isAway)) {
+    const wasAway = isDisturbed(record, firstAtMs - READ_MS, lastAtMs, isAway);
+    const about = { messageIds: [id] };
+    if (AMNESIA.test(text) && wasAway)
       excuse("an answer says that Redis was away when its conversation was to be read");
-    } else
-      find("wrong text", `An answer knows nothing of its conversation: ${text.slice(0, 60)}`, { messageIds: [id] });
+    else if (AMNESIA.test(text))
+      find("wrong text", `An answer knows nothing of its conversation: ${text.slice(0, 60)}`, about);
+    if (UNRESERVED.test(text) && wasAway)
+      excuse("an answer says that Redis was away when its limits were to be looked up");
+    else if (UNRESERVED.test(text))
+      find("wrong text", `A question was refused though Redis was there: ${text.slice(0, 60)}`, about);
   }
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
 }

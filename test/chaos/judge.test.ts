@@ -246,6 +246,16 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ breaks, disturbances: [{ kind: "kill", slot: 0, ...over }] })).toEqual(["other"]);
   });
 
+  test("lets a question be refused whose limits could not be looked up, where Redis was away", () => {
+    const note = "_Not answered: I cannot look up the limits, because my memory is out of reach._";
+    const board = { turns: { refused: 1 }, pictures: {}, tools: {}, failures: 0 };
+    const turns = toRecord({}).turns.map((turn) => ({ ...turn, ends: ["refused"] }));
+    const shown = [{ ...shownAt([[9_000, note]]), buttons: [{ label: "Retry", payload: "" }] }];
+    const given = { shown, turns, board, asked: () => [], spent: { counted: 0, held: 0 } };
+    expect(columnsOf({ ...given, disturbances: [REDIS_AWAY] })).toEqual([]);
+    expect(columnsOf(given)).toEqual(["wrong text"]);
+  });
+
   test("lets a call go out that was under way when its process was stopped, and none after that", () => {
     const stopped: Disturbance = { kind: "stop", slot: 0, fromMs: 1_000, toMs: 5_000 };
     const by = (slot: number, atMs: number) => ({ ...toCall(atMs), host: `host${slot}` });

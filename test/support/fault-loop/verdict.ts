@@ -38,7 +38,10 @@ export interface Remains {
 
 /** How a turn that did not end with a complete answer says so. */
 const NOTE =
-  /(?:^|\n)_(?:Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|The model gave an empty answer)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|Not answered: I cannot look up the limits|The model gave an empty answer)[^\n]*_\s*$/;
+
+/** Stands in the place of an answer for which no room could be reserved. */
+export const UNRESERVED = /^_Not answered: I cannot look up the limits[^\n]*_/m;
 
 /** Stands under an answer whose conversation could not be read, which is otherwise as it should be. */
 export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
