@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { describeError } from "../../../src/port/errors.ts";
 import type { DiscordAdapterOptions, ShardShare, ShardShares } from "../options.ts";
@@ -13,6 +14,8 @@ const LOOK_MS = 700;
 const SOON_MS = 200;
 /** Longest that a process that ends asks who takes over: a lost connection to Redis is made anew within that time. */
 const UNKNOWN_MS = 3_000;
+/** Longest that giving the shards back may take beyond that; their lease ends by itself. */
+const LEAVE_MS = 1_000;
 
 export interface SessionsOptions
   extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "shards" | "shares" | "onFatal" | "log"> {
@@ -105,6 +108,21 @@ export function createSessions(options: SessionsOptions): Sessions {
     lookInTurn().catch((err: unknown) => log.debug({ err }, "which shards are whose is not known"));
   }
 
+  /** Lets others take over until then, and gives the shards back. */
+  async function leave(count: number, until: number): Promise<void> {
+    isLeaving = true;
+    let knownAt = performance.now();
+    while (sessions.size > 0 && performance.now() < until) {
+      const share = await lookInTurn().catch(() => undefined);
+      if (share !== undefined) knownAt = performance.now();
+      if (share?.isAlone === true || performance.now() - knownAt > UNKNOWN_MS) break;
+      await sleep(SOON_MS);
+    }
+    hasLeft = true;
+    clearInterval(looking);
+    await run("", () => shares.leave(count));
+  }
+
   return {
     async open() {
       const { shards: recommended, session_start_limit: limit } = await reach(gateway.read, log, closing.signal);
@@ -122,19 +140,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       looking !== undefined && sessions.values().every(({ isOpen, connection }) => !isOpen || connection.isReady()),
     async handOver(longestMs) {
       if (plan === undefined) return;
-      const { count } = plan;
-      isLeaving = true;
-      const until = performance.now() + longestMs;
-      let knownAt = performance.now();
-      while (sessions.size > 0 && performance.now() < until) {
-        const share = await lookInTurn().catch(() => undefined);
-        if (share !== undefined) knownAt = performance.now();
-        if (share?.isAlone === true || performance.now() - knownAt > UNKNOWN_MS) break;
-        await sleep(SOON_MS);
-      }
-      hasLeft = true;
-      clearInterval(looking);
-      await run("", () => shares.leave(count));
+      // One look at a Redis that does not answer takes seconds; whoever ends has more to do.
+      await waitAtMost(leave(plan.count, performance.now() + longestMs), longestMs + LEAVE_MS);
     },
     async close() {
       closing.abort(new Error("The connection to Discord was closed."));

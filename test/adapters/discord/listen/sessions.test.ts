@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { waitAtMost } from "../../../../src/concurrency/deadlines.ts";
 import { createSharedParts } from "../../../../src/store/redis-shares.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../../simulators/discord/index.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
+import { PATIENCE_MS } from "../../../support/patience.ts";
 import { isRedisMissing } from "../../../support/redis.ts";
 import { shareRedis } from "../../../support/shared-redis.ts";
 import { createSessionStore, startAdapter } from "../stage.ts";
@@ -23,9 +25,9 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     const lastSession = createSessionStore();
     /**
      * Hears as a process does: what another one has taken is not taken again. `isQuick`: sessions may begin at once.
-     * `failures`: so often Redis does not answer when it ends.
+     * `failures`: so often Redis is lost when it ends. `hangs`: Redis never answers when it ends.
      */
-    const open = ({ isQuick = true, log = silent, failures = 0 } = {}) => {
+    const open = ({ isQuick = true, log = silent, failures = 0, hangs = false } = {}) => {
       const shares = createSharedParts(shared.connection, "test:shards", Date.now);
       let left = failures;
       return startAdapter(discord, {
@@ -34,6 +36,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
         shares: {
           ...shares,
           claim: async (claim) => {
+            if (claim.isLeaving && hangs) return new Promise(() => {});
             if (claim.isLeaving && left-- > 0) throw new Error("The connection was lost.");
             return shares.claim(claim);
           },
@@ -62,6 +65,17 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     const shards = () => discord.gateway.sessions.map(({ shard: [id] }) => id);
     await eventually(() => shards().toSorted((one, other) => one - other)).toEqual([0, 1, 2, 3]);
     expect([0, 1, 2, 3].flatMap(discord.gateway.heardBy)).not.toContain(0);
+  });
+
+  test("hold up nobody's end where Redis does not answer", async () => {
+    const { open } = await start({ sessions: AT_ONCE });
+    const { adapter } = await open({ hangs: true });
+    expect(
+      await waitAtMost(
+        adapter.pause(100).then(() => "paused"),
+        PATIENCE_MS,
+      ),
+    ).toBe("paused");
   });
 
   test("pass to a process that comes later, which connects before the other one lets go", async () => {
