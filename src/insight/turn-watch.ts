@@ -14,6 +14,8 @@ const MAX_FAILURES = 500;
 const MAX_ARRIVALS = 1_000;
 /** Longest that the end of a turn waits for its story to be kept. */
 const KEEP_MS = 2_000;
+/** Nobody waits for it then: a store may be away for most of a minute, and the story is not missing afterwards. */
+const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 8_000, 16_000, 16_000];
 
 /** Outcomes that are as they were meant to be. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
@@ -119,15 +121,15 @@ export interface TurnWatchOptions {
 export function createTurnWatch({ store, trends, process, now, log }: TurnWatchOptions): TurnWatch {
   const running = new Map<string, Story>();
 
+  /** Tries both lists again together: a story that is missing in the first may not stand in the second. */
   async function keep(story: Story): Promise<void> {
     const text = JSON.stringify(story);
-    for (const [list, max] of listsOf(story)) {
-      await persist(
-        () => store.push(list, text, max),
-        (err) => log.warn({ err, turnId: story.turnId }, "the story of a turn could not be kept"),
-        PATIENT_PAUSES_MS,
-      );
-    }
+    const push = async () => {
+      for (const [list, max] of listsOf(story)) await store.push(list, text, max);
+    };
+    const onFailure = (err: unknown) =>
+      log.warn({ err, turnId: story.turnId }, "the story of a turn could not be kept");
+    await persist(push, onFailure, KEEP_PAUSES_MS);
   }
 
   /** A story that was kept twice, because the store's word of the first time was lost, is told once. */

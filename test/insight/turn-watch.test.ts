@@ -58,3 +58,16 @@ test("a failure that ends while the store is started anew is among the failures 
   await watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
   await eventually(async () => (await watch.failures()).map(({ turnId }) => turnId)).toEqual(["turn"]);
 });
+
+test("a failure is tried again in all its lists where one of them did not take it, and told once", async () => {
+  const { open, push } = openWatches();
+  const pushed: string[] = [];
+  const watch = open("first", async (list, ...given) => {
+    pushed.push(list);
+    if (pushed.length === 2) throw new StoreError("away");
+    return push(list, ...given);
+  });
+  await watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
+  expect(pushed).toEqual(["failures", "turns", "failures", "turns"]);
+  expect([await watch.turns(), await watch.failures()].map((list) => list.length)).toEqual([1, 1]);
+});
