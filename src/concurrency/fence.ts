@@ -37,7 +37,7 @@ export function rightHeld(): string {
     .join();
 }
 
-/** True when an earlier holder may have done this work already, and died before it could say so. */
+/** True when an earlier holder may have done some of this work already, and died or was cut before it could say so. */
 export function isTakenUp(): boolean {
   return fencesHeld().some((fence) => fence.isTakenUp === true);
 }

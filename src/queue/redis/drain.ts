@@ -107,7 +107,7 @@ export function createDrain(options: DrainOptions): Drain {
       run.read(lane.waiting);
       if (lane.waiting.length === 0) return AT_ONCE;
       const { failures } = lane;
-      const isTakenUp = head.isOwned || head.begun > 0 || failures.failures > 0;
+      const isTakenUp = head.isOwned || head.wasBegun || failures.failures > 0;
       const turn = { laneId, lease, worker, run, work, token, failures, isTakenUp };
       return await workOnChosen(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {

@@ -80,6 +80,8 @@ export interface RedisLanes {
 export interface LaneHead extends Stored {
   /** Beginnings of the work on it without an end. */
   begun: number;
+  /** Work on it was begun before, also where that was cut in order. */
+  wasBegun: boolean;
   /** Milliseconds until it may be taken from whoever has it, if the lease is not renewed; 0: now. */
   leaseMs: number;
   /** The process that worked on it has not given it back. */
@@ -108,8 +110,8 @@ local function hold(lease, token, holder)
 end
 `;
 const HEAD = `${LEASE}
-local begun = redis.call('HGET', KEYS[1], ARGV[1]) or '0'
-return { tonumber(begun), redis.call('EXISTS', KEYS[2]), left(KEYS[3]) }`;
+local begun = redis.call('HGET', KEYS[1], ARGV[1])
+return { tonumber(begun or '0'), begun and 1 or 0, redis.call('EXISTS', KEYS[2]), left(KEYS[3]) }`;
 const TAKE = `${LEASE}
 if left(KEYS[5]) > 0 then return false end
 local token = tostring(redis.call('INCR', KEYS[2]))
@@ -160,8 +162,10 @@ if redis.call('LLEN', KEYS[2]) > 0 then return 1 end
 redis.call('ZREM', KEYS[3], ARGV[2])
 redis.call('HDEL', KEYS[6], ARGV[2])
 return 0`;
+/** Work that has ended is not begun any more; what stays at nought was cut. */
 const UNCOUNT = `
-if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
+local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
+if begun > 0 then redis.call('HSET', KEYS[1], ARGV[1], begun - 1) end
 return 1`;
 
 /** `now`: milliseconds by a clock that all processes share. `workerId`: whose leases they are. */
@@ -197,8 +201,9 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const [stored] = toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, 0)));
       if (stored === undefined) return undefined;
       const keys = [KEYS.begun, KEYS.owner(laneId), KEYS.lease(laneId)];
-      const [begun, owned, leaseMs] = (await evaluate(HEAD, keys, [stored.event.key])) as [number, number, number];
-      return { ...stored, begun, leaseMs, isOwned: owned > 0 };
+      const told = await evaluate(HEAD, keys, [stored.event.key]);
+      const [begun, known, owned, leaseMs] = told as [number, number, number, number];
+      return { ...stored, begun, wasBegun: known > 0, leaseMs, isOwned: owned > 0 };
     },
     async take(laneId) {
       const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.failures(laneId), KEYS.lease(laneId)];

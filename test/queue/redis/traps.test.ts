@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
+import { isTakenUp } from "../../../src/concurrency/fence.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes } from "../../../src/queue/redis/lanes.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
@@ -105,6 +108,29 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     first.kill("SIGKILL");
     await eventually(() => said("call", "second").length).toBeGreaterThan(3);
     expect(said("begun").map((line) => line["isTakenUp"])).toEqual([false, true]);
+  });
+
+  test("cut in order, work is known to have been begun by whoever goes on with it, and by nobody who comes after its end", async () => {
+    const taken: boolean[] = [];
+    const open = (isDone: boolean) => {
+      const queue = createRedisQueue({ connection: shared.connection, maxActive: 1, now: Date.now, log: silent });
+      onTestFinished(() => queue.close(0));
+      const onWork = async (events: InboundEvent[], signal: AbortSignal) => {
+        taken.push(isTakenUp());
+        return isDone ? events : untilAborted(new Promise<never>(() => {}), signal);
+      };
+      queue.start({ take: (waiting) => waiting.slice(0, 1), work: onWork, onAccepted: () => {} });
+      return queue;
+    };
+    const first = open(false);
+    await first.accept(message("hello", { conversationId: "test:a" }));
+    await eventually(() => taken).toEqual([false]);
+    await first.close(0);
+    const second = open(true);
+    await eventually(() => taken).toEqual([false, true]);
+    await second.accept(message("thanks", { conversationId: "test:a" }));
+    await eventually(() => taken).toEqual([false, true, false]);
+    await eventually(() => shared.connection.client.hLen(KEYS.begun)).toBe(0);
   });
 
   test("while work lasts, its lease is prolonged, and nobody else begins it", async () => {
