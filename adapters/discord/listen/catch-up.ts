@@ -11,8 +11,11 @@ import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
-/** Most server channels that are read, those with the newest messages: a quarter of an hour may bring many. */
-const MAX_ROOMS = 100;
+/**
+ * Most server channels that are read, those with the newest messages. One after the other they take a minute or so: with
+ * a fifth as many, a channel in which somebody asked fell behind the others in the twenty seconds that a start took.
+ */
+const MAX_ROOMS = 500;
 /** The most that Discord gives at once. */
 const PAGE = 100;
 const CALL_MS = 10_000;

@@ -90,13 +90,13 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("missed messages are read in a hundred rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
+  test("missed messages are read in five hundred rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
       ...Array.from({ length: 20 }, (_, index) => toRoom(index, now - MINUTE_MS)),
       ...Array.from({ length: 20 }, (_, index) => toRoom(100 + index, now - 60 * MINUTE_MS)),
-      ...Array.from({ length: 120 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
+      ...Array.from({ length: 520 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
     ];
     const read: string[] = [];
     const api: Api = {
@@ -120,7 +120,7 @@ describe("messages that were written while the bot was away", () => {
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
     const directs = (await directChannels()).map(toRoute);
     expect(read.filter((route) => directs.includes(route))).toEqual(directs);
-    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 120)].map(({ channelId }) => toRoute(channelId));
+    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 520)].map(({ channelId }) => toRoute(channelId));
     expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
   });
 
