@@ -1,14 +1,7 @@
-import {
-  type AuthTestResponse,
-  LogLevel,
-  type WebAPICallResult,
-  WebAPIHTTPError,
-  WebAPIPlatformError,
-  WebAPIRateLimitedError,
-  WebAPIRequestError,
-  WebClient,
-} from "@slack/web-api";
 import type { Finding } from "../../src/port/finding.ts";
+import { SlackApiError } from "./api/error.ts";
+import { API_URL, callMethod, type SlackAnswer, type SlackArguments } from "./api/web-api.ts";
+import { readText } from "./api/wire.ts";
 import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
@@ -60,34 +53,17 @@ export async function checkSlack(
   return [...access, way];
 }
 
-/** The answer to a call, or an error code with a sentence for people. */
-type AskOutcome = { answer: WebAPICallResult } | { error: string; words: string };
-type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<AskOutcome>;
+/** The answer to a call with the scopes of its token, or an error code with a sentence for people. */
+type AskOutcome = { answer: SlackAnswer; scopes: readonly string[] | undefined } | { error: string; words: string };
+type Ask = (token: string | undefined, method: string, args?: SlackArguments) => Promise<AskOutcome>;
 
-/** The client throws what it would say. */
-const SILENT = {
-  debug() {},
-  info() {},
-  warn() {},
-  error() {},
-  setLevel() {},
-  getLevel: () => LogLevel.ERROR,
-  setName() {},
-};
-
-function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
-  return async (token, method, args) => {
-    const client = new WebClient(token, {
-      ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
-      retryConfig: { retries: 0 },
-      rejectRateLimitedCalls: true,
-      timeout: CALL_MS,
-      logger: SILENT,
-      fetch: (input, init) =>
-        fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) }),
-    });
+function createAsk(apiUrl = API_URL, signal: AbortSignal): Ask {
+  return async (token, method, args = {}) => {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
+    let scopes: readonly string[] | undefined;
+    const onScopes = (given: readonly string[]) => void (scopes = given);
     try {
-      return { answer: await client.apiCall(method, args) };
+      return { answer: await callMethod({ apiUrl, token, onScopes }, method, args, bounded), scopes };
     } catch (error) {
       signal.throwIfAborted();
       return describe(error);
@@ -98,10 +74,10 @@ function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
 async function checkBot(ask: Ask, token: string, namedGroups: readonly string[]): Promise<Finding[]> {
   const outcome = await ask(token, "auth.test");
   if ("error" in outcome) return [refusal("SLACK_BOT_TOKEN", outcome)];
-  const { team, user, response_metadata: metadata } = outcome.answer as AuthTestResponse;
+  const [user, team] = [readText(outcome.answer["user"]), readText(outcome.answer["team"])];
   const found: Finding = { ok: true, what: `The bot token is ${user}'s in the workspace ${team}.` };
   const groups = namedGroups.filter((id) => USER_GROUP.test(id));
-  const scopes = checkScopes(metadata?.scopes);
+  const scopes = checkScopes(outcome.scopes);
   return [found, scopes, ...(await checkGroups(ask, token, groups)), await checkStreaming(ask, token)];
 }
 
@@ -168,26 +144,13 @@ function refusal(variable: string, { error, words }: { error: string; words: str
 }
 
 function describe(error: unknown): { error: string; words: string } {
-  if (error instanceof WebAPIPlatformError) {
-    const code = error.data.error;
-    return { error: code, words: `Slack refuses it (${code}).` };
+  if (!(error instanceof SlackApiError)) throw error;
+  const { code, status, retryAfterMs, network, message } = error;
+  if (retryAfterMs !== undefined) {
+    return { error: code, words: `Slack asks to wait ${Math.ceil(retryAfterMs / 1_000)} s. Try again later.` };
   }
-  if (error instanceof WebAPIHTTPError) {
-    const { statusCode } = error;
-    return { error: `http_${statusCode}`, words: `Slack's address answers with status ${statusCode}.` };
-  }
-  if (error instanceof WebAPIRateLimitedError) {
-    return { error: "rate_limited", words: `Slack asks to wait ${error.retryAfter} s. Try again later.` };
-  }
-  // The library's own words may quote the address.
-  const cause = error instanceof WebAPIRequestError ? error.original : error;
-  return { error: "unreachable", words: `Slack cannot be reached${codeOf(cause)}.` };
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "";
-  if ("code" in error && typeof error.code === "string") return ` (${error.code})`;
-  const { cause, name } = error;
-  if (cause !== undefined) return codeOf(cause);
-  return name === "TimeoutError" || name === "AbortError" ? ` within ${CALL_MS / 1_000} s` : "";
+  if (code !== "") return { error: code, words: `Slack refuses it (${code}).` };
+  if (network === undefined) return { error: `http_${status}`, words: message };
+  const why = network === "TimeoutError" ? ` within ${CALL_MS / 1_000} s` : ` (${network})`;
+  return { error: "unreachable", words: `Slack cannot be reached${why}.` };
 }

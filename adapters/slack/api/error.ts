@@ -35,6 +35,8 @@ export interface SlackApiErrorOptions extends LoggableErrorOptions {
   retryAfterMs?: number;
   /** The scope that was missing. */
   needed?: string;
+  /** The network's word for why no whole answer came, such as `ECONNREFUSED`. */
+  network?: string;
 }
 
 /**
@@ -47,6 +49,7 @@ export class SlackApiError extends LoggableError {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly needed: string | undefined;
+  readonly network: string | undefined;
   /** As the errors of Slack's own client have it. */
   readonly data: { readonly error: string };
 
@@ -56,6 +59,7 @@ export class SlackApiError extends LoggableError {
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
     this.needed = options.needed;
+    this.network = options.network;
     this.data = { error: options.code };
   }
 
@@ -126,8 +130,8 @@ export function toRefusal(method: string, answer: Body, { status, retryAfterS }:
 /** Converts whatever kept an answer from coming whole; `status` is that of its head, 0 where none came. */
 export function toNetworkError(method: string, error: unknown, status = 0): SlackApiError {
   // Network errors name hosts and ports at most; others may quote people's words.
-  const words = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
-  return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
+  const network = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
+  return new SlackApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });
 }
 
 /** The `ts` of the message that a call made. Throws without one: then the message may or may not exist. */

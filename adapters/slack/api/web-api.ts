@@ -13,6 +13,8 @@ export interface Access {
   apiUrl: string;
   /** Absent for a method that is called to get one. */
   token?: string | undefined;
+  /** Told the scopes of the token, where Slack names them. */
+  onScopes?(scopes: readonly string[]): void;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface Access {
  * copies every call and answer for its log, whether that is kept or not, and takes no signal.
  */
 export async function callMethod(
-  { apiUrl, token }: Access,
+  { apiUrl, token, onScopes }: Access,
   method: string,
   args: SlackArguments,
   signal: AbortSignal,
@@ -35,6 +37,8 @@ export async function callMethod(
       signal,
     });
     status = response.status;
+    const scopes = response.headers.get("x-oauth-scopes");
+    if (scopes !== null) onScopes?.(scopes.split(/\s*,\s*/));
     const answer = parse(await response.text());
     if (status === 200 && answer["ok"] === true) return answer;
     throw toRefusal(method, answer, { status, retryAfterS: response.headers.get("retry-after") });
