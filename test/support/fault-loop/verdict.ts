@@ -191,7 +191,11 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
 /** A note that nothing has called for hides an answer that was there. */
 function judgeNote(who: string, note: string, requests: readonly Asked[]): Complaint[] {
   const last = requests.at(-1);
-  if (last?.isComplete !== true || /^_(?:Stopped|You stopped|Interrupted: the bot was shut down|Not answered: I cannot look up)/.test(note)) return [];
+  if (
+    last?.isComplete !== true ||
+    /^_(?:Stopped|You stopped|Interrupted: the bot was shut down|Not answered: I cannot look up)/.test(note)
+  )
+    return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
 }
 
