@@ -168,6 +168,12 @@ local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
 if begun > 0 then redis.call('HSET', KEYS[1], ARGV[1], begun - 1) end
 return 1`;
 
+const COUNT_ANEW = `
+for _, key in ipairs(ARGV) do
+  if redis.call('HEXISTS', KEYS[1], key) == 1 then redis.call('HSET', KEYS[1], key, 0) end
+end
+return 1`;
+
 /** `now`: milliseconds by a clock that all processes share. `workerId`: whose leases they are. */
 export function createRedisLanes({ client, run }: RedisConnection, now: () => number, workerId: string): RedisLanes {
   const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
@@ -241,7 +247,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       await evaluate(UNCOUNT, [KEYS.begun], [eventKey]);
     },
     async countAnew(eventKeys) {
-      await run(() => client.hDel(KEYS.begun, [...eventKeys]));
+      await evaluate(COUNT_ANEW, [KEYS.begun], [...eventKeys]);
     },
     async conversationOf(messageId) {
       return (await run(() => client.get(KEYS.message(messageId)))) ?? undefined;

@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import { isTakenUp } from "../../../src/concurrency/fence.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
+import { laneOf } from "../../../src/queue/event-lane.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes } from "../../../src/queue/redis/lanes.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
@@ -110,28 +111,35 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     expect(said("begun").map((line) => line["isTakenUp"])).toEqual([false, true]);
   });
 
-  test("cut in order, work is known to have been begun by whoever goes on with it, and by nobody who comes after its end", async () => {
-    const taken: boolean[] = [];
-    const open = (isDone: boolean) => {
-      const queue = createRedisQueue({ connection: shared.connection, maxActive: 1, now: Date.now, log: silent });
-      onTestFinished(() => queue.close(0));
-      const onWork = async (events: InboundEvent[], signal: AbortSignal) => {
-        taken.push(isTakenUp());
-        return isDone ? events : untilAborted(new Promise<never>(() => {}), signal);
+  test.each([false, true])(
+    "cut in order, work is known to have been begun by whoever goes on with it, and by nobody who comes after its end (having progressed: %s)",
+    async (hasProgressed) => {
+      const taken: boolean[] = [];
+      const countBegun = () => shared.connection.client.hVals(KEYS.begun);
+      const open = (isDone: boolean) => {
+        const queue = createRedisQueue({ connection: shared.connection, maxActive: 1, now: Date.now, log: silent });
+        onTestFinished(() => queue.close(0));
+        const onWork = async (events: InboundEvent[], signal: AbortSignal) => {
+          taken.push(isTakenUp());
+          const [event] = events;
+          if (hasProgressed && event !== undefined) queue.progressed(laneOf(event).workId);
+          return isDone ? events : untilAborted(new Promise<never>(() => {}), signal);
+        };
+        queue.start({ take: (waiting) => waiting.slice(0, 1), work: onWork, onAccepted: () => {} });
+        return queue;
       };
-      queue.start({ take: (waiting) => waiting.slice(0, 1), work: onWork, onAccepted: () => {} });
-      return queue;
-    };
-    const first = open(false);
-    await first.accept(message("hello", { conversationId: "test:a" }));
-    await eventually(() => taken).toEqual([false]);
-    await first.close(0);
-    const second = open(true);
-    await eventually(() => taken).toEqual([false, true]);
-    await second.accept(message("thanks", { conversationId: "test:a" }));
-    await eventually(() => taken).toEqual([false, true, false]);
-    await eventually(() => shared.connection.client.hLen(KEYS.begun)).toBe(0);
-  });
+      const first = open(false);
+      await first.accept(message("hello", { conversationId: "test:a" }));
+      await eventually(() => taken).toEqual([false]);
+      await eventually(countBegun).toEqual([hasProgressed ? "0" : "1"]);
+      await first.close(0);
+      const second = open(true);
+      await eventually(() => taken).toEqual([false, true]);
+      await second.accept(message("thanks", { conversationId: "test:a" }));
+      await eventually(() => taken).toEqual([false, true, false]);
+      await eventually(countBegun).toEqual([]);
+    },
+  );
 
   test("while work lasts, its lease is prolonged, and nobody else begins it", async () => {
     await startProcess("first");
