@@ -80,7 +80,17 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     const content = "I could not store this, so I cannot answer it. Please try again in a moment.";
     const body = { content, allowed_mentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds };
     const route = Routes.webhookMessage(application_id, token, ORIGINAL);
-    await api.call({ method: "PATCH", route, body, isBot: false }, AbortSignal.timeout(APOLOGY_MS)).catch(() => {});
+    const signal = AbortSignal.timeout(APOLOGY_MS);
+    for (;;) {
+      try {
+        await api.call({ method: "PATCH", route, body, isBot: false }, signal);
+        return;
+      } catch (error) {
+        if (!signal.aborted && (await mayTryAgain(error, signal))) continue;
+        log.warn({ err: error }, "A person could not be told that a command or a button was not stored.");
+        return;
+      }
+    }
   }
 
   return Object.assign(acknowledge, { sayStoreIsAway, apologise });

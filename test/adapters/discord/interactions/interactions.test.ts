@@ -5,6 +5,7 @@ import { type Message, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const CALLBACK = "POST /interactions/:interaction/:token/callback";
+const ORIGINAL = "PATCH /webhooks/:webhook/:token/messages/:message";
 const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const COMMANDS = [
@@ -181,7 +182,11 @@ describe("/ask", () => {
     expect(botMessages(discord, channel)).toHaveLength(1);
   });
 
-  test("that could not be stored ends with an apology", async () => {
+  test.each([
+    ["", undefined],
+    [", also where Discord stumbles over that", { status: 502 } as const],
+    [", also where Discord wants that to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
+  ])("that could not be stored ends with an apology%s", async (_, fault) => {
     const { discord, adapter, channel, ada } = await startCommands({
       accept: async () => {
         throw new Error("the disk is full");
@@ -189,6 +194,7 @@ describe("/ask", () => {
     });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     await discord.until(() => botMessages(discord, channel).length === 1);
+    if (fault !== undefined) discord.faults.failNext(ORIGINAL, fault);
     await adapter.pause();
     await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("cannot answer it"));
   });
