@@ -27,7 +27,7 @@ import { quoteName } from "../text/quote-name.ts";
 import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger, toShown } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
-import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
+import { appendQuestions, type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
@@ -499,8 +499,7 @@ function canContinue({ outcome, retry }: Ending): boolean {
 async function keep(run: Run, ending: Ending): Promise<boolean> {
   const { deps, record, context, askedCount, pieces, queueSignal } = run;
   const { history, records, unkept, log } = deps;
-  // An answer is not kept without what it answers.
-  if (!run.areStored) await storeQuestionsLate(history, run.messages, log, queueSignal);
+  const areStored = run.areStored || (await storeQuestionsLate(history, run.messages, log, queueSignal));
   const { id, conversationId, author, reply, posted, messageIds, edition } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(askedCount);
@@ -527,8 +526,13 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const final = { phase: "final", attempts: 0, ends, ...offers } as const;
   // A process that ends has little time left.
   const pausesMs = isCut(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;
+  const store = async () => {
+    // An answer is not kept without what it answers.
+    if (!areStored) await appendQuestions(history, run.messages);
+    await history.append(conversationId, entry, posted, after);
+  };
   const isStored = await persist(
-    () => history.append(conversationId, entry, posted, after),
+    store,
     (error) => {
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
       if (!isStoreOutage(error) || after === undefined) return;

@@ -181,22 +181,32 @@ export async function storeQuestions(
   return areStored;
 }
 
-/** Stores questions late, before their answer; a shared store is waited for until `signal` aborts. Never rejects. */
+/**
+ * Stores questions late, before their answer; a shared store is waited for until `signal` aborts. Resolves to whether
+ * they are stored. Never rejects.
+ */
 export async function storeQuestionsLate(
   history: Pick<History, "append">,
   messages: readonly MessageEvent[],
   log: Logger,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const pausesMs = mayBeTakenOver() ? againAndAgain() : PATIENT_PAUSES_MS;
-  const storeAll = async () => {
-    for (const { store } of toAppends(history, messages)) await store();
-  };
   try {
-    await retry(storeAll, { pausesMs, mayPass: isStoreOutage }, signal);
+    await retry(() => appendQuestions(history, messages), { pausesMs, mayPass: isStoreOutage }, signal);
+    return true;
   } catch (error) {
     log.error({ err: error }, "messages could not be stored in the history after they were answered either");
+    return false;
   }
+}
+
+/** Stores all questions, or rejects; storing them once more changes nothing. */
+export async function appendQuestions(
+  history: Pick<History, "append">,
+  messages: readonly MessageEvent[],
+): Promise<void> {
+  for (const { store } of toAppends(history, messages)) await store();
 }
 
 function* againAndAgain(): Generator<number> {

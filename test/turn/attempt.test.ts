@@ -345,6 +345,29 @@ test("the end of a turn is noted once the store takes it, also where it is being
   expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
 
+test("a question that could not be stored before its answer, nor behind it, is stored with it", async () => {
+  let failures = 2;
+  const wrapStores = (stores: Stores): Stores => ({
+    ...stores,
+    open(namespace) {
+      const keyv = stores.open(namespace);
+      const setMany = keyv.setMany.bind(keyv);
+      return Object.assign(keyv, {
+        async setMany(entries: Parameters<typeof setMany>[0]) {
+          if (JSON.stringify(entries).includes('"content":"tea?"') && failures-- > 0) throw new Error("refused");
+          return setMany(entries);
+        },
+      });
+    },
+  });
+  const engine = startEngine({ wrapStores, scripts: [["A leaf."]] });
+  await engine.accept(message("tea?"));
+  await engine.idle();
+  const { entries } = await engine.history.read("test:a", { maxEntries: 10 });
+  expect(entries.flatMap(({ messages }) => messages.map(({ content }) => content))).toEqual(["tea?", "A leaf."]);
+  expect(failures).toBeLessThanOrEqual(0);
+});
+
 test("an answer that is taken up while the store is slow for a moment shows no less than people have read", async () => {
   const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
   const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });
