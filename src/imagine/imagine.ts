@@ -73,7 +73,7 @@ type BeginJob = () => Promise<NewJob>;
 
 export function createImagine(deps: ImagineDeps): Imagine {
   const { jobs, running, model, maxReferences, sinkOf, log } = deps;
-  const waiting = createWaitingMessages(sinkOf, log);
+  const waiting = createWaitingMessages({ jobs, sinkOf, log });
   const { run: inTurn } = createKeyedQueue();
   const writeHistory = createWriteHistory(deps.history, log);
   const onSettled = (jobId: string) => {

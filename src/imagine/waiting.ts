@@ -4,6 +4,7 @@ import type { ActionEvent, InboundEvent } from "../port/events.ts";
 import { toPictureId, toTurnId } from "../port/ids.ts";
 import type { Draft } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
+import type { JobStore } from "./job-store.ts";
 import { toStop } from "./wording.ts";
 
 const WAITING = "Waiting: other pictures are being drawn first.";
@@ -28,22 +29,43 @@ export interface WaitingMessages {
 
 interface Announcement {
   event: InboundEvent;
-  /** Undefined where it could not be posted. */
+  /** Undefined where it could not be posted, or is not needed. */
   messageId: Promise<string | undefined>;
 }
 
-export function createWaitingMessages(sinkOf: SinkOf, log: Logger): WaitingMessages {
+export interface WaitingDeps {
+  jobs: Pick<JobStore, "load">;
+  sinkOf: SinkOf;
+  log: Logger;
+}
+
+export function createWaitingMessages({ jobs, sinkOf, log }: WaitingDeps): WaitingMessages {
   const announced = new Map<string, Announcement>();
 
   async function dismiss(jobId: string): Promise<void> {
     const found = announced.get(jobId);
     announced.delete(jobId);
     const messageId = await found?.messageId;
-    if (found === undefined || messageId === undefined) return;
-    const sink = sinkOf(found.event.reply);
-    await sink.remove(messageId, NEVER).catch((err: unknown) => {
-      log.warn({ err, jobId }, "the message of a job that does not begin could not be removed");
-    });
+    if (found !== undefined && messageId !== undefined) await remove(found.event, messageId);
+  }
+
+  async function remove({ key, reply }: InboundEvent, messageId: string): Promise<void> {
+    await sinkOf(reply)
+      .remove(messageId, NEVER)
+      .catch((err: unknown) => {
+        log.warn({ err, jobId: toTurnId(key) }, "the message of a job that does not begin could not be removed");
+      });
+  }
+
+  /** Resolves to the message; to undefined where another process has begun the job meanwhile, without seeing it. */
+  async function post(event: InboundEvent, jobId: string): Promise<string | undefined> {
+    const draft: Draft = { markdown: WAITING, buttons: [toStop(jobId)], streaming: false };
+    const { id } = await sinkOf(event.reply).post(draft, toStatusNonce(jobId), NEVER);
+    const job = await jobs.load(jobId).catch(() => undefined);
+    if (job === undefined || job.statusId === id) return id;
+    announced.delete(jobId);
+    await remove(event, id);
+    return undefined;
   }
 
   return {
@@ -51,11 +73,8 @@ export function createWaitingMessages(sinkOf: SinkOf, log: Logger): WaitingMessa
       if (key.startsWith(ERASURE)) void dismiss(key.slice(ERASURE.length));
     },
     announce(event) {
-      const { key, reply } = event;
-      const jobId = toTurnId(key);
-      const draft: Draft = { markdown: WAITING, buttons: [toStop(jobId)], streaming: false };
-      const messageId = (async () => (await sinkOf(reply).post(draft, toStatusNonce(jobId), NEVER)).id)();
-      announced.set(jobId, { event, messageId: messageId.catch(() => undefined) });
+      const jobId = toTurnId(event.key);
+      announced.set(jobId, { event, messageId: post(event, jobId).catch(() => undefined) });
     },
     find: async (jobId) => announced.get(jobId)?.messageId,
     eventOf: (jobId) => announced.get(jobId)?.event,

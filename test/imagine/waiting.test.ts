@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
+import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import { createWaitingMessages, toStatusNonce } from "../../src/imagine/waiting.ts";
 import { toTurnId } from "../../src/port/ids.ts";
+import { StoreError } from "../../src/store/outage.ts";
 import { ben, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
+import { pictureJob } from "../support/picture-job.ts";
 
-function start() {
+function start(load: (id: string) => Promise<PictureJob | undefined> = async () => undefined) {
   const platform = fakePlatform();
-  return { ...platform, messages: createWaitingMessages(() => platform.sink, silent) };
+  const messages = createWaitingMessages({ jobs: { load }, sinkOf: () => platform.sink, log: silent });
+  return { ...platform, messages };
 }
 
 describe("a job that waits", () => {
@@ -24,6 +28,27 @@ describe("a job that waits", () => {
     messages.leave(id);
     expect(messages.eventOf(id)).toBeUndefined();
     expect(await messages.find(id)).toBeUndefined();
+  });
+
+  test.each([
+    ["over", { isOver: true }],
+    ["under another message", { statusId: "test:other" }],
+  ])("leaves no message behind where another process has come so far that it is %s", async (_, given) => {
+    const { messages, texts } = start(async (id) => pictureJob({ id, ...given }));
+    const event = command("imagine", "a fox");
+    messages.announce(event);
+    expect(await messages.find(toTurnId(event.key))).toBeUndefined();
+    expect(texts()).toEqual([]);
+    expect(messages.eventOf(toTurnId(event.key))).toBeUndefined();
+  });
+
+  test("keeps its message where the store cannot tell", async () => {
+    const { messages, channel } = start(async () => {
+      throw new StoreError("away");
+    });
+    const event = command("imagine", "a fox");
+    messages.announce(event);
+    expect(await messages.find(toTurnId(event.key))).toBe(channel[0]?.id);
   });
 
   test("takes its message away when it does not begin, and when its person is forgotten", async () => {
