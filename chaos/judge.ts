@@ -167,9 +167,13 @@ function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["fin
 /** Stands in the place that was promised to a command whose process ended before it could be stored. */
 const APOLOGY = /^I could not store this/;
 
+/** Stands there for a command that could not be stored yet, until it is. */
+const PROMISE = /^My memory is out of reach right now\. I will do this/;
+
 /** Each picture that was asked for has one message, with the picture or with a word why there is none. */
 function judgePictures({ record, find, excuse }: Court): void {
   let apologies = record.shown.filter(({ text }) => APOLOGY.test(text)).length;
+  let promises = record.shown.filter(({ text }) => PROMISE.test(text)).length;
   for (const { name } of record.plan.pictures) {
     const messages = record.shown.filter(({ text }) => text.includes(name));
     const about = { names: [name], messageIds: messages.map(({ id }) => id) };
@@ -177,6 +181,8 @@ function judgePictures({ record, find, excuse }: Court): void {
     if (isUnheard) excuse("a command that nobody took over, as its person was told");
     else if (messages.length === 0 && apologies-- > 0 && wasDeaf(record, name))
       excuse("a command that could not be stored, as its person was told");
+    else if (messages.length === 0 && wasKilledAfter(record, name) && promises-- > 0)
+      excuse("a command whose process was killed while it could not store it");
     else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
     if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
     const open = messages.find(
@@ -189,9 +195,17 @@ function judgePictures({ record, find, excuse }: Court): void {
 /** Longest until the bot hears again: a process counts as gone, another one waits for its turn to identify, and connects. */
 const DEAF_MS = 10_000;
 
+const askedAtMs = (record: Record, name: string): number =>
+  record.notes.find(({ what }) => what.endsWith(` a picture of ${name}`))?.atMs ?? 0;
+
+/** True when some process was killed after somebody had asked for a picture. */
+function wasKilledAfter(record: Record, name: string): boolean {
+  return record.disturbances.some(({ kind, fromMs }) => kind === "kill" && fromMs >= askedAtMs(record, name));
+}
+
 /** True when something was broken while somebody asked for a picture. Both platforms deliver a command once, and tell the person if nobody takes it. */
 function wasDeaf(record: Record, name: string): boolean {
-  const { atMs = 0 } = record.notes.find(({ what }) => what.endsWith(` a picture of ${name}`)) ?? {};
+  const atMs = askedAtMs(record, name);
   return isDisturbed(record, atMs - DEAF_MS, atMs + ACKNOWLEDGE_MS);
 }
 

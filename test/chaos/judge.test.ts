@@ -203,6 +203,19 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ ...taken, disturbances: [], shown: [shownAt([[0, ANSWER]]), told] })).toEqual(["lost"]);
   });
 
+  test("lets a command be lost whose process was killed while it could not store it", () => {
+    const plan = planRun({ seed: 1, turns: 100, platform: "discord", processes: 2 });
+    const pictures = plan.pictures.slice(0, 1);
+    const drawn = pictures.map(({ name }) => name);
+    const asked = { atMs: 1_000, what: `somebody asks for a picture of ${drawn[0]}` };
+    const waits = "My memory is out of reach right now. I will do this as soon as it is back.";
+    const promised = { ...shownAt([[2_000, waits]]), id: "promised" };
+    const given = { plan: { ...plan, pictures }, drawn, notes: [asked], shown: [shownAt([[0, ANSWER]]), promised] };
+    const killedAt = (fromMs: number): Disturbance => ({ kind: "kill", slot: 0, fromMs, toMs: fromMs + 1_000 });
+    expect(columnsOf({ ...given, disturbances: [killedAt(3_000)] })).toEqual([]);
+    expect(columnsOf({ ...given, disturbances: [killedAt(-30_000)] })).toEqual(["lost"]);
+  });
+
   test("finds requests that were made without a reservation", () => {
     expect(columnsOf({ spent: { counted: 0, held: 0 } })).toEqual(["overspent"]);
     expect(columnsOf({ spent: { counted: 0, held: 1 } })).toEqual([]);
