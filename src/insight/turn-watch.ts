@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { waitAtMost } from "../concurrency/deadlines.ts";
+import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { InsightStore } from "./insight-store.ts";
@@ -12,10 +14,10 @@ const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
 /** Arrivals of unseen text that are timed one by one; any further text counts with the last of them. */
 const MAX_ARRIVALS = 1_000;
-/** Longest that the end of a turn waits for its story to be kept. */
+/** Longest that the end of a turn waits for its story to be kept, where nobody else would tell of it. */
 const KEEP_MS = 2_000;
-/** Nobody waits for it then: a store may be away for most of a minute, and the story is not missing afterwards. */
-const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 8_000, 16_000, 16_000];
+/** A store may be away for half a minute, and the story is not missing afterwards. */
+const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 4_000, 4_000, 4_000, 4_000, 4_000];
 
 /** Outcomes that are as they were meant to be. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
@@ -66,7 +68,7 @@ export interface TurnListener {
   refused(why: string): void;
   /** The platform shows this much of the text. */
   shown(units: number): void;
-  /** The turn has ended. Resolves when that is counted, or cannot be for now. */
+  /** The turn has ended. Resolves when that is counted, or cannot be. */
   end(end: End): Promise<void>;
   /** Another process goes on with the turn, or it is begun anew; after its end this does nothing. */
   leave(reason: unknown): void;
@@ -156,7 +158,8 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
         async ended(refusal) {
           running.delete(id);
           const kept = endWith(story, refusal);
-          await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, KEEP_MS).unref())]);
+          // Where others may take the turn over they tell of its end, as long as it is not off the queue.
+          await (mayBeTakenOver() ? kept : waitAtMost(kept, KEEP_MS));
         },
       });
     },

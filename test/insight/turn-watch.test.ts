@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { withFence } from "../../src/concurrency/fence.ts";
 import { createSqliteInsight } from "../../src/insight/sqlite-insight.ts";
 import { createTrends } from "../../src/insight/trends.ts";
 import { createTurnWatch } from "../../src/insight/turn-watch.ts";
@@ -70,4 +71,27 @@ test("a failure is tried again in all its lists where one of them did not take i
   await watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
   expect(pushed).toEqual(["failures", "turns", "failures", "turns"]);
   expect([await watch.turns(), await watch.failures()].map((list) => list.length)).toEqual([1, 1]);
+});
+
+test("the end of a turn that others may take over is over once it is kept, however long that takes", async () => {
+  const { open, push } = openWatches();
+  const back = Promise.withResolvers<void>();
+  const watch = open("first", async (...given) => {
+    await back.promise;
+    return push(...given);
+  });
+  const fence = { key: "lane", value: "1", check: async () => {} };
+  const endOnce = (isShared: boolean) => {
+    const ended = () => watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
+    return isShared ? withFence(fence, ended) : ended();
+  };
+  let isOver = false;
+  const shared = endOnce(true).then(() => (isOver = true));
+  // Twice as long as one that nobody else would tell of.
+  await endOnce(false);
+  await endOnce(false);
+  expect(isOver).toBe(false);
+  back.resolve();
+  await shared;
+  expect(await watch.failures()).toHaveLength(1);
 });
