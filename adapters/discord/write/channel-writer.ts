@@ -4,7 +4,7 @@ import type { Api, ApiAnswer } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
-import type { MessageBody } from "./message-body.ts";
+import { type MessageBody, readCustomIds } from "./message-body.ts";
 import { attach } from "./uploads.ts";
 
 const NO_HISTORY = 160002;
@@ -66,12 +66,12 @@ export function createChannelWriter(
       const mustStandAlone = unreadable.has(channelId) || !mayRefer(channelId);
       const post = mustStandAlone ? { ...given, replyToId: undefined } : given;
       try {
-        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), files);
+        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), post.body, files);
       } catch (error) {
         // Without the permission to read the history, an answer can still stand in the channel.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
         unreadable.add(channelId);
-        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), files);
+        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), post.body, files);
       }
     },
     async edit({ channelId, messageId }, body, signal) {
@@ -86,14 +86,23 @@ export function createChannelWriter(
   };
 }
 
-export function toPosted(answer: ApiAnswer, files: Pick<Files, "toPostedRefs">): Posted {
+/** A message that was posted before is answered with as it is: what it lacks of `body` is still to be written. */
+export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files, "toPostedRefs">): Posted {
   const message = answer.data as APIMessage;
   const attachments = files.toPostedRefs(message);
   return {
     id: toMessageId({ channelId: message.channel_id, messageId: message.id }),
     ...(attachments.length > 0 && { attachments }),
+    ...(!showsBody(message, body) && { isPartial: true }),
     ...toReceipt(answer),
   };
+}
+
+/** Discord cuts the white space around a text off. What an answer leaves out is taken to be as it was given. */
+function showsBody(message: Partial<APIMessage>, body: MessageBody): boolean {
+  const { content = body.content, components = body.components } = message;
+  const hasButtons = readCustomIds(components).join() === readCustomIds(body.components).join();
+  return hasButtons && content.trim() === body.content.trim();
 }
 
 export function toReceipt({ budget }: ApiAnswer): Receipt {

@@ -77,14 +77,14 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     const write = { method: "PATCH" as const, messageId: ORIGINAL, ...attach(post.body, post.files) };
     const answer = isMine ? await token.call(write, signal) : undefined;
     if (answer !== undefined) finalMessages.settle(to, ORIGINAL);
-    return answer && toPosted(answer, files);
+    return answer && toPosted(answer, post.body, files);
   }
 
   async function followUp({ body, files: uploads, nonce }: InteractionPost, signal: AbortSignal): Promise<Posted> {
     const flags = body.flags | (isPrivate ? MessageFlags.Ephemeral : 0);
     try {
       const answer = await token.call({ method: "POST", ...attach({ ...body, flags }, uploads) }, signal);
-      if (answer !== undefined) return toPosted(answer, files);
+      if (answer !== undefined) return toPosted(answer, body, files);
     } catch (error) {
       if (isUncertain(error)) {
         isWhole = false;
@@ -104,7 +104,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
       ? await deps.seenMessages.find({ interactionId: to.id, isMeant, mayBeOnItsWay: isDoubtful }, signal)
       : await findWritten(deps.api, { ...to, channelId }, isMeant, signal);
     isDoubtful = false;
-    return message && toPosted({ data: message }, files);
+    return message && toPosted({ data: message }, post.body, files);
   }
 
   async function post(post: InteractionPost, signal: AbortSignal): Promise<Posted> {

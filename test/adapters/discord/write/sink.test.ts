@@ -122,6 +122,17 @@ describe("a reply on Discord", () => {
     }
   });
 
+  test("says that it shows less than it was given where it was posted before with other words or buttons", async () => {
+    const { sink } = await startSink();
+    const stop = { buttons: [{ action: "stop" as const, turnId: "turn", label: "Stop" }] };
+    const { id, isPartial } = await sink.post(draft("Waiting …", stop), "n", signal);
+    expect(isPartial).toBeUndefined();
+    expect(await sink.post(draft("Waiting …", stop), "n", signal)).not.toHaveProperty("isPartial");
+    for (const other of [draft("The whole answer."), draft("Waiting …"), draft("The whole answer.", stop)]) {
+      expect(await sink.post(other, "n", signal)).toMatchObject({ id, isPartial: true });
+    }
+  });
+
   test("is posted once for the same nonce, in every process", async () => {
     const { discord, channel, sink, adapter, address, bodies } = await startSink();
     const { id } = await sink.post(draft("once"), "turn:0", signal);
