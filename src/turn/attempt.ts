@@ -534,9 +534,9 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const isStored = await persist(
     store,
     (error) => {
+      const isOutage = isStoreOutage(error) && after !== undefined;
+      if (isOutage) unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
-      if (!isStoreOutage(error) || after === undefined) return;
-      unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
     },
     pausesMs,
   );
