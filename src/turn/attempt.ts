@@ -534,8 +534,9 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const isStored = await persist(
     store,
     (error) => {
-      const isOutage = isStoreOutage(error) && after !== undefined;
-      if (isOutage) unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
+      if (isStoreOutage(error) && after !== undefined) {
+        unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
+      }
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
     },
     pausesMs,

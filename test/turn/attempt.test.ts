@@ -33,6 +33,24 @@ function awayFor(namespace: string, words: string, outage: { looks: number }) {
   });
 }
 
+type Entries = Parameters<ReturnType<Stores["open"]>["setMany"]>[0];
+
+/** Stores that refuse what is meant, for so many writes. */
+function refusing(isMeant: (entries: Entries) => boolean, refusal: { writes: number }) {
+  return (stores: Stores): Stores => ({
+    ...stores,
+    open(name) {
+      const keyv = stores.open(name);
+      const setMany = keyv.setMany.bind(keyv);
+      keyv.setMany = async (entries) => {
+        if (isMeant(entries) && refusal.writes-- > 0) throw new Error("The store is loading.");
+        return setMany(entries);
+      };
+      return keyv;
+    },
+  });
+}
+
 describe("an answer that begins again for an edit that came at its very end", () => {
   test("is taken up where the process died in that", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
@@ -324,20 +342,10 @@ describe("an attempt at a turn", () => {
 });
 
 test("the end of a turn is noted once the store takes it, also where it is being started anew", async () => {
-  let failures = 3;
-  const wrapStores = (stores: Stores): Stores => ({
-    ...stores,
-    open(namespace) {
-      const keyv = stores.open(namespace);
-      const setMany = keyv.setMany.bind(keyv);
-      keyv.setMany = async (entries) => {
-        const isEnd = entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final");
-        if (isEnd && failures-- > 0) throw new Error("The store is loading.");
-        return setMany(entries);
-      };
-      return keyv;
-    },
-  });
+  const wrapStores = refusing(
+    (entries) => entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final"),
+    { writes: 3 },
+  );
   const { accept, idle, records } = startEngine({ wrapStores, scripts: [["Tea."]] });
   const question = message("What to drink?");
   await accept(question);
@@ -346,26 +354,14 @@ test("the end of a turn is noted once the store takes it, also where it is being
 });
 
 test("a question that could not be stored before its answer, nor behind it, is stored with it", async () => {
-  let failures = 2;
-  const wrapStores = (stores: Stores): Stores => ({
-    ...stores,
-    open(namespace) {
-      const keyv = stores.open(namespace);
-      const setMany = keyv.setMany.bind(keyv);
-      return Object.assign(keyv, {
-        async setMany(entries: Parameters<typeof setMany>[0]) {
-          if (JSON.stringify(entries).includes('"content":"tea?"') && failures-- > 0) throw new Error("refused");
-          return setMany(entries);
-        },
-      });
-    },
-  });
+  const refusal = { writes: 2 };
+  const wrapStores = refusing((entries) => JSON.stringify(entries).includes('"content":"tea?"'), refusal);
   const engine = startEngine({ wrapStores, scripts: [["A leaf."]] });
   await engine.accept(message("tea?"));
   await engine.idle();
   const { entries } = await engine.history.read("test:a", { maxEntries: 10 });
   expect(entries.flatMap(({ messages }) => messages.map(({ content }) => content))).toEqual(["tea?", "A leaf."]);
-  expect(failures).toBeLessThanOrEqual(0);
+  expect(refusal.writes).toBeLessThanOrEqual(0);
 });
 
 test("an answer that is taken up while the store is slow for a moment shows no less than people have read", async () => {

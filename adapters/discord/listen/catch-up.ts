@@ -12,8 +12,8 @@ import type { Message } from "./wording.ts";
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
 /**
- * Most server channels that are read, those with the newest messages. One after the other they take a minute or so: with
- * a fifth as many, a channel in which somebody asked fell behind the others in the twenty seconds that a start took.
+ * Most server channels that are read, one after the other, those with the newest messages first. Where many are busy, one
+ * in which somebody asked falls behind the others in the seconds that a start takes.
  */
 const MAX_ROOMS = 500;
 /** The most that Discord gives at once. */
