@@ -25,6 +25,14 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     return { people, place: openDiscordPlace(discord, { place, guild, people }) };
   });
 
+  /** Nobody can know of a direct conversation of which no session was ever told: it is listed nowhere. */
+  function isUntold(channelId: string, messageId: string): boolean {
+    const { untoldIds, everySession } = discord.gateway;
+    const room = discord.places().find(({ id }) => id === channelId);
+    if (room?.kind !== "dm" || !untoldIds.has(messageId)) return false;
+    return !discord.messages(room).some(({ id }) => everySession.some(({ toldIds }) => toldIds.has(id)));
+  }
+
   function toCall(request: (typeof discord.requests)[number]): Call {
     const { route, params, host, atMs, endedAtMs, status = 0, retryAfterMs, body, madeId } = request;
     const { message = madeId } = params;
@@ -60,10 +68,15 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     breaks: () => discordBreaks(discord),
     // Nothing is acknowledged, and what no session was told is read later.
     told({ id }) {
-      const messageId = id.split(":").at(-1) ?? id;
+      const [, channelId = "", messageId = id] = id.split(":");
       const told = discord.gateway.everySession.filter(({ toldIds }) => toldIds.has(messageId));
       const sessionIds = new Set(told.map((session) => session.id));
-      return { toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false, sessionIds };
+      return {
+        toldAtMs: undefined,
+        acknowledgedAtMs: undefined,
+        isGivenUp: isUntold(channelId, messageId),
+        sessionIds,
+      };
     },
     // Whoever begins to hear reads then what was said while nobody did.
     isSettled: () => discord.gateway.sessions.some(({ isAttached }) => isAttached),

@@ -113,7 +113,7 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   const isHeard = (question: SaidQuestion) => !record.told(question).isGivenUp;
   const heard = record.questions.filter(isHeard);
   for (let count = heard.length; count < record.questions.length; count++) {
-    excuse("the platform gave it up: nobody was there to acknowledge it");
+    excuse("the platform gave it up: nobody was there to hear it");
   }
   const complaints = judgeEndings({
     questions: record.questions.map((question) => ({ ...question, isTold: isHeard(question) })),

@@ -25,7 +25,10 @@ export interface Told {
   acknowledgedAtMs: number | undefined;
   /** Ids of the sessions that were told, each in the order in which things were said; undefined where there are none. */
   sessionIds?: ReadonlySet<string>;
-  /** Nobody acknowledged it, and the platform has stopped delivering it. */
+  /**
+   * Nobody acknowledged it, and the platform has stopped delivering it; or nobody was told of it, since the platform had
+   * ended the last session itself, in a conversation that it names nowhere else.
+   */
   isGivenUp: boolean;
 }
 

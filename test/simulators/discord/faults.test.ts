@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { describe, expect, test } from "vitest";
 import { startDiscord } from "./index.ts";
 import { createRawClient } from "./raw-client.ts";
@@ -12,6 +13,19 @@ async function startChannel() {
   const post = (content: string) => call("POST", `/channels/${channel.id}/messages`, { content });
   return { discord, channel, post };
 }
+
+test("a call whose caller goes away in the middle of it is no failure of the simulator", async () => {
+  const { discord, channel } = await startChannel();
+  const url = new URL(`${discord.apiUrl}/v10/channels/${channel.id}/messages`);
+  const headers = { authorization: `Bot ${discord.token}`, "content-type": "application/json", "content-length": 99 };
+  const call = request(url, { method: "POST", headers }).on("error", () => {});
+  call.write("{");
+  await discord.until(() => discord.requests.length === 1);
+  call.destroy();
+  await discord.until(() => discord.requests[0]?.endedAtMs);
+  expect(discord.requests[0]?.status).toBeUndefined();
+  expect(discord.violations).toEqual([]);
+});
 
 describe("an injected failure", () => {
   test("happens to as many calls of its route as asked, after those it skips", async () => {

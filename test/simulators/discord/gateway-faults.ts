@@ -9,6 +9,8 @@ export interface GatewayFaults {
   readonly everySession: readonly Session[];
   /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
   heardBy(shard: number): readonly number[];
+  /** Ids of messages that were said while nobody listened, after Discord itself had ended the last session that did. */
+  readonly untoldIds: ReadonlySet<string>;
   /** Cuts every socket; the sessions can be resumed. */
   drop(): void;
   /** Opcode 7: Discord asks for a new connection. */
@@ -30,6 +32,7 @@ export function createGatewayFaults(gateway: Gateway): GatewayFaults {
     },
     everySession: gateway.everySession,
     heardBy: gateway.heardBy,
+    untoldIds: gateway.untoldIds,
     drop: () => gateway.hangUp(),
     reconnect: () => gateway.tell(7, null),
     invalidate: (isResumable = false) => gateway.tell(9, isResumable),

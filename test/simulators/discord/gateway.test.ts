@@ -115,6 +115,19 @@ describe("a session", () => {
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
+  test("leaves what is said after it untold where Discord itself ended it, not where it can be resumed", async () => {
+    const { discord, say } = await startGuild();
+    await identify(discord, { intents: ALL });
+    discord.gateway.drop();
+    say("kept for whoever resumes");
+    await identify(discord, { intents: ALL });
+    discord.gateway.invalidate(false);
+    const untold = say("for nobody");
+    await identify(discord, { intents: ALL });
+    say("heard");
+    expect([...discord.gateway.untoldIds]).toEqual([untold.id]);
+  });
+
   test("hears the guilds of its shard; direct messages come to shard 0", async () => {
     const { discord, guild, ada } = await startGuild();
     const own = Number((BigInt(guild.id) >> 22n) % 2n);

@@ -18,6 +18,8 @@ export interface Gateway {
   readonly everySession: readonly Session[];
   /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
   heardBy(shard: number): readonly number[];
+  /** Ids of messages that were said while nobody listened, after Discord itself had ended the last session that did. */
+  readonly untoldIds: ReadonlySet<string>;
   deliver(event: GatewayEvent): void;
   /** Sends an opcode to every socket: 7 asks to reconnect, 9 ends the session (`data` true: resumable). */
   tell(op: number, data: unknown): void;
@@ -47,6 +49,8 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   const shake = createHandshake({ ...deps, sessions, onBegin: (session) => void everySession.push(session) });
   const muted = new WeakSet<WebSocket>();
   const heard = new Map<number, number[]>();
+  const untoldIds = new Set<string>();
+  let wasEndedHere = false;
   let answersHeartbeats = true;
 
   function count(shard: number): void {
@@ -56,10 +60,11 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     if (now !== (counts.at(-1) ?? 0)) counts.push(now);
   }
 
-  function end(session: Session | undefined, code: number): void {
-    if (session === undefined) return;
+  function end(session: Session, code: number, by: "bot" | "discord"): void {
     session.detach(clock.now());
-    if (ENDING_CODES.has(code)) sessions.delete(session.id);
+    const isOver = ENDING_CODES.has(code);
+    if (isOver) sessions.delete(session.id);
+    if (attached().length === 0) wasEndedHere = isOver && by === "discord";
     count(session.shard[0]);
     changes.notify();
   }
@@ -90,7 +95,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     });
     socket.on("close", (code) => {
       // A session that another socket has resumed is no longer this one's to end.
-      if (session?.line === line) end(session, code);
+      if (session?.line === line) end(session, code, "bot");
     });
     socket.on("error", () => socket.terminate());
   });
@@ -103,18 +108,21 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     },
     everySession,
     heardBy: (shard) => heard.get(shard) ?? [],
+    untoldIds,
     deliver(event) {
+      const isUntold = event.type === "MESSAGE_CREATE" && wasEndedHere && attached().length === 0;
+      if (isUntold) untoldIds.add(String(event.payload(true)["id"]));
       for (const session of sessions.values()) session.deliver(event);
       changes.notify();
     },
     tell(op, data) {
       for (const session of attached()) {
         session.line?.send({ op, d: data });
-        if (op === 9 && data !== true) end(session, 4009);
+        if (op === 9 && data !== true) end(session, 4009, "discord");
       }
     },
     hangUp(code) {
-      for (const session of attached()) end(session, code ?? 1006);
+      for (const session of attached()) end(session, code ?? 1006, "discord");
       for (const socket of sockets.clients) {
         if (code === undefined) socket.terminate();
         else socket.close(code);

@@ -22,7 +22,7 @@ export interface RawGateway {
   close(code: number): void;
 }
 
-export async function openGateway(discord: Discord): Promise<RawGateway> {
+export async function openGateway(discord: Pick<Discord, "apiUrl">): Promise<RawGateway> {
   const socket = new WebSocket(`${discord.apiUrl.replace("http", "ws").replace("/api", "")}/?v=10&encoding=json`);
   onTestFinished(() => socket.terminate());
   const frames: Frame[] = [];
@@ -54,7 +54,7 @@ export async function openGateway(discord: Discord): Promise<RawGateway> {
 
 /** A connection that has identified, with its READY. */
 export async function identify(
-  discord: Discord,
+  discord: Pick<Discord, "apiUrl" | "token">,
   { intents, shard = [0, 1] }: { intents: number; shard?: [number, number] },
 ): Promise<{ gateway: RawGateway; ready: Frame }> {
   const gateway = await openGateway(discord);

@@ -34,9 +34,8 @@ export function createRestServer(deps: ServerDeps): Server {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const signal = AbortSignal.any([gone.signal, closed]);
-    const outcome = await answer({ request, query: url.searchParams, match, version, entry, signal }).catch(
-      (error: unknown) => refusalOf(error, entry),
-    );
+    const arrived = { request, query: url.searchParams, match, version, entry, signal };
+    const outcome = await answer(arrived).catch((error: unknown) => outcomeOf(error, arrived));
     entry.status = outcome?.status;
     entry.endedAtMs = clock.now();
     const { body } = outcome ?? {};
@@ -61,7 +60,10 @@ export function createRestServer(deps: ServerDeps): Server {
     return await dispatch({ match, authorization, query, body, entry, signal });
   }
 
-  function refusalOf(error: unknown, entry: LoggedRequest): Outcome {
+  /** Undefined where nobody waits for an answer any more. */
+  function outcomeOf(error: unknown, { entry, request }: Arrived): Outcome | undefined {
+    // The caller has gone in the middle of what it sent.
+    if (!request.complete) return undefined;
     if (error instanceof Refusal) return { status: error.status, body: error.body, headers: error.headers };
     // A bug of the simulator must not look like a moody Discord.
     const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
