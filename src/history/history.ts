@@ -228,7 +228,7 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   if (isLate && place === undefined && continued === undefined) return false;
   const old = place && (await keys.readEntry(place));
   // What stands there may be the answer to the question as it was before an edit.
-  if (isLate && place !== undefined && !(old?.entry !== undefined && old.entry.at < entry.at)) return true;
+  if (isLate && place !== undefined && !(old?.entry !== undefined && isLaterEnd(entry, old.entry))) return true;
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
   const allAliases = [...new Set([...(old?.entry === undefined ? [] : old.aliases), ...aliases])];
@@ -236,6 +236,10 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   const position = { conversationId, seq, entryId: entry.id };
   await keys.writeEntries([{ position, stored }], { ...known, last: Math.max(known.last, seq) });
   return true;
+}
+
+function isLaterEnd({ end = 1 }: HistoryEntry, { end: before = 1 }: HistoryEntry): boolean {
+  return end > before;
 }
 
 /** An answer follows the entry right before it anyway; a person's message says that it follows that one alone. */

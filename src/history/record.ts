@@ -46,6 +46,8 @@ const historyEntry = z.object({
   isRefused: z.boolean().exactOptional(),
   /** The number of an answer among those that its question was given, from 1 on; absent: 1. */
   edition: z.int().exactOptional(),
+  /** How often its turn had ended when this was its answer; absent: once. The clocks of processes do not tell. */
+  end: z.int().exactOptional(),
   /** Earlier answers that are kept, oldest first. The model sees none of them. */
   former: z.array(formerAnswer).exactOptional(),
   /** A message to others, which stood there before the bot was asked. */

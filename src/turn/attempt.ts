@@ -507,6 +507,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const isRefused = messages.length === 0 && !waits && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const former = formerOf(run.before, edition);
+  const ends = [...(record.ends ?? []), ending.outcome];
   const written = {
     id,
     at: Date.now(),
@@ -515,6 +516,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
     partial,
     ...(isRefused && { isRefused }),
     ...(edition > 1 && { edition }),
+    ...(ends.length > 1 && { end: ends.length }),
     ...(former.length > 0 && { former }),
   };
   const entry = run.isInVain ? (run.before ?? written) : written;
@@ -522,7 +524,6 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   delete record.said;
   delete record.waits;
   const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;
-  const ends = [...(record.ends ?? []), ending.outcome];
   const final = { phase: "final", attempts: 0, ends, ...offers } as const;
   // A process that ends has little time left.
   const pausesMs = isCut(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;

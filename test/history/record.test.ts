@@ -83,6 +83,7 @@ describe("createReaders", () => {
       partial: true,
       isRefused: true,
       edition: 2,
+      end: 3,
       former: [{ edition: 1, at: 1, messages: [{ role: "assistant", content: "Before." }] }],
       isEarlier: true,
       by: "app",

@@ -81,16 +81,17 @@ describe("answers that the history has not taken", () => {
   test("take the place of the answer to the question as it was before an edit, and of no later one", async () => {
     const { history, start, texts } = open();
     await history.append("test:a", said(question.messageId, "tea?"));
-    await history.append("test:a", { ...answered("one", "A drink."), at: 1_000 });
+    await history.append("test:a", answered("one", "A drink."));
     const unkept = start();
-    const late = (text: string, at: number) => {
+    const late = (text: string, end: number, at: number) => {
       const given = answer("one", text);
-      return { ...given, entry: { ...given.entry, at } };
+      return { ...given, entry: { ...given.entry, end, at } };
     };
-    unkept.add(late("A leaf.", 2_000));
+    unkept.add(late("A leaf.", 2, 1_000));
     await unkept.replay();
     expect(await texts()).toEqual(["tea?", "A leaf."]);
-    unkept.add(late("A drink.", 1_500));
+    // The clock of whoever was cut off may be ahead of the clock of whoever took over.
+    unkept.add(late("A dri", 2, Date.now() + 90_000));
     await unkept.replay();
     expect(await texts()).toEqual(["tea?", "A leaf."]);
   });
