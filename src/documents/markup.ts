@@ -206,7 +206,7 @@ function createWriter(): Writer {
     endsWith: (text) => top().last.endsWith(text),
     text: () => {
       const all = texts.map(({ parts }) => parts.join("")).join("\n");
-      return all.replace(/[ \t]+$/gm, "").trim();
+      return all.replace(/(?<![ \t])[ \t]+$/gm, "").trim();
     },
   };
 }
