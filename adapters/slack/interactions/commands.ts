@@ -1,8 +1,10 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/dispatcher.ts";
+import { unescapeMarkup } from "../people/wording.ts";
 import { escapeMarkup } from "../write/markdown.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
@@ -88,7 +90,7 @@ export function createCommands(
   }
 
   return async (payload, workspace) => {
-    const words = readCommand(payload.command, payload.text, known);
+    const words = readCommand(payload.command, unescapeMarkup(payload.text), known);
     const userAction: UserAction = {
       workspace,
       person: { id: payload.user_id, name: payload.user_name, team_id: payload.team_id },
@@ -129,8 +131,7 @@ export async function toQuestion(
 
 /** Resolves to the ts of the message. */
 async function show(text: string, name: string, userAction: UserAction, { api }: HandlerDeps): Promise<string> {
-  const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
-  const markup = `*${escapeMarkup(name).replaceAll("*", "")}* asks:\n${escapeMarkup(shown).replace(/^/gm, "&gt; ")}`;
+  const markup = `*${escapeMarkup(name).replaceAll("*", "")}* asks:\n${escapeMarkup(truncate(text, MAX_SHOWN_CHARS)).replace(/^/gm, "&gt; ")}`;
   const message = {
     channel: userAction.channelId,
     text: markup,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { About, CommandHelp, ReadAbout } from "../../../src/port/catalogue.ts";
 import type { CommandEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { ReplySink } from "../../../src/port/sink.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { readExtra } from "../address.ts";
 import { SlackApiError } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
@@ -165,7 +166,7 @@ function describeCommands(commands: readonly CommandHelp[]): Body[] {
 
 function describeOwn(models: readonly string[], about: About | undefined): Body[] {
   const chooser = select(HOME_ACTIONS.model, models, { placeholder: "Choose a model", chosen: about?.model });
-  const persona = about?.persona?.slice(0, MAX_PERSONA_CHARS).replace(/\s+/g, " ");
+  const persona = about?.persona && truncate(about.persona, MAX_PERSONA_CHARS).replace(/\s+/g, " ");
   const how = about?.answerOptions === undefined ? "" : `, ${escapeMarkup(about.answerOptions)}`;
   const used = about === undefined ? "" : `\n\`${escapeMarkup(about.model)}\` answers you there${how}.`;
   return [

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, toBody } from "../api/wire.ts";
 import { cutMarkup } from "../write/markdown.ts";
 import type { SubmissionPayload } from "./payloads.ts";
@@ -80,7 +81,7 @@ export function field(name: string, label: string, element: Body, more: Body = {
 
 /** The element of a field for several lines of text. */
 export function textArea(maxChars: number, value = ""): Body {
-  const shown = value === "" ? {} : { initial_value: value.slice(0, maxChars) };
+  const shown = value === "" ? {} : { initial_value: truncate(value, maxChars, "") };
   return { type: "plain_text_input", multiline: true, max_length: maxChars, ...shown };
 }
 

@@ -17,7 +17,9 @@ export async function readWords(text: string, workspace: Workspace, names: Names
   const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();
   const found = await findNames(words, workspace, names);
   // Slack escapes what people write, so plain text and markup are told apart before either is read.
-  const parts = words.split(MARKUP).map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescape(part)));
+  const parts = words
+    .split(MARKUP)
+    .map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescapeMarkup(part)));
   return parts.join("").trim();
 }
 
@@ -51,12 +53,12 @@ async function findNames(text: string, workspace: Workspace, names: Names): Prom
 /** One piece of markup, without its brackets, as Slack shows it. */
 function toShown(inside: string, names: ReadonlyMap<string, string>): string {
   const [, userId, userLabel] = USER.exec(inside) ?? [];
-  if (userId !== undefined) return `@${names.get(userId) ?? unescape(userLabel || userId)}`;
+  if (userId !== undefined) return `@${names.get(userId) ?? unescapeMarkup(userLabel || userId)}`;
   const [, channelId, channelLabel] = CHANNEL.exec(inside) ?? [];
-  if (channelId !== undefined) return `#${unescape(channelLabel || (names.get(channelId) ?? channelId))}`;
+  if (channelId !== undefined) return `#${unescapeMarkup(channelLabel || (names.get(channelId) ?? channelId))}`;
   const [target = "", label = ""] = inside.split(/\|(.*)/s);
-  if (target.startsWith("!")) return toSpecial(target, unescape(label));
-  return toLink(unescape(target), unescape(label));
+  if (target.startsWith("!")) return toSpecial(target, unescapeMarkup(label));
+  return toLink(unescapeMarkup(target), unescapeMarkup(label));
 }
 
 /** `<!here>`, `<!subteam^S…|@group>`, `<!date^…^…|words>` */
@@ -73,6 +75,7 @@ function toLink(url: string, label: string): string {
   return /^https?:/.test(url) ? url : bare;
 }
 
-function unescape(text: string): string {
+/** What people wrote: Slack escapes three letters in messages and in the words behind a command. */
+export function unescapeMarkup(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }

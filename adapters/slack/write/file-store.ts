@@ -3,6 +3,7 @@ import { request } from "undici";
 import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
@@ -62,7 +63,7 @@ export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: 
           length: file.bytes.length,
           // Slack's own client calls it `alt_text`, which Slack ignores.
           // https://docs.slack.dev/reference/methods/files.getUploadURLExternal
-          ...(file.altText !== undefined && { alt_txt: file.altText.slice(0, MAX_ALT_CHARS) }),
+          ...(file.altText !== undefined && { alt_txt: truncate(file.altText, MAX_ALT_CHARS) }),
         },
         signal,
       );

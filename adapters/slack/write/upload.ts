@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { toAttachments } from "../api/attachments.ts";
 import type { SlackAnswer } from "../api/web-api.ts";
 import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
@@ -79,7 +80,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
     const pictures: Block[] = stored.map(({ id, file }) => ({
       type: "image",
       slack_file: { id },
-      alt_text: (file.altText ?? file.name).slice(0, MAX_ALT_CHARS),
+      alt_text: truncate(file.altText ?? file.name, MAX_ALT_CHARS),
     }));
     const messageFiles = { ids: stored.map(({ id }) => id) };
     for (const pauseMs of store.pollPausesMs) {

@@ -91,7 +91,7 @@ describe("HTTP delivery", () => {
       "application/x-www-form-urlencoded",
     ]);
     const [command, shortcut] = received.map(({ body }) => new URLSearchParams(body));
-    expect(command?.get("text")).toBe("a cat & a dog");
+    expect(command?.get("text")).toBe("a cat &amp; a dog");
     expect(command?.get("is_enterprise_install")).toBe("false");
     expect([...(command?.keys() ?? [])].filter((name) => /files|ts$/.test(name))).toEqual([]);
     expect(JSON.parse(shortcut?.get("payload") ?? "")).toMatchObject({ type: "shortcut", callback_id: "draw" });

@@ -69,7 +69,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         user_id: user.id,
         user_name: user.name.toLowerCase(),
         command,
-        text,
+        text: escapeWords(text),
         api_app_id: core.app.id,
         is_enterprise_install: "false",
         response_url: urls.create(place),
@@ -198,3 +198,10 @@ function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { ele
   }
   throw new Error(`Message ${ts} has no button with the action_id "${actionId}".`);
 }
+
+/** As Slack escapes what people write; mentions are its own markup. */
+function escapeWords(text: string): string {
+  return text.replace(/<[@#][^<>]*>|[&<>]/g, (found) => ESCAPED[found] ?? found);
+}
+
+const ESCAPED: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

@@ -113,9 +113,10 @@ describe("/ask", () => {
 
   test("shows the beginning of a very long question, and asks all of it", async () => {
     const { slack, ada, general, events } = await startInteractions();
-    const text = "&".repeat(6_000);
+    const text = `${"&".repeat(1_998)}${"🍵".repeat(2_000)}`;
     await ada.command("/ask", text, general);
     expect(slack.texts(general)[0]?.length).toBeLessThanOrEqual(3_000);
+    expect(slack.texts(general)[0]?.isWellFormed()).toBe(true);
     expect(events[0]).toMatchObject({ text });
   });
 });
