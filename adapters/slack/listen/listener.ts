@@ -114,11 +114,13 @@ async function toEditEvents(
   after: SlackMessage,
   context: Context,
 ): Promise<InboundEvent[]> {
-  const editedTs = readText(toBody(after.raw["edited"])["ts"]);
+  const editedTs = editedTsOf(after);
   // Slack reports a change also for a preview, for a first reply, and for content that the bot may not see.
   if (before === "untold" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
-  if (context.known.latest(messageId, after) === undefined) return [];
+  const latest = context.known.latest(messageId, after);
+  // An edit that was not acknowledged is told again, perhaps after a later one.
+  if (latest === undefined || Number(editedTsOf(latest)) > Number(editedTsOf(after))) return [];
   context.known.setEdited(messageId, after);
   const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
   const isAsked = isFresh && (await addressedOf(after, context)) === "bot";
@@ -137,6 +139,10 @@ async function toEditEvents(
     ...(isAsked && wasAddressed !== "bot" && { addressed: "bot" }),
   };
   return [...asked, edited];
+}
+
+function editedTsOf({ raw }: SlackMessage): string | undefined {
+  return readText(toBody(raw["edited"])["ts"]);
 }
 
 async function toDeletedEvents(

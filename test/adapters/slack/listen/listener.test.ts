@@ -44,6 +44,15 @@ describe("the listener", () => {
     expect(events[0]).toMatchObject({ kind: "edited", text: "first", conversationId: "slack:T1:C1:100.0", at: NOW_MS });
   });
 
+  test("leaves an older edit alone that is told once more after a later one", async () => {
+    const { events, hear } = start();
+    const older = changed(said("<@UBOT> one"), said("<@UBOT> two"));
+    const later = changed(said("<@UBOT> two"), said("<@UBOT> three"));
+    await hear({ ...later, message: { ...(later["message"] as Body), edited: { user: "U1", ts: "112.0" } } });
+    await hear(older);
+    expect(events).toMatchObject([{ kind: "edited", text: "three" }]);
+  });
+
   test("does not hear the mention that Slack repeats after an edit", async () => {
     const { events, hear } = start();
     await hear({ type: "app_mention", ...said("<@UBOT> first", { edited: { user: "U1", ts: "110.0" } }) });
