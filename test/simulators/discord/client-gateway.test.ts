@@ -31,6 +31,16 @@ describe("discord.js on the gateway", () => {
     expect((await heard).content).toBe("hello");
   });
 
+  test("resumes on the same line where the session is invalid for now", async () => {
+    const { discord, channel, ada, client, session } = await startBot();
+    const first = session()?.id;
+    const heard = nextMessage(client);
+    discord.gateway.invalidate(true);
+    discord.people.say(channel, ada, "meanwhile");
+    expect((await heard).content).toBe("meanwhile");
+    expect(session()?.id).toBe(first);
+  });
+
   test("begins a new session when the old one is invalid", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;

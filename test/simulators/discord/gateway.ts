@@ -86,7 +86,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
       if (frame.op === 1) {
         if (answersHeartbeats) line.send({ op: 11, d: null });
       } else if (frame.op === 2 || frame.op === 6) {
-        if (session !== undefined && sessions.has(session.id)) return line.close(4005, "Already authenticated.");
+        if (session !== undefined && session.line === line) return line.close(4005, "Already authenticated.");
         session = frame.op === 2 ? shake.identify(line, frame.d) : shake.resume(line, frame.d);
         if (session !== undefined) count(session.shard[0]);
       } else if (session === undefined) line.close(4003, "Not authenticated.");
@@ -118,7 +118,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     tell(op, data) {
       for (const session of attached()) {
         session.line?.send({ op, d: data });
-        if (op === 9 && data !== true) end(session, 4009, "discord");
+        if (op === 9) end(session, data === true ? 4000 : 4009, "discord");
       }
     },
     hangUp(code) {

@@ -64,15 +64,15 @@ export function findShrinks({ states }: Shown): string[] {
 
 /** True for an answer that people had begin anew: by an edit or Retry, or by taking back one of several questions. */
 export function isBegunAnew(
-  { begunAnew, questions, removed, shown }: Pick<Remains, "begunAnew" | "questions" | "removed" | "shown">,
-  { messageIds, posted }: TurnRecord,
+  { begunAnew, questions, removed, asked }: Pick<Remains, "begunAnew" | "questions" | "removed" | "asked">,
+  { messageIds }: TurnRecord,
 ): boolean {
   if (messageIds.some((id) => begunAnew.has(id))) return true;
   if (messageIds.length > 1 && messageIds.some((id) => removed.has(id))) return true;
-  // A question may have left its turn when it was taken back; the text of before names it.
-  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
-  const names = new Set(states.flatMap(namesIn).map(unedited));
-  return questions.some(({ id, name }) => removed.has(id) && !messageIds.includes(id) && names.has(name));
+  // A question may have left its turn when it was taken back; the upstream was asked about it together with the others.
+  const own = new Set(questions.filter(({ id }) => messageIds.includes(id)).map(({ name }) => name));
+  const gone = questions.filter(({ id }) => removed.has(id) && !messageIds.includes(id));
+  return gone.some(({ name }) => asked(name).some(({ names }) => names.some((one) => own.has(unedited(one)))));
 }
 
 /** Whether a message says that its answer did not come to its end. */
