@@ -14,7 +14,7 @@ import { isName } from "../log/fields.ts";
 import { createRedactor } from "../log/redact.ts";
 import { LoggableError } from "../port/errors.ts";
 import { ToolError } from "../tools/tool.ts";
-import { type Offer, openSession, type Session } from "./session.ts";
+import { type Offer, openSession, type Sdk, type Session } from "./session.ts";
 import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
@@ -25,7 +25,14 @@ const MAX_PROBLEM_CHARS = 200;
 /** Longest that a call waits for a new session where the server has forgotten the one it was made in. */
 const RENEWAL_MS = 10_000;
 /** Words of the network for a server that was never reached. */
-const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+const UNREACHED = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 /** Calls of one server's tools at a time, of all conversations together. */
 const MAX_CALLS = 8;
 
@@ -86,7 +93,7 @@ export function connectTo(
 
   /** Connects, and resolves to why the connection has ended. Rejects when there was none. */
   async function serve(): Promise<LoggableError> {
-    const onChanged = () => {
+    const onChanged = (session: Session) => {
       list(session).catch((error: unknown) => {
         log.warn({ server: config.name, err: toProblem(error) }, "the tools of a server could not be listed again");
       });
@@ -104,6 +111,7 @@ export function connectTo(
       Object.assign(status, { state: "ready", problem: undefined });
       log.info({ server: config.name, tools: offer.tools.length }, "a tool server is ready");
       tried.resolve();
+      void followChanges(session, onChanged, onError);
       return await session.ended;
     } finally {
       live = undefined;
@@ -190,6 +198,30 @@ async function serveAgain(
   }
 }
 
+/** Opens the stream on which a server tells of changes anew where it has ended: something may have changed meanwhile. */
+async function followChanges(
+  session: Session,
+  onChanged: (session: Session) => void,
+  onAway: (problem: LoggableError) => void,
+): Promise<void> {
+  const { client, ended } = session;
+  let stream = client.autoOpenedSubscription;
+  if (stream === undefined) return;
+  const { honoredFilter } = stream;
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const follow = async () => {
+    if (stream === undefined) {
+      stream = await client.listen(honoredFilter, { signal: over.signal });
+      onChanged(session);
+    }
+    const how = await stream.closed;
+    stream = undefined;
+    return new LoggableError(`the stream has ended: ${how}`);
+  };
+  await serveAgain(() => follow().catch((error) => new LoggableError(describeKind(error))), onAway, over.signal);
+}
+
 /** Bounds the calls of a server that run at a time. One that finds no place in time is not made. */
 function createPlaces({ name, timeoutMs }: McpServerConfig) {
   const inTurn = createFairTurns(MAX_CALLS);
@@ -248,18 +280,27 @@ function deepestCause(error: Error): Error {
 }
 
 /** A server that was started anew, or cleans up, refuses whatever names the session that it knew. */
-function isForgotten(error: unknown, { sdk, client }: Session): boolean {
-  const isRefused = error instanceof sdk.SdkHttpError && (error.status === 404 || error.status === 400);
-  return isRefused && client.transport?.sessionId !== undefined;
+function isForgotten(error: unknown, { sdk, client: { transport } }: Session): boolean {
+  const status = toStatus(error, sdk);
+  const hasSession = transport?.sessionId !== undefined || transport instanceof sdk.SSEClientTransport;
+  return (status === 404 || status === 400) && hasSession;
+}
+
+/** The number with which a server refused a request. The SDK's transport for `sse` has it in its words alone. */
+function toStatus(error: unknown, { SdkHttpError }: Sdk): number | undefined {
+  if (error instanceof SdkHttpError) return error.status;
+  const [, status] = /^Error: Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(String(error)) ?? [];
+  return status === undefined ? undefined : Number(status);
 }
 
 function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {
-  const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError } = session.sdk;
+  const { SdkError, SdkErrorCode, ProtocolError } = session.sdk;
   if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call${problem.quote}`);
-  const isRefused = error instanceof SdkHttpError && error.status >= 400 && error.status < 500;
+  const status = toStatus(error, session.sdk);
+  const isRefused = status !== undefined && status >= 400 && status < 500;
   const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
-  // A session that the server does not know any more, or a connection that is gone.
-  if (!(error instanceof SdkError) || error instanceof SdkHttpError || isUnsent) session.end(problem);
+  // Any other failure is that of one call, and cuts no other.
+  if (isUnsent || isForgotten(error, session)) session.end(problem);
   if (isRefused || isUnsent) {
     return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
   }

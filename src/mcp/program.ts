@@ -21,11 +21,17 @@ export interface ProgramOptions {
   onWords(text: string): void;
 }
 
+type ProgramTransport = Transport & { readonly pid: number | undefined; readonly stderr: Readable | undefined };
+
 /**
  * A server program, spoken to by lines on stdin and stdout. Unlike the SDK's transport it starts a program once, and
- * ends one that never stops talking.
+ * ends one that never stops talking. The SDK knows a program by `pid` and `stderr`.
  */
-export function openProgram({ program: { command, args, env: own, cwd }, env, onWords }: ProgramOptions): Transport {
+export function openProgram({
+  program: { command, args, env: own, cwd },
+  env,
+  onWords,
+}: ProgramOptions): ProgramTransport {
   let child: ChildProcessWithoutNullStreams | undefined;
   let closing: Promise<void> | undefined;
   const mayGoOn = createFloodGate();
@@ -91,7 +97,7 @@ export function openProgram({ program: { command, args, env: own, cwd }, env, on
     transport.onclose?.();
   }
 
-  const transport: Transport = {
+  const transport: ProgramTransport = {
     async start() {
       // A group of its own: what a launcher such as npx starts ends with it.
       const started = spawn(command, [...args], { env: { ...env, ...own }, stdio: "pipe", detached: true, cwd });
@@ -108,6 +114,12 @@ export function openProgram({ program: { command, args, env: own, cwd }, env, on
       if (!child.stdin.write(`${JSON.stringify(message)}\n`)) await once(child.stdin, "drain");
     },
     close,
+    get pid() {
+      return child?.pid;
+    },
+    get stderr() {
+      return child?.stderr;
+    },
   };
   return transport;
 }

@@ -18,7 +18,7 @@ import type { TokenStore } from "./tokens.ts";
 
 /** Longest until a server answers; a program may have to be downloaded first. */
 const CONNECT_MS = 60_000;
-/** Longest that a server is asked whether it speaks the newest revision. */
+/** Longest that a server is asked whether it speaks the newest revision; a program that is silent does not. */
 const PROBE_MS = 10_000;
 const LIST_MS = 30_000;
 const LIST_PAGES = 20;
@@ -26,6 +26,8 @@ const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
+/** A revision before the stateless one. */
+const OLDER = { kind: "legacy" } as const;
 const NO_PROMPTS: { prompts: Prompt[] } = { prompts: [] };
 
 export interface Offer {
@@ -51,7 +53,7 @@ export interface Session {
 export interface SessionOptions {
   config: McpServerConfig;
   /** The server says that it offers other things than before. */
-  onChanged(): void;
+  onChanged(session: Session): void;
   onError(error: unknown): void;
   /** Absent: tokens are kept for as long as the session lasts. */
   tokens: TokenStore | undefined;
@@ -60,30 +62,56 @@ export interface SessionOptions {
 
 /** Connects to a server. Rejects when it cannot be reached, and leaves nothing behind then. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  const { onChanged, onError } = options;
   // Loaded where it is needed: it takes 0.3 s.
   const sdk = await import("@modelcontextprotocol/client");
+  const { type } = options.config.transport;
+  // The stream of events is older than the question.
+  if (type === "sse") return connect(sdk, options, OLDER, signal);
+  try {
+    return await connect(sdk, options, undefined, signal);
+  } catch (error) {
+    const isRefused = error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
+    if (type !== "stdio" || !isRefused || signal.aborted) throw error;
+    // Some programs end when they are asked anything before `initialize`.
+    return connect(sdk, options, OLDER, signal);
+  }
+}
+
+/** Asks a server for its revision, unless `known` tells that it is an older one. */
+async function connect(
+  sdk: Sdk,
+  options: SessionOptions,
+  known: typeof OLDER | undefined,
+  signal: AbortSignal,
+): Promise<Session> {
+  const { onChanged, onError } = options;
   const ended = Promise.withResolvers<LoggableError>();
   const transport = await openTransport(sdk, options);
+  let session: Session | undefined;
   const client = createClient(sdk, (error) => {
-    if (error === null) onChanged();
+    // What changes while it is connected to is listed right afterwards.
+    if (error === null && session !== undefined) onChanged(session);
   });
   // Neither is an event target.
   Object.assign(client, {
     onclose: () => ended.resolve(new LoggableError("its connection has ended")),
-    onerror: onError,
+    onerror: (error: unknown) => {
+      onError(error);
+      // A stream that the SDK opens again by itself has not shaken hands: the server refuses all that is asked there.
+      if (error instanceof sdk.SseError) void close();
+    },
   });
   const close = async () => {
     await Promise.race([client.close().catch(() => {}), sleep(CLOSE_MS, undefined, { ref: false })]);
   };
   try {
-    await client.connect(transport, { timeout: CONNECT_MS, signal });
+    await client.connect(transport, { timeout: CONNECT_MS, signal, prior: known });
   } catch (error) {
     await close();
     throw error;
   }
   watchFlood(transport, () => ended.resolve(new LoggableError("it sends too much")));
-  return {
+  session = {
     sdk,
     client,
     ended: ended.promise,
@@ -102,6 +130,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     },
     close,
   };
+  return session;
 }
 
 /** It can neither ask a model through us nor see our files: nothing of that is offered to it. */

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
@@ -14,9 +14,11 @@ import {
   address,
   program,
   referenceServer,
+  speaker,
   startCountingServer,
   startFarServer,
   startRawServer,
+  startStreamServer,
   toMcpConfig,
 } from "../support/mcp-world.ts";
 
@@ -179,6 +181,152 @@ describe("a server of the stateless revision", () => {
     const { text } = await run(servers, "shop__buy", { note: "tea" });
     expect(text).toContain("bought");
     expect(counter.marks).toEqual(["tea"]);
+  });
+
+  test("is listed again after its stream of changes was cut, and no running call is", async () => {
+    const counter = await startCountingServer();
+    onTestFinished(counter.close);
+    const held = Promise.withResolvers<string>();
+    counter.answerWith(() => held.promise);
+    const servers = await start(toMcpConfig("shop", address(counter.url)));
+    const call = run(servers, "shop__buy", { note: "tea" });
+    await eventually(() => counter.marks).toEqual(["tea"]);
+    for (const name of ["sell", "swap"]) {
+      counter.offer(name);
+      counter.endListening();
+      await eventually(() => servers.toolsOf(PLACE).map((tool) => tool.name)).toContain(`shop__${name}`);
+    }
+    held.resolve("bought at last");
+    expect((await call).text).toContain("bought at last");
+  });
+
+  test("that tells of a change while it is connected to is listed, and ends nothing", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    onTestFinished(() => void process.off("unhandledRejection", note));
+    // The confirmation of the stream and the change come in one piece.
+    const code = `
+      const meta = { "io.modelcontextprotocol/subscriptionId": id };
+      const capabilities = { tools: { listChanged: true } };
+      const cached = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+      if (method === "server/discover") say({ id, result: { ...cached, supportedVersions: ["2026-07-28"], capabilities } });
+      else if (method === "subscriptions/listen") say(
+        {
+          method: "notifications/subscriptions/acknowledged",
+          params: { notifications: { toolsListChanged: true }, _meta: meta },
+        },
+        { method: "notifications/tools/list_changed", params: { _meta: meta } },
+      );
+      else say({ id, result: { ...cached, tools: [{ name: "buy", inputSchema: { type: "object" } }] } });`;
+    const servers = await start(toMcpConfig("shop", speaker(code)));
+    expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
+    expect(unhandled).toEqual([]);
+  });
+});
+
+describe("a program of an older revision", () => {
+  const ANSWERS = `
+    if (method === "initialize") say({ id, result: initialized });
+    else if (method === "tools/list") say({ id, result: { tools: [{ name: "buy", inputSchema: { type: "object" } }] } });
+    else if (method === "tools/call") say({ id, result: { content: [{ type: "text", text: "bought" }] } });`;
+
+  async function startNoting(code: string) {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-mcp-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const path = join(folder, "asked");
+    await writeFile(path, "");
+    const noting = `appendFileSync(${JSON.stringify(path)}, process.pid + " " + method + "\\n");`;
+    const servers = createMcpServers([toMcpConfig("shop", speaker(noting + code))], silent);
+    onTestFinished(() => servers.close());
+    const asked = async () => {
+      const lines = (await readFile(path, "utf8")).split("\n").slice(0, -1);
+      return lines.map((line) => line.split(" "));
+    };
+    return { servers, asked };
+  }
+
+  test("that does not answer before `initialize` is initialized after a while, and may answer late", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { servers, asked } = await startNoting(`
+      if (method === "server/discover") globalThis.late = id;
+      if (method === "initialize") say({ id: late, error: { code: -32601, message: "Method not found" } });
+      ${ANSWERS}`);
+    await eventually(async () => (await asked()).map(([, method]) => method)).toEqual(["server/discover"]);
+    vi.advanceTimersByTime(10_000);
+    vi.useRealTimers();
+    await servers.tried();
+    expect(statesOf(servers)).toEqual(["ready"]);
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+    expect(new Set((await asked()).map(([pid]) => pid)).size).toBe(1);
+  });
+
+  test("that ends when it is asked anything before `initialize` is started once more, and none is left", async () => {
+    const { servers, asked } = await startNoting(`if (method === "server/discover") process.exit(1); ${ANSWERS}`);
+    await servers.tried();
+    expect(statesOf(servers)).toEqual(["ready"]);
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+    const lines = await asked();
+    expect(lines.slice(0, 2).map(([, method]) => method)).toEqual(["server/discover", "initialize"]);
+    const pids = [...new Set(lines.map(([pid]) => Number(pid)))];
+    expect(pids).toHaveLength(2);
+    await servers.close();
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+});
+
+describe("a server that is spoken to by a stream of events", () => {
+  async function startStreaming() {
+    const server = await startStreamServer();
+    onTestFinished(server.close);
+    const transport = { type: "sse", url: server.url, headers: {}, oauth: undefined } as const;
+    return { server, servers: await start(toMcpConfig("shop", transport)) };
+  }
+
+  test("is connected to anew when the stream ends", async () => {
+    const { server, servers } = await startStreaming();
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+    server.drop();
+    await eventually(server.sessions).toBe(2);
+    await eventually(() => statesOf(servers)).toEqual(["ready"]);
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+  });
+
+  test("and refuses a call goes on with the others", async () => {
+    const { server, servers } = await startStreaming();
+    server.control.refusal = 429;
+    await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
+    delete server.control.refusal;
+    expect((await run(servers, "shop__buy")).text).toContain("bought");
+    expect(server.sessions()).toBe(1);
+  });
+});
+
+describe("a server that refuses one call", () => {
+  test.each([
+    [429, true],
+    [403, true],
+    [413, true],
+    [503, false],
+  ])("with %i goes on with the others", async (status, isUndone) => {
+    const held = Promise.withResolvers<object>();
+    const begun = Promise.withResolvers<void>();
+    const raw = await startRawServer((method, params, response) => {
+      const inputSchema = { type: "object" };
+      if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
+      if ((params as { name: string }).name === "buy") return void response.writeHead(status).end("not now");
+      begun.resolve();
+      return held.promise;
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    const call = run(servers, "shop__hold");
+    await begun.promise;
+    const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
+    expect(refused instanceof ToolError).toBe(isUndone);
+    held.resolve({ content: [{ type: "text", text: "held" }] });
+    expect((await call).text).toContain("held");
   });
 });
 

@@ -43,6 +43,21 @@ export function program(path: string, args: readonly string[] = [], env: Record<
   return { type: "stdio", command: process.execPath, args: [path, ...args], env, cwd: undefined };
 }
 
+/** A program that runs `code` with each message that it is sent, and with `say`, which sends one. */
+export function speaker(code: string): McpTransport {
+  const loop = `
+    import { appendFileSync } from "node:fs";
+    import { createInterface } from "node:readline";
+    const say = (...messages) =>
+      process.stdout.write(messages.map((message) => JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n").join(""));
+    const initialized = ${JSON.stringify(INITIALIZED)};
+    for await (const line of createInterface({ input: process.stdin })) {
+      const { id, method } = JSON.parse(line);
+      ${code}
+    }`;
+  return program("--input-type=module", ["-e", loop]);
+}
+
 /** The program of a reference server. */
 export function referenceServer(name: keyof typeof REFERENCE_SERVERS): string {
   return fileURLToPath(REFERENCE_SERVERS[name]);
@@ -58,6 +73,8 @@ export function address(url: string, headers: Record<string, string> = {}): McpT
  */
 export async function startCountingServer(guard: (request: Request) => Response | undefined = () => undefined) {
   const marks: string[] = [];
+  const more: string[] = [];
+  const listening = new Set<ServerResponse>();
   let answer: (note: string) => Promise<string> = async () => "bought";
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: "counter", version: "1.0.0" });
@@ -70,11 +87,15 @@ export async function startCountingServer(guard: (request: Request) => Response 
     server.registerTool("count", { description: "Counts what was bought.", annotations }, async () => {
       return { content: [{ type: "text", text: `${marks.length} bought` }] };
     });
+    for (const name of more) server.registerTool(name, {}, async () => ({ content: [] }));
     return server;
   });
   const server = createAdaptorServer({
     fetch: (request) => guard(request) ?? handler.fetch(request),
     overrideGlobalObjects: false,
+  });
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers["mcp-method"] === "subscriptions/listen") listening.add(response);
   });
   const url = await listen(server);
   return {
@@ -82,6 +103,12 @@ export async function startCountingServer(guard: (request: Request) => Response 
     marks,
     /** What `buy` says, and when. */
     answerWith: (next: typeof answer) => void (answer = next),
+    /** Offers one tool more, and tells nobody. */
+    offer: (name: string) => void more.push(name),
+    /** Cuts the streams on which changes are told. */
+    endListening() {
+      for (const response of listening) response.destroy();
+    },
     async close() {
       await handler.close();
       await end(server);
@@ -108,7 +135,7 @@ export async function startRawServer(
     const isForgotten = session !== undefined && request.headers["mcp-session-id"] !== session.id;
     if (isForgotten && method === "tools/call") return void response.writeHead(session.status).end("Session not found");
     if (id === undefined) return void response.writeHead(202).end();
-    const result = method === "initialize" ? INITIALIZED : answer(method, params, response);
+    const result = method === "initialize" ? INITIALIZED : await answer(method, params, response);
     if (result === undefined) return;
     const isUnknown = method === "server/discover";
     const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : { result };
@@ -118,6 +145,55 @@ export async function startRawServer(
 
   const url = await listen(server);
   return { url: `${url}/mcp`, close: () => end(server) };
+}
+
+/**
+ * A server of the revision before the last: answers come on a stream of events, which begins a session. `refusal`: the
+ * number with which it refuses each call, if any.
+ */
+export async function startStreamServer() {
+  const streams = new Map<string, { stream: ServerResponse; isInitialized: boolean }>();
+  const control: { refusal?: number } = {};
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname: path } = new URL(request.url ?? "", "http://localhost");
+    if (request.method === "GET") {
+      const own = `/sessions/${streams.size}`;
+      streams.set(own, { stream: response, isInitialized: false });
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return void response.write(`retry: 1\nevent: endpoint\ndata: ${own}\n\n`);
+    }
+    const session = streams.get(path);
+    const body = Buffer.concat(await Array.fromAsync(request)).toString();
+    const { id, method } = JSON.parse(body) as { id?: number; method: string };
+    if (session === undefined) return void response.writeHead(404).end();
+    if (method === "tools/call" && control.refusal !== undefined) return void response.writeHead(control.refusal).end();
+    response.writeHead(202).end();
+    if (id === undefined) return;
+    if (method === "initialize") session.isInitialized = true;
+    const results: Record<string, object> = {
+      initialize: INITIALIZED,
+      "tools/list": { tools: [{ name: "buy", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: "bought" }] },
+    };
+    const refused = { error: { code: -32_602, message: "Invalid request parameters" } };
+    const answer = session.isInitialized ? { result: results[method] ?? {} } : refused;
+    session.stream.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n\n`);
+  }
+
+  const url = await listen(server);
+  return {
+    url: `${url}/sse`,
+    control,
+    /** Streams begun so far. */
+    sessions: () => streams.size,
+    /** Ends the streams, and keeps their sessions. */
+    drop() {
+      for (const { stream } of streams.values()) stream.end();
+    },
+    close: () => end(server),
+  };
 }
 
 const INITIALIZED = {
