@@ -12,6 +12,12 @@ import {
 } from "./interaction-token.ts";
 import { toMessageBody } from "./message-body.ts";
 
+/** Resolves to the direct conversation with somebody: to the same one each time. */
+export async function openDirectly(api: Api, userId: string, signal: AbortSignal): Promise<string> {
+  const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };
+  return ((await api.call(opening, signal)).data as APIChannel).id;
+}
+
 /** Writes to somebody directly. The same nonce makes one message. */
 export async function writeDirectly(
   api: Api,
@@ -19,8 +25,7 @@ export async function writeDirectly(
   { markdown, nonce }: { markdown: string; nonce: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };
-  const { id } = (await api.call(opening, signal)).data as APIChannel;
+  const id = await openDirectly(api, userId, signal);
   const { content, allowed_mentions, flags } = toMessageBody({ markdown, buttons: [], streaming: false }, {});
   const body = { content, allowed_mentions, flags, nonce: toNonce(nonce), enforce_nonce: true };
   await api.call({ method: "POST", route: Routes.channelMessages(id), body }, signal);

@@ -10,11 +10,12 @@ import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../id
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { toSinkError } from "./failures.ts";
 import type { FinalMessages } from "./final-message.ts";
-import { type InteractionTokenDeps, readInteractionAddress } from "./interaction-token.ts";
+import { type InteractionAddress, type InteractionTokenDeps, readInteractionAddress } from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./message-body.ts";
 import type { DiscordPace } from "./pace.ts";
+import { openDirectly } from "./post-privately.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES } from "./uploads.ts";
@@ -26,6 +27,8 @@ const LIMITS: SinkLimits = {
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 5,
 };
+/** Stands where everybody would see a file that is for one person alone. */
+const SENT_DIRECTLY = "I have sent you the file directly.";
 /** The draft of a message of files alone. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 /** Put to a question that waits for its turn. */
@@ -130,7 +133,13 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       guarded(signal, async () => {
         checkFiles(files);
         const mark = writer && toMark(nonce);
-        return write(toCheckedBody(caption ?? BARE, { root, mark }), files, nonce, signal);
+        const body = toCheckedBody(caption ?? BARE, { root, mark });
+        const person = findOnlyReader(address, interaction);
+        if (person === undefined) return write(body, files, nonce, signal);
+        const direct = await openDirectly(api, person, signal);
+        const posted = await channel.post(direct, { body, files, nonce, replyToId: undefined }, signal);
+        await write(toCheckedBody({ ...BARE, markdown: SENT_DIRECTLY }, { root, mark }), [], `${nonce}:sent`, signal);
+        return posted;
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
@@ -152,6 +161,11 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       else typing.start();
     },
   };
+}
+
+/** The only person who is to see a reply that everybody would see. */
+function findOnlyReader({ visibleTo, isDirect }: ReplyAddress, interaction?: InteractionAddress): string | undefined {
+  return isDirect === true || interaction?.isPrivate === true ? undefined : visibleTo;
 }
 
 /** Names a post in its own buttons. */

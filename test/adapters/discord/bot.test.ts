@@ -56,6 +56,40 @@ test("in a Discord channel with /listen on, messages to nobody in particular are
   ]);
 });
 
+describe("a file for one person alone on Discord", () => {
+  const names = (channel: Channel, discord: Discord) =>
+    botMessages(discord, channel).flatMap((message) => shown(message).attachments.map(({ name }) => name));
+
+  test("comes in a direct message where everybody would see it, which says so", async () => {
+    const bot = await startGuild({ scripts: [] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "!export", { mentionBot: true });
+    expect(await finished(bot, channel)).toEqual(["I have sent you the file directly."]);
+    expect(names(discord.openDm(ada), discord)).toEqual(["export.json"]);
+    expect(names(channel, discord)).toEqual([]);
+  });
+
+  test("comes nowhere to somebody who takes no direct messages, and says why", async () => {
+    const bot = await startGuild({ scripts: [], simulator: { allow: { "invalid-request": 4 } } });
+    const { discord, channel, ada } = bot;
+    ada.acceptsDms = false;
+    discord.people.say(channel, ada, "!export", { mentionBot: true });
+    const [said] = await finished(bot, channel);
+    expect(said).toMatch(/^I could not give you the file/);
+    expect(names(channel, discord)).toEqual([]);
+  });
+
+  test("comes in a direct message also where the public /ask asked for it", async () => {
+    const bot = await startGuild({ scripts: [] });
+    const { discord, channel, ada } = bot;
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.command(channel, ada, "ask", { prompt: "!export" });
+    expect(await finished(bot, channel)).toEqual(["I have sent you the file directly."]);
+    expect(names(discord.openDm(ada), discord)).toEqual(["export.json"]);
+    expect(names(channel, discord)).toEqual([]);
+  });
+});
+
 describe("second thoughts on Discord", () => {
   function answerIn({ discord, channel }: { discord: Discord; channel: Channel }) {
     const [message] = botMessages(discord, channel);
