@@ -57,15 +57,15 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
     if (isNew && isWanted && rooms.mayOpenThread(channelId)) {
       const name = toTitle(event.text, NAME_CHARS) || `A question of ${event.author.name}`;
       const threadId = await open(channelId, messageId, name);
-      if (threadId !== undefined) return toThreadEvent(event, channelId, threadId);
+      if (threadId !== undefined) return toThreadEvent(event, threadId);
     }
     if (event.addressed === "bot") activity.begin(channelId, messageId);
     return event;
   };
 }
 
-function toThreadEvent(event: MessageEvent, channelId: string, threadId: string): MessageEvent {
-  const { workspaceId } = event.reply;
-  const reply = { platform: PLATFORM, channelId, threadId, ...(workspaceId !== undefined && { workspaceId }) };
-  return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply };
+function toThreadEvent(event: MessageEvent, threadId: string): MessageEvent {
+  // The thread begins with the question: nothing there has to point at it.
+  const { replyToId: _, extra: __, ...place } = event.reply;
+  return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply: { ...place, threadId } };
 }

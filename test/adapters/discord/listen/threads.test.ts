@@ -115,9 +115,33 @@ describe("threads", () => {
       rooms: { ...NO_ROOMS, mayOpenThread: () => true },
       log: silent,
     });
-    expect(await place(question("what now?"), { channelId: "c", messageId: "1" })).toMatchObject({
+    expect(await place(question("what now?"), { channelId: "general", messageId: "1" })).toMatchObject({
       conversationId: "discord:7",
-      reply: { channelId: "c", threadId: "7" },
+      reply: { channelId: "general", threadId: "7" },
+    });
+  });
+
+  test("a thread is in the category of its channel, whose rules hold in it", async () => {
+    const { discord, guild, ada, message } = await startStage({ threads: "on" });
+    const channel = discord.addChannel(guild, "support");
+    const [session] = discord.gateway.sessions;
+    const category = { id: "900000000000000001", guild_id: guild.id, type: 4, name: "Customers" };
+    session?.dispatch("CHANNEL_CREATE", category);
+    session?.dispatch("CHANNEL_UPDATE", {
+      id: channel.id,
+      guild_id: guild.id,
+      type: 0,
+      name: "support",
+      parent_id: category.id,
+    });
+    discord.people.say(channel, ada, "a question", { mentionBot: true });
+    const { reply, messageId } = await message(0);
+    expect(reply).toEqual({
+      platform: "discord",
+      channelId: channel.id,
+      threadId: messageId.split(":").at(-1),
+      categoryId: category.id,
+      workspaceId: guild.id,
     });
   });
 
