@@ -23,6 +23,7 @@ import type { Delivery } from "./listen/delivery.ts";
 import { type DirectChannels, isDirect } from "./listen/direct-channels.ts";
 import { createFindMessage } from "./listen/earlier.ts";
 import type { FindMember } from "./listen/find-author.ts";
+import { withoutNulls } from "./listen/inbound.ts";
 import { type FollowOptions, followSession } from "./listen/last-session.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
@@ -99,8 +100,14 @@ export function attachListeners(
 
   function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
     client.ws.on(event, (data: unknown) => {
-      if (delivery() !== undefined) attempt(event, () => listen(data as GatewayEvents[E]));
+      if (delivery() !== undefined) attempt(event, () => listen(toPlaced(data as GatewayEvents[E])));
     });
+  }
+  /** Names the server of a known channel where the packet does not. */
+  function toPlaced<T extends GatewayEvents[keyof GatewayEvents]>(data: T): T {
+    const packet = withoutNulls(data);
+    const guildId = packet.guild_id ?? rooms.guildIdOf(packet.channel_id ?? "");
+    return guildId === undefined ? packet : { ...packet, guild_id: guildId };
   }
   function attempt(event: string, read: () => void): void {
     try {

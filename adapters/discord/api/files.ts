@@ -99,13 +99,14 @@ function toGone({ name }: AttachmentRef, error: unknown, signal: AbortSignal): u
 /** Discord derives the type from the name; a size in pixels says that it could decode it. */
 export function picturesOf(message: Pick<APIMessage, "attachments" | "message_snapshots">): APIAttachment[] {
   return attachmentsOf(message).filter(({ content_type: type, width }) => {
-    return type === undefined ? typeof width === "number" : type.startsWith("image/");
+    // Some servers send null for what they do not know.
+    return type ? type.startsWith("image/") : typeof width === "number";
   });
 }
 
 /** Letters that a link cannot carry are taken out of a file's name; its title still has them. */
-function toOriginalName(filename: string, title: string | undefined): string {
-  if (title === undefined) return filename;
+function toOriginalName(filename: string, title: string | null | undefined): string {
+  if (!title) return filename;
   const extension = /\.\w+$/.exec(filename)?.[0] ?? "";
   return title.endsWith(extension) ? title : title + extension;
 }

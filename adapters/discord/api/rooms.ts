@@ -61,6 +61,13 @@ function toldOf(role: Role | undefined): Role["permissions"] | undefined {
   return role?.permissions;
 }
 
+const DIRECT = new Set([ChannelType.DM, ChannelType.GroupDM]);
+
+/** True where the type alone says that a channel belongs to a server. */
+export function isOfGuild(type: ChannelType | undefined): boolean {
+  return type !== undefined && !DIRECT.has(type);
+}
+
 export function createRooms(client: Client): Rooms {
   /** Null where the server does not tell. */
   function ownPermissions(channel: GuildBasedChannel): Role["permissions"] | null {
@@ -84,8 +91,8 @@ export function createRooms(client: Client): Rooms {
 
   return {
     kindOf(channelId, guildId, type) {
-      if (guildId === undefined) return "direct";
       const known = type ?? client.channels.cache.get(channelId)?.type;
+      if (guildId === undefined && !isOfGuild(known)) return "direct";
       return known !== undefined && THREADS.has(known) ? "thread" : "channel";
     },
     botRoleId(guildId) {

@@ -24,7 +24,7 @@ import { toLine } from "../../../src/text/quote-name.ts";
 import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
+import { type NamedPlace, toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
 import { readSeen, toWords } from "../listen/wording.ts";
 import { toExtra } from "../write/interaction-token.ts";
 import type { Press } from "../write/message-body.ts";
@@ -48,6 +48,8 @@ export interface PendingInteraction {
   isPrivate: boolean;
   /** Its answer is written with its token; else it goes into the channel like any other. */
   hasToken?: boolean;
+  /** Unix milliseconds. */
+  heardAt?: number;
   /** It belongs to a button, whose message stays as it is: true for a button itself. */
   isPress?: true;
 }
@@ -156,10 +158,9 @@ export function toPictureRequest(
 
 /** The person behind an interaction, and the place. */
 export function toActor(interaction: PendingInteraction["interaction"], deps: InteractionEventDeps): Actor {
-  const { channelId } = placeOf(interaction);
   return {
     author: readAuthor(interaction),
-    reply: toPlaceOfReply(channelId, kindOf(interaction, deps), deps.rooms),
+    reply: toPlaceOfReply(placeOf(interaction), kindOf(interaction, deps), deps.rooms),
   };
 }
 
@@ -207,32 +208,33 @@ function toBase(pending: PendingInteraction, deps: InteractionEventDeps): EventB
 }
 
 function toReply(pending: PendingInteraction, author: Author, deps: InteractionEventDeps): ReplyAddress {
-  const { interaction, isPrivate, hasToken } = pending;
+  const { interaction, isPrivate, hasToken, heardAt } = pending;
   const isPress = pending.isPress === true || interaction.type === InteractionType.MessageComponent;
   const kind = kindOf(interaction, deps);
   return {
-    ...toPlaceOfReply(placeOf(interaction).channelId, kind, deps.rooms),
+    ...toPlaceOfReply(placeOf(interaction), kind, deps.rooms),
     ...(isPrivate && { visibleTo: author.id }),
     extra: {
       ...(kind === "channel" && { root: interaction.id }),
-      ...(hasToken === true && toExtra({ ...interaction, isPrivate, isPress })),
+      ...(hasToken === true && toExtra({ ...interaction, isPrivate, isPress, heardAt })),
     },
   };
 }
 
 function kindOf(interaction: PendingInteraction["interaction"], { rooms }: InteractionEventDeps): RoomKind {
-  const { channelId, type } = placeOf(interaction);
-  return rooms.kindOf(channelId, interaction.guild_id, type);
+  const { channelId, guildId, type } = placeOf(interaction);
+  return rooms.kindOf(channelId, guildId, type);
 }
 
 /** Discord may leave the channel out of an interaction, but not its id. */
-export function placeOf(interaction: APIInteraction): { channelId: string; type: ChannelType | undefined } {
-  const { channel, channel_id: channelId = channel?.id } = interaction;
+export function placeOf(interaction: APIInteraction): NamedPlace & { type: ChannelType | undefined } {
+  const { channel, channel_id: channelId = channel?.id, guild_id: guildId } = interaction;
   if (channelId === undefined) throw new TypeError("An interaction came without the channel in which it began.");
-  return { channelId, type: channel?.type };
+  const parentId = channel !== undefined && "parent_id" in channel ? (channel.parent_id ?? undefined) : undefined;
+  return { channelId, guildId, parentId, type: channel?.type };
 }
 
-function readAuthor({ user, member }: APIInteraction): Author {
+function readAuthor({ user, member, guild_id: guildId }: APIInteraction): Author {
   const person = member?.user ?? user;
   if (person === undefined) throw new TypeError("An interaction came without the person who began it.");
   const permissions = BigInt(member?.permissions ?? 0);
@@ -241,6 +243,6 @@ function readAuthor({ user, member }: APIInteraction): Author {
     ...toAuthor(person, member),
     ...(may(PermissionFlagsBits.ManageMessages) && { isModerator: true }),
     // In a direct conversation there is nobody else to ask.
-    ...(member !== undefined && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),
+    ...((member !== undefined || guildId !== undefined) && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),
   };
 }

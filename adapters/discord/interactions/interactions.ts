@@ -43,7 +43,7 @@ const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]
 
 export interface InteractionsDeps
   extends InteractionEventDeps,
-    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "imagine"> {
+    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "imagine" | "now"> {
   acknowledge: Acknowledge;
   files: Files;
   delivery: Pick<Delivery, "enqueue">;
@@ -167,7 +167,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
  * ends in between leaves no promise that waits for ever. When storing takes too long, the interaction is acknowledged
  * all the same, its person is told that it waits, and the event goes on being offered.
  */
-function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: InteractionsDeps): Take {
+function createTake({ acknowledge, delivery, acknowledgements, finalMessages, now }: InteractionsDeps): Take {
   return async (pending, as, toEvent, shown) => {
     const { interaction, isPrivate } = pending;
     const first =
@@ -176,6 +176,7 @@ function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: 
         : { type: InteractionResponseType.Modal, data: shown };
     // A form leaves nothing behind that an answer could take the place of.
     pending.hasToken = shown === undefined;
+    pending.heardAt = now();
     const taking = delivery.enqueue(placeOf(interaction).channelId, async () => [await toEvent()]);
     let isOffered = true;
     const settling = taking.finally(() => (isOffered = false));
@@ -196,9 +197,9 @@ function createTake({ acknowledge, delivery, acknowledgements, finalMessages }: 
   };
 }
 
-function toPromised({ interaction }: PendingInteraction): Parameters<FinalMessages["promise"]>[0] {
+function toPromised({ interaction, heardAt }: PendingInteraction): Parameters<FinalMessages["promise"]>[0] {
   const { token, application_id: applicationId, id } = interaction;
-  return { token, applicationId, expiresAt: expiryOf(id) };
+  return { token, applicationId, expiresAt: expiryOf({ id, heardAt }) };
 }
 
 function say(content: string): FirstAnswer {

@@ -1,6 +1,7 @@
 import { MessageFlags } from "discord.js";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
+import { isOfGuild } from "../api/rooms.ts";
 import type { DirectChannelStore } from "../options.ts";
 import type { Message } from "./wording.ts";
 
@@ -56,6 +57,10 @@ export function createMemoryStore(): DirectChannelStore {
 }
 
 /** An ephemeral message arrives as if it were direct. The bot's own messages count, since people may answer them. */
-export function isDirect({ guild_id: guildId, flags }: Pick<Message, "guild_id" | "flags">): boolean {
-  return guildId === undefined && ((flags ?? 0) & MessageFlags.Ephemeral) === 0;
+export function isDirect({
+  guild_id: guildId,
+  channel_type: type,
+  flags,
+}: Pick<Message, "guild_id" | "channel_type" | "flags">): boolean {
+  return guildId === undefined && !isOfGuild(type) && ((flags ?? 0) & MessageFlags.Ephemeral) === 0;
 }

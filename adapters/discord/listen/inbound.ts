@@ -81,9 +81,10 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
  * nor have the type for replies.
  */
 export function toWhole(
-  given: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
+  packet: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
   botId: string,
 ): Message {
+  const given = withoutNulls(packet);
   const { type = MessageType.Default, content = "", mentions = [], attachments = [], mention_roles = [] } = given;
   const isNamed = mentions.length === 0 && namesUser(content.replaceAll(NO_MENTIONS, " "), botId);
   const { message_id, type: referenceType } = given.message_reference ?? {};
@@ -98,6 +99,13 @@ export function toWhole(
   } as Message;
 }
 
+const ABSENT: ReadonlySet<string> = new Set(["guild_id", "webhook_id", "member"]);
+
+/** Leaves out the fields that Discord leaves out where there is nothing, and others send as null. */
+export function withoutNulls<T extends object>(packet: T): T {
+  return Object.fromEntries(Object.entries(packet).filter(([name, value]) => value !== null || !ABSENT.has(name))) as T;
+}
+
 /** Code, and a mention with a backslash before it: neither addresses anybody. */
 const NO_MENTIONS = /```[\s\S]*?```|``[\s\S]*?``|`[^`]*`|\\<@/g;
 
@@ -106,21 +114,36 @@ export function toConversationId(channelId: string, rootId: string, kind: RoomKi
   return kind === "channel" ? `${PLATFORM}:${channelId}:${rootId}` : `${PLATFORM}:${channelId}`;
 }
 
-function toReply({ id: messageId, channel_id: channelId }: Message, kind: RoomKind, rooms: Rooms): ReplyAddress {
+function toReply(
+  { id: messageId, channel_id: channelId, guild_id: guildId }: Message,
+  kind: RoomKind,
+  rooms: Rooms,
+): ReplyAddress {
   const replyToId = toMessageId({ channelId, messageId });
   return {
-    ...toPlaceOfReply(channelId, kind, rooms),
+    ...toPlaceOfReply({ channelId, guildId }, kind, rooms),
     // In a direct conversation everybody knows which message is answered.
     ...(kind !== "direct" && { replyToId }),
     ...(kind === "channel" && { extra: { root: messageId } }),
   };
 }
 
-/** A thread is named together with its channel, whose settings hold in it. */
-export function toPlaceOfReply(channelId: string, kind: RoomKind, rooms: Rooms): ReplyAddress {
-  const parentId = kind === "thread" ? rooms.parentOf(channelId) : undefined;
-  const guildId = rooms.guildIdOf(channelId);
-  const categoryId = kind === "direct" ? undefined : rooms.categoryOf(channelId);
+/** The place of an event, as the event itself names it. */
+export interface NamedPlace {
+  channelId: string;
+  guildId: string | undefined;
+  /** The channel of a thread. Messages do not tell it. */
+  parentId?: string | undefined;
+}
+
+/**
+ * A thread is named together with its channel, whose settings hold in it. The gateway tells of no archived thread before
+ * somebody writes there: then the event tells more.
+ */
+export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKind, rooms: Rooms): ReplyAddress {
+  const parentId = kind === "thread" ? (rooms.parentOf(channelId) ?? named.parentId) : undefined;
+  const guildId = rooms.guildIdOf(channelId) ?? named.guildId;
+  const categoryId = kind === "direct" ? undefined : (rooms.categoryOf(channelId) ?? rooms.categoryOf(parentId ?? ""));
   return {
     platform: PLATFORM,
     ...(kind === "direct" && { isDirect: true }),

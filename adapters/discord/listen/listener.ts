@@ -155,18 +155,22 @@ function toWorkspace({ guild_id }: Message): { workspaceId?: string } {
 async function toEditEvents(message: Message, botId: string, state: ListenerState): Promise<InboundEvent[]> {
   const { known, now } = state;
   const before = known.get(message.id);
+  const isFresh = timeOf(message.id) > now() - FRESH_MS;
   if (before !== undefined) {
     const body = toBody(message, { ...state, botId });
     // Discord sends an update also for a preview, a pin or a thread, and an empty one where the bot may not read.
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
-    return isEdit ? [toEdited(message, { ...before, ...body }, state)] : [];
+    const addressed = toMessageEvent(message, kindOf(message, state), { ...state, botId })?.addressed;
+    const isAsked = isFresh && addressed === "bot" && before.addressed !== "bot";
+    // The mention alone is no part of the words.
+    if (!isEdit && !isAsked) return [];
+    return [toEdited(message, { ...before, ...body, addressed: addressed ?? before.addressed }, isAsked, state)];
   }
   const event = await readMessage(message, kindOf(message, state), botId, state);
   if (event === undefined) return [];
   // Not seen by this process: if another took it, its key is claimed, and of the two only the edit counts.
-  const isFresh = timeOf(message.id) > now() - FRESH_MS;
   const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
-  const edited = toEdited(message, placed ?? event, state);
+  const edited = toEdited(message, placed ?? event, placed?.addressed === "bot", state);
   return placed === undefined ? [edited] : [placed, edited];
 }
 
@@ -181,9 +185,10 @@ async function toPartialEditEvents(
   return found === undefined ? [] : toEditEvents(toWhole({ ...found, guild_id }, botId), botId, state);
 }
 
-type Whole = Pick<EditedEvent, "conversationId" | "author" | "reply" | "text" | "attachments">;
+type Whole = Pick<MessageEvent, "conversationId" | "author" | "reply" | "text" | "attachments" | "addressed">;
 
-function toEdited(message: Message, whole: Whole, { known, now }: ListenerState): EditedEvent {
+/** `isAsked`: the edit may be what made it a message to the bot, which answers no message twice. */
+function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now }: ListenerState): EditedEvent {
   const { conversationId, author, reply, text, attachments } = whole;
   const edited: EditedEvent = {
     kind: "edited",
@@ -195,8 +200,9 @@ function toEdited(message: Message, whole: Whole, { known, now }: ListenerState)
     attachments,
     messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
     at: now(),
+    ...(isAsked && { addressed: "bot" }),
   };
-  known.set(message.id, edited);
+  known.set(message.id, whole);
   return edited;
 }
 
@@ -229,12 +235,12 @@ function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
 const MAX_KNOWN = 5_000;
 
 /** The delivered part of a message: its edits and its deletion go the same way. */
-export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply"> & { body: string };
+export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply" | "addressed"> & { body: string };
 
 /** The messages heard last, by their ids on Discord. */
 export interface KnownMessages {
   get(id: string): KnownMessage | undefined;
-  set(id: string, event: MessageEvent | EditedEvent): void;
+  set(id: string, message: Whole): void;
   forget(id: string): void;
   /** A message of the bot. */
   setOwn(id: string): void;
@@ -246,8 +252,8 @@ export function createKnownMessages(): KnownMessages {
   const own = new BoundedMap<string, true>(MAX_KNOWN);
   return {
     get: (id) => known.get(id),
-    set(id, { conversationId, author, reply, ...event }) {
-      known.set(id, { conversationId, author, reply, body: toBodyKey(event) });
+    set(id, { conversationId, author, reply, addressed, ...body }) {
+      known.set(id, { conversationId, author, reply, addressed, body: toBodyKey(body) });
     },
     forget: (id) => void known.delete(id),
     setOwn: (id) => void own.set(id, true),

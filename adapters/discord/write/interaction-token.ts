@@ -22,9 +22,12 @@ export interface InteractionAddress {
   expiresAt: number;
 }
 
-/** Returns when the token of the interaction with this id ends, Unix milliseconds. */
-export function expiryOf(interactionId: string): number {
-  return timeOf(interactionId) + TOKEN_MS;
+/**
+ * Returns when the token of an interaction ends, Unix milliseconds. Nobody hears of an interaction later than at once, so
+ * the time at which it was heard holds where this clock is ahead, or where an id tells no time.
+ */
+export function expiryOf({ id, heardAt = 0 }: { id: string; heardAt?: number | undefined }): number {
+  return Math.max(timeOf(id), heardAt) + TOKEN_MS;
 }
 
 /** Writes an interaction as plain strings, for the address of a reply. */
@@ -34,13 +37,14 @@ export function toExtra(interaction: {
   token: string;
   isPrivate: boolean;
   isPress: boolean;
+  heardAt: number | undefined;
   message?: { id: string } | undefined;
 }): NonNullable<ReplyAddress["extra"]> {
   return {
     interactionId: interaction.id,
     applicationId: interaction.application_id,
     token: interaction.token,
-    expiresAt: String(expiryOf(interaction.id)),
+    expiresAt: String(expiryOf(interaction)),
     ...(interaction.isPrivate && { isPrivate: "yes" }),
     ...(interaction.isPress && { isPress: "yes" }),
     ...(interaction.isPress && interaction.message !== undefined && { pressedId: interaction.message.id }),

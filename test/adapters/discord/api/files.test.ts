@@ -1,8 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { APIAttachment } from "discord.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApi } from "../../../../adapters/discord/api/client.ts";
-import { createFiles, type Files } from "../../../../adapters/discord/api/files.ts";
+import { createFiles, type Files, picturesOf } from "../../../../adapters/discord/api/files.ts";
 import type { Adapter } from "../../../../src/port/adapter.ts";
 import type { AttachmentRef } from "../../../../src/port/events.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
@@ -42,6 +43,12 @@ test("a message without a list of attachments has none", async () => {
   const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
   const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
   expect(createFiles({ api, now: Date.now }).toPostedRefs(bare)).toEqual([]);
+});
+
+test("a file of an unknown type is a picture where it has a size in pixels", async () => {
+  const unknown = { id: "1", filename: "a", size: 1, url: "", proxy_url: "", content_type: null };
+  const attachments = [unknown, { ...unknown, id: "2", width: 10 }] as unknown as APIAttachment[];
+  expect(picturesOf({ attachments }).map(({ id }) => id)).toEqual(["2"]);
 });
 
 describe("a file somebody attached", () => {

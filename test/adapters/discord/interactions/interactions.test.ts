@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { toExtra } from "../../../../adapters/discord/write/interaction-token.ts";
 import type { InboundEvent, ReplyAddress } from "../../../../src/port/events.ts";
 import type { Button } from "../../../../src/port/sink.ts";
+import { startDiscord } from "../../../simulators/discord/index.ts";
 import { type Message, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
@@ -318,6 +320,32 @@ describe("an interaction", () => {
 });
 
 describe("other commands", () => {
+  test("are answered in private by a host whose clock is ahead, and after ids that tell no time", async () => {
+    const discord = await startDiscord();
+    const { adapter, channel, ada, event } = await startCommands({
+      discord,
+      now: () => discord.clock.now() + 20 * MINUTE_MS,
+    });
+    discord.people.command(channel, ada, "help");
+    const { reply } = await event(0);
+    await adapter.sink({ ...reply, visibleTo: ada.id }).post(draft("I can do much."), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["I can do much."]);
+    const counted = { id: "7", application_id: "8", token: "t", isPrivate: true, isPress: false };
+    expect(toExtra({ ...counted, heardAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
+  });
+
+  test("in a thread that the gateway has not told of are about its channel and server", async () => {
+    const { discord, guild, channel, ada, event } = await startCommands();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
+    discord.people.command(thread, ada, "model", { name: "chat-large" });
+    expect((await event(0)).reply).toMatchObject({
+      channelId: channel.id,
+      threadId: thread.id,
+      workspaceId: guild.id,
+    });
+  });
+
   test("are answered in private, in their own words", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.people.command(channel, ada, "help");

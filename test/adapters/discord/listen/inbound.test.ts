@@ -279,7 +279,63 @@ describe("messages in a thread", () => {
   });
 });
 
+describe("a thread that the gateway has not told of", () => {
+  test("a message there names its server", async () => {
+    const { discord, guild, channel, ada, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
+    discord.people.say(thread, ada, "hello", { mentionBot: true });
+    expect(await message(0)).toMatchObject({
+      conversationId: `discord:${thread.id}`,
+      reply: { channelId: thread.id, workspaceId: guild.id },
+    });
+  });
+});
+
 describe("direct messages", () => {
+  test("a direct message is one also from a server that sends null for what there is not", async () => {
+    const { discord, ada, message } = await startStage();
+    const { id } = discord.openDm(ada);
+    const nulls = { guild_id: null, webhook_id: null, member: null };
+    const attachment = { id: "1", filename: "a.bin", size: 1, url: "https://cdn.discordapp.com/a", title: null };
+    discord.gateway.sessions[0]?.dispatch("MESSAGE_CREATE", {
+      ...nulls,
+      id: "900000000000000001",
+      channel_id: id,
+      author: { id: ada.id, username: "ada" },
+      content: "hello",
+      attachments: [{ ...attachment, content_type: null }],
+    });
+    expect(await message(0)).toMatchObject({
+      conversationId: `discord:${id}`,
+      text: "hello",
+      addressed: "bot",
+      attachments: [{ name: "a.bin" }],
+      reply: { isDirect: true },
+    });
+  });
+
+  test("a message in a server's channel that does not name the server is no direct message", async () => {
+    const { discord, guild, channel, ada, events, message, heard } = await startStage();
+    const unnamed = (id: string, channel_id: string, content: string, more = {}) => ({
+      id,
+      channel_id,
+      content,
+      author: { id: ada.id, username: "ada" },
+      ...more,
+    });
+    const [session] = discord.gateway.sessions;
+    session?.dispatch("MESSAGE_CREATE", unnamed("900000000000000001", channel.id, "to people"));
+    session?.dispatch(
+      "MESSAGE_CREATE",
+      unnamed("900000000000000002", "900000000000000000", "of a type", { channel_type: 0 }),
+    );
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+    session?.dispatch("MESSAGE_CREATE", unnamed("900000000000000003", channel.id, `<@${discord.bot.id}> hi`));
+    expect(await message(0)).toMatchObject({ author: { mayConfigure: false }, reply: { workspaceId: guild.id } });
+  });
+
   test("every direct message is heard, in one conversation", async () => {
     const { discord, ada, message } = await startStage();
     const dm = discord.openDm(ada);
@@ -323,6 +379,27 @@ describe("edits and deletions", () => {
     discord.people.edit(said, `<@${discord.bot.id}> hello`);
     expect(await event(0)).toMatchObject({ kind: "message", key: `discord:${said.id}`, text: "hello" });
     expect(await event(1)).toMatchObject({ kind: "edited", text: "hello" });
+  });
+
+  test("an edit in a thread that addresses the bot for the first time asks it, once", async () => {
+    const { discord, channel, ada, event, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const said = discord.people.say(thread, ada, "hello");
+    expect(await message(0)).toMatchObject({ addressed: "open" });
+    discord.people.edit(said, `<@${discord.bot.id}> hello`);
+    expect(await event(1)).toMatchObject({ kind: "edited", text: "hello", addressed: "bot" });
+    discord.people.edit(said, `<@${discord.bot.id}> hello you`);
+    expect(await event(2)).not.toHaveProperty("addressed");
+  });
+
+  test("an old message in a thread asks nothing by an edit", async () => {
+    const { discord, channel, ada, event, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const said = discord.people.say(thread, ada, "hello");
+    await message(0);
+    discord.clock.advance(20 * 60_000);
+    discord.people.edit(said, `<@${discord.bot.id}> hello again`);
+    expect(await event(1)).not.toHaveProperty("addressed");
   });
 
   test("edits and deletions of messages between people are not told", async () => {

@@ -105,6 +105,14 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", text: "tell me of dogs" }]);
   });
 
+  test("an edit asks the bot also where only an earlier process heard the message", async () => {
+    const { listener, events, drained } = start();
+    const edited = { guild_id: "g", edited_timestamp: new Date().toISOString() };
+    listener.onEdit(packet(`<@${BOT}> hello`, edited));
+    await drained();
+    expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", addressed: "bot" }]);
+  });
+
   test("the listener hears a message that leaves out every empty list", async () => {
     const { listener, events, drained } = start();
     const { id, author, timestamp } = packet("");
