@@ -36,6 +36,8 @@ export interface ReplyMessagesOptions {
   onRecord(): Promise<void>;
 }
 
+/** Posted once more under the nonce of a post of which nobody knows whether it was carried out, to be removed then. */
+export const PROBE: Draft = { markdown: "…", buttons: [], streaming: false };
 /** The look of a message with a file; no draft looks like it. */
 const FILE = "file";
 
@@ -157,9 +159,8 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
       }
       // While text still grows, messages of an earlier attempt may be needed again.
       if (!isOver) return undefined;
-      const last = drafts.at(-1);
-      // A message that nobody can name cannot be removed.
-      if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
+      // A message that nobody can name cannot be removed. Where there is none, people see no text twice.
+      if (record.isPosting) return { type: "post", draft: PROBE };
       // An earlier attempt uploaded another file than this one would.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };

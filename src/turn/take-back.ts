@@ -2,7 +2,8 @@ import type { Logger } from "pino";
 import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { toNonce } from "../port/ids.ts";
-import type { Draft, ReplySink } from "../port/sink.ts";
+import type { ReplySink } from "../port/sink.ts";
+import { PROBE } from "../reply/messages.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 
@@ -41,9 +42,8 @@ export async function removePosted({ adapterOf, log }: TakeBackDeps, record: Tur
 
 /** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
 async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
-  const draft: Draft = { markdown: "…", buttons: [], streaming: false };
   try {
-    const posted = await callPlatform((signal) => sink.post(draft, toNonce(record), signal));
+    const posted = await callPlatform((signal) => sink.post(PROBE, toNonce(record), signal));
     record.posted.push(posted.id);
   } catch (error) {
     if (!isRefusal(error)) throw error;

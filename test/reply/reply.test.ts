@@ -172,6 +172,24 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
   });
 
+  test("shows no text twice where a message that may have been posted was not", async () => {
+    const { options, sink, texts } = setUp();
+    const first = await sink.post(
+      { markdown: "Hello", buttons: [], streaming: true },
+      "turn:0",
+      AbortSignal.timeout(1_000),
+    );
+    const record = { ...options.record, posted: [first.id], isPosting: true };
+    const shown: string[] = [];
+    const post: typeof sink.post = (draft, ...rest) => {
+      shown.push(draft.markdown);
+      return sink.post(draft, ...rest);
+    };
+    await writeReply(events("Hello world"), { ...options, record, sink: { ...options.sink, post } });
+    expect(shown).toEqual(["…"]);
+    expect(texts()).toEqual(["Hello world"]);
+  });
+
   test("goes on when a message of an earlier attempt is gone that is not the first", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
