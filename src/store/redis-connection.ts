@@ -31,9 +31,10 @@ export interface RedisConnection {
   /**
    * Runs an operation on the client as soon as it is connected. Rejects with a `StoreError` where Redis is away or does
    * not take it: after two seconds without an answer, after two without a connection, and at once while it is known to
-   * be away. An operation that was not begun by then never begins.
+   * be away. An operation that was not begun by then never begins. `on` is the client that it is made on, where that is
+   * another one: whichever is silent is connected anew.
    */
-  run: <T>(operation: () => Promise<T>) => Promise<T>;
+  run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
   /** Milliseconds since it came back after it had been lost or silent, or away at the start; infinite where it never was. */
   backForMs: () => number;
   close: () => Promise<void>;
@@ -44,11 +45,13 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
   const watch = watchConnection(client, where, log);
+  /** Other clients that were connected anew, and when. */
+  const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
 
-  function connect(): void {
+  function connect(one: RedisClient): void {
     // Rejects only when it is closed meanwhile: failed attempts are repeated, and reported by the "error" event.
-    client.connect().catch(() => {});
+    one.connect().catch(() => {});
   }
 
   function describeSilence(): StoreError {
@@ -57,24 +60,35 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     );
   }
 
-  function giveUp(): StoreError {
+  function giveUp(on: RedisClient): StoreError {
     // Connected and silent: everything that waits on this connection would wait for good.
-    if (client.isReady && !closed) {
+    if (on !== client) renew(on);
+    else if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
       client.destroy();
-      connect();
+      connect(client);
     }
     return describeSilence();
   }
 
-  connect();
+  /** A client that keeps what is asked while it is not connected may never come to be: nothing bounds its greeting. */
+  function renew(other: RedisClient): void {
+    const isNew = performance.now() < (remadeAt.get(other) ?? Number.NEGATIVE_INFINITY) + OPERATION_TIMEOUT_MS;
+    if (closed || isNew || !other.isOpen) return;
+    remadeAt.set(other, performance.now());
+    log.warn({ redis: where }, "a further connection to Redis is silent and is made anew");
+    other.destroy();
+    connect(other);
+  }
+
+  connect(client);
   return {
     client,
-    async run(operation) {
+    async run(operation, on = client) {
       if (closed) throw new Error(`The connection to Redis at ${where} is closed.`);
       if (!(await watch.whenReady())) throw describeSilence();
       try {
-        return await withDeadline(operation, giveUp);
+        return await withDeadline(operation, () => giveUp(on));
       } catch (error) {
         throw toStoreError(error, where);
       }

@@ -69,11 +69,11 @@ function withServerClock(connection: RedisConnection) {
 
   const timed: RedisConnection = {
     ...connection,
-    run: (operation) =>
+    run: (operation, on) =>
       run(async () => {
         if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
         return operation();
-      }),
+      }, on),
   };
   const untilTimed = () => (known === undefined ? timed.run(async () => {}) : undefined);
   return { now, untilTimed, connection: timed };

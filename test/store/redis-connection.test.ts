@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { connectToRedis } from "../../src/store/redis-connection.ts";
+import { connectToRedis, createListeningClient } from "../../src/store/redis-connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
 import { isRedisMissing, startRedis } from "../support/redis.ts";
@@ -23,5 +23,21 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await redis.restart();
     await eventually(() => late.client.isReady).toBe(true);
     expect(late.backForMs()).toBeLessThan(Infinity);
+  });
+
+  test("is left alone where another client is silent, which is connected anew", async () => {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    const connection = connectToRedis(redis.url, silent);
+    onTestFinished(connection.close);
+    const other = createListeningClient(connection);
+    await other.connect();
+    onTestFinished(() => other.destroy());
+    const id = await connection.run(() => connection.client.clientId());
+    // Redis answers nothing more there before this ends.
+    other.blPop("nothing", 0).catch(() => {});
+    await expect(connection.run(() => other.ping(), other)).rejects.toThrow("did not answer");
+    expect(await connection.run(() => other.ping(), other)).toBe("PONG");
+    expect(await connection.run(() => connection.client.clientId())).toBe(id);
   });
 });

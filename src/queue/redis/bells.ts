@@ -43,6 +43,7 @@ export interface Bells {
 export function createBells({ client, run }: RedisConnection, ownId: string, log: Logger): Bells {
   // BullMQ waits for a connection itself, and blocks on another one like it.
   const raw = createListeningClient({ client });
+  const runHere = <T>(operation: () => Promise<T>): Promise<T> => run(operation, raw);
   const opening = open();
   // Whoever rings or hears meets it.
   opening.catch(() => {});
@@ -72,7 +73,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
 
   async function forget(workerId: string): Promise<void> {
     const queue = await queueOf(workerId);
-    await run(() => queue.obliterate({ force: true }));
+    await runHere(() => queue.obliterate({ force: true }));
     queues.delete(toName(workerId));
     await queue.close();
   }
@@ -81,7 +82,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
     async ring(laneId, workerId) {
       const queue = await queueOf(workerId);
       const deduplication = { id: laneId, keepLastIfActive: true };
-      await run(() =>
+      await runHere(() =>
         queue.add("bell", { laneId }, { deduplication, removeOnComplete: true, removeOnFail: true, attempts: 1 }),
       );
     },
@@ -115,11 +116,11 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
       await Promise.all(workers.map((worker) => worker.pause(true)));
       if (workers.length === 0) return [];
       const queue = await queueOf(ownId);
-      return await run(() => readLanes(queue, ["wait", "delayed"]));
+      return await runHere(() => readLanes(queue, ["wait", "delayed"]));
     },
     async leftBy(workerId) {
       const queue = await queueOf(workerId);
-      const left = await run(() => readLanes(queue, ["wait", "delayed", "active"]));
+      const left = await runHere(() => readLanes(queue, ["wait", "delayed", "active"]));
       await forget(workerId);
       return left;
     },

@@ -81,7 +81,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   async function learn(key: string): Promise<void> {
     connecting ??= listening.connect();
     await connecting;
-    await run(() => listening.subscribe(KEYS.calls(key), (text) => hear(key, [text])));
+    await run(() => listening.subscribe(KEYS.calls(key), (text) => hear(key, [text])), listening);
     const texts = await run(() => client.lRange(KEYS.calls(key), 0, -1));
     hear(key, texts);
     // Texts that are no longer in the list are never told again.
