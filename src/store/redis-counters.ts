@@ -9,11 +9,18 @@ const LAPSED_AT_ONCE = 100;
 
 /**
  * The common beginning of all scripts. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` work counted
- * already.
+ * already; `rows` is the index of all rows. Redis takes no row out of it that expires. So every addition looks at twice
+ * as many names of it, by chance, as it may put in: at most about half of them are of rows that are gone.
  */
 const COMMON = `
 local place = KEYS[1]
 local function whole(number) return string.format('%.0f', number) end
+local function tidy(most)
+  if most == 0 then return end
+  for _, row in ipairs(redis.call('ZRANDMEMBER', place .. 'rows', most)) do
+    if redis.call('EXISTS', place .. 'row:' .. row) == 0 then redis.call('ZREM', place .. 'rows', row) end
+  end
+end
 local function add(additions)
   for _, addition in ipairs(additions) do
     local key = place .. 'row:' .. addition.row
@@ -23,6 +30,7 @@ local function add(additions)
     redis.call('ZADD', place .. 'rows', 0, addition.row)
     if redis.call('PTTL', key) < addition.ttlMs then redis.call('PEXPIRE', key, whole(addition.ttlMs)) end
   end
+  tidy(2 * #additions)
 end
 local function read(id)
   local text = redis.call('GET', place .. 'hold:' .. id)
