@@ -11,7 +11,7 @@ import type { Bell, Ring } from "./bells.ts";
 import { createEndings, type LaneTurn } from "./endings.ts";
 import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
-import { HOLDERS_FIRST_MS, type LaneHead, type RedisLanes } from "./lanes.ts";
+import { HOLDERS_FIRST_MS, type RedisLanes } from "./lanes.ts";
 import type { Lease, Leases } from "./leases.ts";
 import type { Places } from "./places.ts";
 import { createRun, type Run } from "./run.ts";
@@ -86,11 +86,11 @@ export function createDrain(options: DrainOptions): Drain {
       if (admission === "queued") worker.onWaiting?.(head.event);
       return "none";
     }
-    return takeLane(laneId, worker, head, work);
+    return takeLane(laneId, worker, work);
   }
 
   /** Takes a lane that has a place, works on it once, and gives lane and place back. */
-  async function takeLane(laneId: string, worker: Worker, head: LaneHead, work: Work): Promise<Next> {
+  async function takeLane(laneId: string, worker: Worker, work: Work): Promise<Next> {
     const run = createRun(lanes);
     // From before the lane is read, so that nothing is missed.
     running.set(laneId, run);
@@ -107,7 +107,7 @@ export function createDrain(options: DrainOptions): Drain {
       run.read(lane.waiting);
       if (lane.waiting.length === 0) return AT_ONCE;
       const { failures } = lane;
-      const isTakenUp = head.isOwned || head.wasBegun || failures.failures > 0;
+      const isTakenUp = lane.wasOwned || failures.failures > 0;
       const turn = { laneId, lease, worker, run, work, token, failures, isTakenUp };
       return await workOnChosen(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
@@ -122,9 +122,11 @@ export function createDrain(options: DrainOptions): Drain {
     const { laneId, run, work, token } = turn;
     const people = taken.filter(isErasedWith).map(({ reply, author }) => toPerson(reply.platform, author.id));
     const active = { work, worker: options.workerId, people };
-    const deaths = await lanes.begin(laneId, token, run.find(taken), active);
-    if (deaths === "fenced") throw new FencedError("Another process works on this lane.");
-    if (deaths === "changed") return AT_ONCE;
+    const begun = await lanes.begin(laneId, token, run.find(taken), active);
+    if (begun === "fenced") throw new FencedError("Another process works on this lane.");
+    if (begun === "changed") return AT_ONCE;
+    const { deaths } = begun;
+    turn.isTakenUp ||= begun.wasBegun;
     run.choose(taken);
     run.markCounted();
     if (isClosing()) await run.uncount();

@@ -39,22 +39,22 @@ export interface RedisLanes {
    * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that
    * has gone from Redis, the first `SURE_MS` of it.
    */
-  take(laneId: string): Promise<{ token: string; waiting: Stored[]; failures: Failures } | undefined>;
+  take(laneId: string): Promise<TakenLane | undefined>;
   /** Prolongs leases by `LEASE_MS`, lapsed ones too unless taken over. Resolves to the ids of those lost. */
   prolong(lanes: readonly LeasedLane[]): Promise<readonly string[]>;
   /** Milliseconds until a lease ends that is not renewed; 0 where there is none. */
   leaseMs(laneId: string): Promise<number>;
   read(laneId: string): Promise<Stored[]>;
   /**
-   * Counts, before their work begins, that it does. Resolves to how often a process has died since the work on the
-   * first one came any further; `changed` where one of them is gone, `fenced` where the lane is another's.
+   * Counts, before their work begins, that it does. Resolves to what is known of the work on the first one; `changed`
+   * where one of them is gone, `fenced` where the lane is another's.
    */
   begin(
     laneId: string,
     token: string,
     taken: readonly Stored[],
     active: ActiveLane,
-  ): Promise<number | "changed" | "fenced">;
+  ): Promise<Begun | "changed" | "fenced">;
   /** False where the lane is another's. */
   finish(laneId: string, token: string, done: readonly Stored[]): Promise<boolean>;
   /** Gives lane and place back. Resolves to whether something waits in it. `token` is undefined where it was not taken. */
@@ -77,11 +77,24 @@ export interface RedisLanes {
   countWaiting(): Promise<number>;
 }
 
+export interface TakenLane {
+  token: string;
+  waiting: Stored[];
+  failures: Failures;
+  /** Its former holder has not given it back. */
+  wasOwned: boolean;
+}
+
+export interface Begun {
+  /** How often a process has died since the work came any further. */
+  deaths: number;
+  /** Work on it was begun before, also where that was cut in order. */
+  wasBegun: boolean;
+}
+
 export interface LaneHead extends Stored {
   /** Beginnings of the work on it without an end. */
   begun: number;
-  /** Work on it was begun before, also where that was cut in order. */
-  wasBegun: boolean;
   /** Milliseconds until it may be taken from whoever has it, if the lease is not renewed; 0: now. */
   leaseMs: number;
   /** The process that worked on it has not given it back. */
@@ -110,14 +123,15 @@ local function hold(lease, token, holder)
 end
 `;
 const HEAD = `${LEASE}
-local begun = redis.call('HGET', KEYS[1], ARGV[1])
-return { tonumber(begun or '0'), begun and 1 or 0, redis.call('EXISTS', KEYS[2]), left(KEYS[3]) }`;
+local begun = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
+return { begun, redis.call('EXISTS', KEYS[2]), left(KEYS[3]) }`;
 const TAKE = `${LEASE}
 if left(KEYS[5]) > 0 then return false end
+local owned = redis.call('EXISTS', KEYS[1])
 local token = tostring(redis.call('INCR', KEYS[2]))
 redis.call('SET', KEYS[1], token)
 hold(KEYS[5], token, ARGV[2])
-return { token, redis.call('LRANGE', KEYS[3], 0, ARGV[1]), redis.call('GET', KEYS[4]) or '' }`;
+return { token, redis.call('LRANGE', KEYS[3], 0, ARGV[1]), redis.call('GET', KEYS[4]) or '', owned }`;
 /** A server that came back without what it held has given the lane to nobody either. */
 const PROLONG = `${LEASE}
 local lost, last = {}, tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -134,12 +148,13 @@ for index = 2, #ARGV do
 end
 return lost`;
 const BEGIN = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'fenced' end
 local there = {}
 for _, raw in ipairs(redis.call('LRANGE', KEYS[2], 0, ARGV[5])) do there[raw] = true end
-for index = 6, #ARGV do if not there[ARGV[index]] then return -2 end end
+for index = 6, #ARGV do if not there[ARGV[index]] then return 'changed' end end
 redis.call('HSET', KEYS[4], ARGV[2], ARGV[3])
-return redis.call('HINCRBY', KEYS[3], ARGV[4], 1) - 1`;
+local known = redis.call('HEXISTS', KEYS[3], ARGV[4])
+return { redis.call('HINCRBY', KEYS[3], ARGV[4], 1) - 1, known }`;
 const FINISH = `
 if KEYS[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 local at = 2
@@ -208,16 +223,16 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       if (stored === undefined) return undefined;
       const keys = [KEYS.begun, KEYS.owner(laneId), KEYS.lease(laneId)];
       const told = await evaluate(HEAD, keys, [stored.event.key]);
-      const [begun, known, owned, leaseMs] = told as [number, number, number, number];
-      return { ...stored, begun, wasBegun: known > 0, leaseMs, isOwned: owned > 0 };
+      const [begun, owned, leaseMs] = told as [number, number, number];
+      return { ...stored, begun, leaseMs, isOwned: owned > 0 };
     },
     async take(laneId) {
       const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.failures(laneId), KEYS.lease(laneId)];
-      const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId])) as [string, string[], string] | null;
-      if (taken === null) return undefined;
-      const [token, waiting, text] = taken;
+      const told = await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId]);
+      if (told === null) return undefined;
+      const [token, waiting, text, owned] = told as [string, string[], string, number];
       const failures = text === "" ? NO_FAILURES : (JSON.parse(text) as Failures);
-      return { token, waiting: toStored(waiting), failures };
+      return { token, waiting: toStored(waiting), failures, wasOwned: owned > 0 };
     },
     async prolong(leased) {
       const keys = leased.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
@@ -230,9 +245,10 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     async begin(laneId, token, taken, active) {
       const keys = [KEYS.owner(laneId), KEYS.lane(laneId), KEYS.begun, KEYS.active];
       const given = [token, laneId, JSON.stringify(active), taken[0]?.event.key ?? "", MAX_EVENTS - 1];
-      const deaths = Number(await evaluate(BEGIN, keys, [...given, ...taken.map(({ raw }) => raw)]));
-      if (deaths === -1) return "fenced";
-      return deaths === -2 ? "changed" : deaths;
+      const told = await evaluate(BEGIN, keys, [...given, ...taken.map(({ raw }) => raw)]);
+      if (told === "fenced" || told === "changed") return told;
+      const [deaths, known] = told as [number, number];
+      return { deaths, wasBegun: known > 0 };
     },
     finish: (laneId, token, done) => takeOff(laneId, KEYS.owner(laneId), token, done),
     async release(laneId, token = "") {

@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import { isTakenUp } from "../../../src/concurrency/fence.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
-import { laneOf } from "../../../src/queue/event-lane.ts";
+import { laneOf, toWork } from "../../../src/queue/event-lane.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisLanes } from "../../../src/queue/redis/lanes.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
@@ -140,6 +140,44 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
       await eventually(countBegun).toEqual([]);
     },
   );
+
+  test("work that was begun and cut after another process had looked at its lane is known there to have been begun", async () => {
+    const { client } = shared.connection;
+    const [looked, isToGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const evaluate: typeof client.eval = async (script, options) => {
+      const answer = await client.eval(script, options);
+      if (options?.keys?.[0] === KEYS.begun && options.keys.length === 3) {
+        looked.resolve();
+        await isToGoOn.promise;
+      }
+      return answer;
+    };
+    const get = (target: typeof client, name: string | symbol): unknown => {
+      const value: unknown = name === "eval" ? evaluate : Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    };
+    const connection = { ...shared.connection, client: new Proxy(client, { get }) };
+    const queue = createRedisQueue({ connection, maxActive: 1, now: Date.now, log: silent });
+    onTestFinished(() => queue.close(0));
+    const event = message("hello", { conversationId: "test:a" });
+    await queue.accept(event);
+    const taken: boolean[] = [];
+    const onWork = async (events: InboundEvent[]) => {
+      taken.push(isTakenUp());
+      return events;
+    };
+    queue.start({ take: (waiting) => [...waiting], work: onWork, onAccepted: () => {} });
+    await looked.promise;
+    const other = lanes();
+    const { id } = laneOf(event);
+    const lane = await other.take(id);
+    if (lane === undefined) throw new Error("The lane is taken.");
+    await other.begin(id, lane.token, lane.waiting, { work: { ...toWork(event), isSuspect: false }, worker: "other" });
+    await other.uncount(event.key);
+    await other.release(id, lane.token);
+    isToGoOn.resolve();
+    await eventually(() => taken).toEqual([true]);
+  });
 
   test("while work lasts, its lease is prolonged, and nobody else begins it", async () => {
     await startProcess("first");
