@@ -17,7 +17,7 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
   if (message === undefined) return undefined;
   if (movesOn(message, own.slice(at + 1))) return "the end of a full message moved to the next one";
   if (!hasGrownUnnoted(record, message)) return undefined;
-  return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended or stood still before it did";
+  return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended, stood still or was taken over from before it did";
 }
 
 /** True when everything that a message ever showed stands, at the end, in it and in the messages behind it. */
@@ -27,7 +27,10 @@ function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
   return states.every((state) => whole.startsWith(toLetters(state)));
 }
 
-/** True when each text that was taken back had been written while Redis was away or slow, by a process that ended before it recovered. */
+/**
+ * True when each text that was taken back had been written while Redis was away or slow, by a process that ended before
+ * it recovered, or from which another one took over.
+ */
 function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
     const before = toLetters(states[index - 1] ?? "");
@@ -36,9 +39,8 @@ function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boo
     const first = states.findIndex((one) => toLetters(one) === before);
     const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[first], statesAtMs[index]];
     const writer = writerOf(record, id, shownAtMs);
-    return (
-      writer !== undefined && isUnnoted(record, writer, shownAtMs) && hasEnded(record, writer, shownAtMs, shrunkAtMs)
-    );
+    if (writer === undefined || !isUnnoted(record, writer, shownAtMs)) return false;
+    return hasEnded(record, writer, shownAtMs, shrunkAtMs) || writerOf(record, id, shrunkAtMs) !== writer;
   });
 }
 

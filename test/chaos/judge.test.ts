@@ -173,6 +173,11 @@ describe("the judge of a recorded run", () => {
   test("lets an answer show less whose process died while Redis took no note of it, and no other one", () => {
     expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY] })).toEqual([]);
     expect(columnsOf(unnoted)).toEqual(["wrong text"]);
+    const lives = [life(0), life(1)];
+    const goneOn = { ...unnoted, lives, calls: [toCall(1_490), { ...toCall(1_595), host: "host1" }] };
+    expect(columnsOf({ ...goneOn, disturbances: [REDIS_AWAY] })).toEqual([]);
+    expect(columnsOf({ ...unnoted, lives, disturbances: [REDIS_AWAY] })).toEqual(["wrong text"]);
+    expect(columnsOf(goneOn)).toEqual(["wrong text"]);
     expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY], lives: [life(0), life(1)] })).toEqual(["wrong text"]);
     expect(columnsOf({ ...unnoted, disturbances: [{ ...REDIS_AWAY, slot: 1 }] })).toEqual(["wrong text"]);
   });

@@ -63,4 +63,22 @@ describe("the judge of what an answer takes back", () => {
     expect(judgeGrowth([ANSWER, HALF], { removed: new Set(["q1n1"]) })).toHaveLength(1);
     expect(judgeGrowth([ANSWER, HALF], { removed: new Set(["q1n2"]) })).toHaveLength(1);
   });
+
+  test("lets it begin anew also where the name of that question was only half shown", () => {
+    const both = answerTo(NAMES);
+    const cut = both.slice(0, both.indexOf("q1n2") + 3);
+    const removed = new Set(["q1n2"]);
+    expect(judgeGrowth([cut, ANSWER], { removed })).toHaveLength(1);
+    const request = {
+      way: "answer",
+      atMs: 0,
+      said: "",
+      isComplete: true,
+      isSecond: false,
+      host: "",
+      earlier: [],
+    } as const;
+    const asked = (name: string) => (name === "q1n2" ? [{ ...request, names: [...NAMES] }] : []);
+    expect(judgeGrowth([cut, ANSWER], { removed, asked })).toEqual([]);
+  });
 });

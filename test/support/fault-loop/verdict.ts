@@ -64,15 +64,27 @@ export function findShrinks({ states }: Shown): string[] {
 
 /** True for an answer that people had begin anew: by an edit or Retry, or by taking back one of several questions. */
 export function isBegunAnew(
-  { begunAnew, questions, removed, asked }: Pick<Remains, "begunAnew" | "questions" | "removed" | "asked">,
-  { messageIds }: TurnRecord,
+  {
+    begunAnew,
+    questions,
+    removed,
+    shown,
+    asked,
+  }: Pick<Remains, "begunAnew" | "questions" | "removed" | "shown" | "asked">,
+  { messageIds, posted }: TurnRecord,
 ): boolean {
   if (messageIds.some((id) => begunAnew.has(id))) return true;
   if (messageIds.length > 1 && messageIds.some((id) => removed.has(id))) return true;
-  // A question may have left its turn when it was taken back; the upstream was asked about it together with the others.
-  const own = new Set(questions.filter(({ id }) => messageIds.includes(id)).map(({ name }) => name));
-  const gone = questions.filter(({ id }) => removed.has(id) && !messageIds.includes(id));
-  return gone.some(({ name }) => asked(name).some(({ names }) => names.some((one) => own.has(unedited(one)))));
+  // A question may have left its turn when it was taken back. The text of before names it, or just begins to: then the
+  // upstream was asked about it together with others.
+  const own = questions.filter(({ id }) => messageIds.includes(id)).map(({ name }) => name);
+  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
+  const named = new Set(states.flatMap(namesIn).map(unedited));
+  return questions.some(({ id, name }) => {
+    if (!removed.has(id) || messageIds.includes(id)) return false;
+    const requests = [name, ...own].flatMap(asked).map(({ names }) => names.map(unedited));
+    return named.has(name) || requests.some((about) => about.includes(name) && about.some((one) => own.includes(one)));
+  });
 }
 
 /** Whether a message says that its answer did not come to its end. */
