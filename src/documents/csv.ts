@@ -2,24 +2,51 @@ import type { DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
 const DELIMITERS = [",", ";", "\t", "|"];
+/** Excel writes and obeys a first line that names the delimiter. */
+const NAMED = /^"?sep=([^\w\r\n"])"?(?:\r\n?|\n|$)/i;
+const QUOTED = /(?<=^|[,;\t|])(?:"[^"]*")+/gm;
+/** The beginning of a file, and the first of its lines, are enough to tell its delimiter. */
+const SAMPLE_CHARS = 64 * 1024;
+const SAMPLE_LINES = 6;
 
 /** Reads separated values, whatever character separates them, as a Markdown table that begins with its size. */
 export function readCsv(text: string, maxChars: number): DocumentText {
-  const table = toMarkdownTable(readRows(text, findDelimiter(text)), maxChars);
+  const named = NAMED.exec(text);
+  const delimiter = named?.[1] ?? findDelimiter(text);
+  const table = toMarkdownTable(readRows(text.slice(named?.[0].length ?? 0), delimiter), maxChars);
   return { ...table, text: `${describeSize(table)}\n\n${table.text}` };
 }
 
-/** Finds the character that separates the most cells in the first line. */
+/**
+ * Finds the character that separates the most cells in the first line. A semicolon or tab that every line has as
+ * often goes before a comma, which may stand in a number: 1,50.
+ */
 function findDelimiter(text: string): string {
-  const [line = ""] = /^.{0,10000}/.exec(text.replace(/^\s+/, "")) ?? [];
-  const plain = line.replace(/"[^"]*"/g, "");
-  const counts = DELIMITERS.map((delimiter) => plain.split(delimiter).length);
-  return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
+  const [first = "", ...next] = sampleLines(text);
+  const count = (line: string, delimiter: string) => line.split(delimiter).length - 1;
+  const steady = [";", "\t"].filter((delimiter) => {
+    const cells = count(first, delimiter);
+    return cells > 0 && next.length > 0 && next.every((line) => count(line, delimiter) === cells);
+  });
+  const candidates = steady.length > 0 ? steady : DELIMITERS;
+  const counts = candidates.map((delimiter) => count(first, delimiter));
+  return candidates[counts.indexOf(Math.max(...counts))] ?? ",";
+}
+
+/** The first lines that are not empty, without what is quoted in them. */
+function sampleLines(text: string): string[] {
+  const lines = text
+    .slice(0, SAMPLE_CHARS)
+    .replace(QUOTED, "")
+    .split(/[\r\n]+/);
+  // The last line may be cut.
+  if (text.length > SAMPLE_CHARS && lines.length > 1) lines.pop();
+  return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }
 
 /** A quote left open ends with the text: https://www.rfc-editor.org/rfc/rfc4180. Empty lines are no rows. */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
-  const special = new RegExp(`[\\r\\n${delimiter}]`, "g");
+  const special = new RegExp(`[\\r\\n\\${delimiter}]`, "g");
   let row: string[] = [];
   let at = 0;
   while (at <= text.length) {

@@ -12,12 +12,12 @@ export function decodeUnicode(bytes: Uint8Array): string | undefined {
   return text?.includes("\0") === false ? text : undefined;
 }
 
-/** Decodes Unicode and Japanese encodings; other text as Windows-1252. `charset` is the text's own claim. */
+/** Decodes Unicode, then what `charset`, the text's own claim, says; else Japanese encodings and Windows-1252. */
 export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
   const unicode = decodeUnicode(bytes);
-  if (unicode !== undefined || isBinary(bytes)) return unicode;
+  if (unicode !== undefined || hasControls(bytes)) return unicode;
   const declared = charset === undefined ? undefined : decodeAs(charset, bytes);
-  return declared ?? decodeJapanese(bytes) ?? decodeAs("windows-1252", bytes);
+  return declared ?? decodeJapanese(bytes) ?? decodeWestern(bytes);
 }
 
 function encodingOf([first, second]: Uint8Array): string {
@@ -41,11 +41,15 @@ const MAX_WESTERN_SHARE = 0.3;
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}、。]/gu;
 const MIN_JAPANESE_SHARE = 0.8;
 
-function isBinary(bytes: Uint8Array): boolean {
+/** True for bytes that no text has in any encoding known here. Looks at the beginning alone. */
+function hasControls(bytes: Uint8Array): boolean {
+  return bytes.subarray(0, SAMPLE_BYTES).some((byte) => byte < 0x20 && !TEXT_CONTROLS.has(byte));
+}
+
+function decodeWestern(bytes: Uint8Array): string | undefined {
   const sample = bytes.subarray(0, SAMPLE_BYTES);
-  if (sample.some((byte) => byte < 0x20 && !TEXT_CONTROLS.has(byte))) return true;
   const foreign = sample.reduce((count, byte) => (byte >= 0x80 ? count + 1 : count), 0);
-  return foreign > sample.byteLength * MAX_WESTERN_SHARE && decodeJapanese(bytes) === undefined;
+  return foreign > sample.byteLength * MAX_WESTERN_SHARE ? undefined : decodeAs("windows-1252", bytes);
 }
 
 function decodeJapanese(bytes: Uint8Array): string | undefined {

@@ -1,13 +1,14 @@
 export type DocumentKind = "pdf" | "packed" | "old-office" | "mail" | "markup" | "values" | "text";
 
-/** A PDF may begin behind other bytes. */
 const HEAD_BYTES = 2_048;
+/** A PDF may begin behind other lines, a byte order mark or the NULs of an old Macintosh. A text may mention one. */
+const PDF = /(?:^|\0|ï»¿)%PDF-\d/m;
 const PAGE = /^\s*(<!--[^]*?-->\s*)?<(!doctype html|html)[\s>]/i;
 
 /** Tells a document's kind by its bytes. The name only tells kinds of text apart. */
 export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES));
-  if (head.includes("%PDF-")) return "pdf";
+  if (PDF.test(head.toString("latin1"))) return "pdf";
   if (head.toString("latin1", 0, 4) === "PK\x03\x04") return "packed";
   if (head.toString("hex", 0, 8) === "d0cf11e0a1b11ae1") return "old-office";
   const extension = /\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? "";

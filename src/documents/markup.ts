@@ -6,7 +6,8 @@ import { toMarkdownTable } from "./table.ts";
 const SKIPPED = new Set(["script", "style", "head", "template", "noscript", "svg", "object", "iframe", "select"]);
 const BLOCKS =
   /^(address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|td|th|tr|ul)$/;
-const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])/i;
+const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
+const FONT_SIZE = /(?:^|;)\s*font(?:-size)?\s*:([^;]*)/gi;
 const MAX_LINK_CHARS = 300;
 /** Nobody writes pages that are nested deeper; the parser would take long for one. */
 const MAX_DEPTH = 2_000;
@@ -24,6 +25,8 @@ export function readMarkup(html: string, maxChars: number): DocumentText {
   const lists: Array<{ next: number | undefined }> = [];
   const links: Array<{ href: string | undefined; mark: number }> = [];
   let skipped: string[] = [];
+  /** For each open element: its text has a font size of 0, its own or that of an element around it. */
+  const sizeless: boolean[] = [];
   let depth = 0;
   let isFull = false;
   let title = "";
@@ -32,6 +35,7 @@ export function readMarkup(html: string, maxChars: number): DocumentText {
     {
       onopentag(name, attributes) {
         if (++depth > MAX_DEPTH) stop();
+        sizeless.push(isSizeless(attributes) ?? sizeless.at(-1) ?? false);
         if (skipped.length > 0 || isSkipped(name, attributes)) {
           if (!VOID.has(name)) skipped.push(name);
           return;
@@ -51,12 +55,13 @@ export function readMarkup(html: string, maxChars: number): DocumentText {
         else if (/^h[1-6]$/.test(name)) writer.write(`${"#".repeat(Number(name[1]))} `, true);
       },
       ontext(text) {
-        if (skipped.length === 0) writer.write(text, false);
+        if (skipped.length === 0 && sizeless.at(-1) !== true) writer.write(text, false);
         else if (skipped[0] === "head" && skipped.at(-1) === "title" && title.length < MAX_LINK_CHARS) title += text;
         if (writer.length() > maxChars) stop();
       },
       onclosetag(name) {
         depth--;
+        sizeless.pop();
         if (skipped.length > 0) {
           skipped = closeSkipped(skipped, name);
           return;
@@ -90,6 +95,12 @@ const SPACED = /^(blockquote|dl|figure|h[1-6]|ol|p|pre|table|ul)$/;
 
 function isSkipped(name: string, attributes: Readonly<Record<string, string>>): boolean {
   return SKIPPED.has(name) || "hidden" in attributes || HIDDEN.test(attributes["style"] ?? "");
+}
+
+/** Undefined for an element that sets no font size. Mails set 0 around elements that have a size of their own. */
+function isSizeless(attributes: Readonly<Record<string, string>>): boolean | undefined {
+  const size = [...(attributes["style"] ?? "").matchAll(FONT_SIZE)].at(-1)?.[1];
+  return size === undefined ? undefined : /^\s*0(?![.\d])/.test(size);
 }
 
 function closeSkipped(skipped: string[], name: string): string[] {

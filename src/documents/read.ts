@@ -19,6 +19,8 @@ import { readWord } from "./word.ts";
 import { readWorkbook } from "./workbook.ts";
 
 const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or PDF";
+/** Word Online puts a number behind the name. */
+const WORD_PART = /^word\/document\d*\.xml$/;
 const OUTLOOK_MAIL = "is a mail in Outlook's own format; save it as .eml or PDF";
 
 /** Makes text of a document. Rejects with a `DocumentError`. Unbounded in time and memory: see `readDocument`. */
@@ -58,7 +60,7 @@ async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits)
 async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<DocumentText> {
   const names = listArchive(bytes);
   if (names === undefined) throw new DocumentError(DAMAGED);
-  if (names.includes("word/document.xml")) return await readWord(bytes, limits);
+  if (names.some((name) => WORD_PART.test(name))) return await readWord(bytes, limits);
   if (names.includes("xl/workbook.xml")) return await readWorkbook(bytes, limits);
   if (names.some((name) => name.startsWith("ppt/"))) throw new DocumentError("is a presentation; send it as PDF");
   if (names.includes("mimetype")) {

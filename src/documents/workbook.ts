@@ -3,15 +3,22 @@ import { checkArchive } from "./archive.ts";
 import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
-/** The sheets of a workbook as Markdown tables. Each sheet may take an equal part of what is left. */
+/** What the library gives for a sheet. Its type does not say that a chart has no data. */
+interface Sheet {
+  sheet: string;
+  data?: ReadonlyArray<ReadonlyArray<CellValue | null>>;
+}
+
+/** The sheets of a workbook as Markdown tables; charts are left out. Each may take an equal part of what is left. */
 export async function readWorkbook(
   bytes: Uint8Array,
   { maxChars, maxUnpackedBytes }: DocumentLimits,
 ): Promise<DocumentText> {
   checkArchive(bytes, maxUnpackedBytes);
-  const sheets = await readSheets(Buffer.from(bytes)).catch((cause: unknown) => {
+  const all: Sheet[] = await readSheets(Buffer.from(bytes)).catch((cause: unknown) => {
     throw new DocumentError(`${DAMAGED}, or as CSV`, { cause });
   });
+  const sheets = all.flatMap(({ sheet, data }) => (data === undefined ? [] : [{ sheet, data }]));
   const parts: string[] = [];
   const leftOut: string[] = [];
   let left = maxChars;
