@@ -40,6 +40,9 @@ const message = z.discriminatedUnion("role", [
     parsed: z.unknown().optional(),
     audio: z.null().optional(),
     function_call: z.null().optional(),
+    reasoning_content: z.string().nullish(),
+    reasoning: z.string().nullish(),
+    reasoning_details: z.array(z.unknown()).nullish(),
   }),
   z.strictObject({ role: z.literal("tool"), content: text, tool_call_id: z.string().min(1), name }),
 ]);

@@ -55,6 +55,24 @@ describe("a model that thinks before it answers", () => {
     expect(await say("none")).not.toHaveProperty("reasoning_content");
   });
 
+  test("takes back what it thought with the answer, and ignores it", async () => {
+    const { url } = await start();
+    const say = (messages: object[]) => post(`${url}/v1/chat/completions`, { model: "sandbox-chat", messages });
+    for (const dialect of ["reasoning_content", "reasoning", "reasoning_details", "hidden"]) {
+      const asked = { role: "user", content: `sandbox thinking: ${dialect}\n${QUESTION}` };
+      const answer = (await (await say([asked])).json()) as { choices: Array<{ message: object }> };
+      const message = answer.choices[0]?.message ?? {};
+      expect(Object.keys(message).join(" ")).toContain("reasoning");
+      expect(await contentOf(say([asked, message, { role: "user", content: "say: more" }]))).toBe("more");
+    }
+    const empty = { reasoning_content: null, reasoning: null, reasoning_details: null };
+    const messages = [
+      { role: "assistant", content: "yes", ...empty },
+      { role: "user", content: "say: more" },
+    ];
+    expect(await contentOf(say(messages))).toBe("more");
+  });
+
   test("may use up the greatest length with it", async () => {
     for (const dialect of ["reasoning", "think"]) {
       const { text, finish, thought } = await ask(`sandbox thinking: ${dialect}\n${QUESTION}`, { max_tokens: 8 });
