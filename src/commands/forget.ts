@@ -3,8 +3,11 @@ import { type Command, postNotice } from "./command.ts";
 
 const HERE = new Set(["conversation", "this conversation", "here"]);
 const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
-/** The suffix that confirms the erasure of everything. */
-const FOR_GOOD = /\s+for good$/;
+/**
+ * The suffix that confirms the erasure of everything. It begins where blanks begin: a search from each of thousands of
+ * blanks would take seconds.
+ */
+const FOR_GOOD = /(?<!\s)\s+for good$/;
 
 const WHICH =
   "Say which: with the word `conversation` I erase this conversation, with the word `me` everything I keep about you, everywhere.";

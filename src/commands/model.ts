@@ -102,7 +102,9 @@ function describeSettings({ model, options }: ChannelSettings): string | undefin
 
 /** People copy a name together with the marks around it. */
 function toName(text: string): string {
-  return text.trim().replace(/^[`"'<]+|[`"'>]+$/g, "");
+  const fromStart = text.trim().replace(/^[`"'<]+/, "");
+  // It begins where the marks begin: a search from each of thousands of them would take seconds.
+  return fromStart.replace(/(?<![`"'>])[`"'>]+$/, "");
 }
 
 /** Undefined when there is no list. Rejects with the signal's reason. */

@@ -47,4 +47,9 @@ describe("/forget", () => {
     }
     expect((await forget("me for good", 0)).answer).toMatch(/nothing left/);
   });
+
+  test("/forget with a long run of blanks costs no more than its length", { timeout: 20_000 }, async () => {
+    const { answer } = await forget(`me${" ".repeat(150_000)}for bad`);
+    expect(answer).toMatch(/^Say which/);
+  });
 });

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { createModelCommand } from "../../src/commands/model.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { isOnRedis } from "../support/bot-store.ts";
@@ -7,6 +8,7 @@ import { startEngine } from "../support/engine.ts";
 import { action, ada, command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
 import { recordingLog } from "../support/log.ts";
 
 const OFFERED = ["fake", "maker/large", "maker/small", "maker/image"];
@@ -141,6 +143,27 @@ describe("/model", () => {
     expect(await say(command("model"))).toMatch(
       /^The model here is `maker\/large`, chosen here; `\/model default` goes back to `fake`\./,
     );
+  });
+
+  test("/model takes a name without the marks around it", async () => {
+    const { say } = start();
+    for (const name of ["`maker/large`", `"'maker/large'"`, "<maker/large>"]) {
+      expect(await say(command("model", name))).toContain("with `maker/large`");
+    }
+    expect(await say(command("model", `"'>`))).toMatch(/^The model here is/);
+  });
+
+  test("/model with a long run of marks costs no more than its length", { timeout: 20_000 }, async () => {
+    const { sink, texts } = fakePlatform();
+    const run = createModelCommand({
+      settings: { read: async () => ({ isKnown: true }), setModel: async () => true, setOptions: async () => true },
+      listModels: async () => [],
+      models: { isOffered: () => true, usual: () => "fake" },
+      access: { findRefusal: async () => "No." },
+      audit: { note: async () => true },
+    }).run;
+    await run(command("model", `a${">".repeat(150_000)}b`), sink, new AbortController().signal);
+    expect(texts()).toEqual(["No."]);
   });
 
   test("/model names as many of very many models as one message holds", async () => {

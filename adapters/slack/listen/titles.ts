@@ -32,9 +32,10 @@ export function createTitleThread({ api, log }: TitlesDeps): TitleThread {
   }
 
   return (message, question) => {
-    const title = toTitle(question, MAX_TITLE_CHARS);
     // Each message outside of a thread begins one there; a command is no question.
     const begins = message.isDirect && message.threadTs === undefined && !question.startsWith("!");
-    if (begins && title !== "" && !withoutAgents.has(message.workspace.teamId)) void set(message, title);
+    if (!begins || withoutAgents.has(message.workspace.teamId)) return;
+    const title = toTitle(question, MAX_TITLE_CHARS);
+    if (title !== "") void set(message, title);
   };
 }
