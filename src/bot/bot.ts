@@ -221,7 +221,9 @@ async function answerMessages(
   // Not awaited here: the turn must be registered first, so that an edit or a Stop during this check reaches it.
   async function isWanted(): Promise<boolean> {
     const [first] = events;
-    refusal = first && (await deps.gate.findRefusal(first));
+    if (first === undefined) return false;
+    // An edit may have made it a question. The turn has its id from the first event, even where that is deleted.
+    refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
     return refusal === undefined && isForUs(deps, messages);
   }
   const done = await deps.answers.answer({ events, messages, ...how }, isWanted(), signal);

@@ -78,6 +78,23 @@ describe("a question that is denied", () => {
     expect(texts().join()).toContain("You may not ask me here.");
   });
 
+  test("is not asked by an edit that addresses the bot while the message waits", async () => {
+    const hold = Promise.withResolvers<void>();
+    const { accept, idle, privatePosts, requests, texts, until } = start([{ deny: "chat", to: "person:ben" }], {
+      scripts: [["One ", hold.promise, "more."], ["Two."]],
+    });
+    await accept(message("hello"));
+    await until(() => texts().length === 1);
+    const waiting = message("@cleo hi", { author: ben, addressed: "other" });
+    await accept(waiting);
+    await accept({ ...edited(waiting, "@palaver hi"), addressed: "bot" });
+    hold.resolve();
+    await idle();
+    expect(requests).toHaveLength(1);
+    expect(texts()).toEqual(["One more."]);
+    expect(privatePosts).toEqual([{ to: "ben", text: expect.stringContaining("You may not ask me here.") }]);
+  });
+
   test("is asked again neither by a button, nor by going on, nor by an edit", async () => {
     const { accept, idle, setRules, requests } = start();
     const asked = message("hello");
