@@ -82,6 +82,8 @@ export interface TurnRecords {
   rate(id: string, authorId: string, feedback: Feedback, reason?: string): Promise<Rated>;
   /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
   readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
+  /** Erases what the model was given for an answer, and the calls of its tools. The record stays. */
+  eraseGiven(id: string): Promise<void>;
   /** Erases records, those of them that there are. */
   erase(ids: readonly string[]): Promise<void>;
   /** Erases the records of all conversations whose ids begin like this. Resolves to where their replies stand. */
@@ -203,6 +205,7 @@ export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOp
       }
       return judgements;
     },
+    eraseGiven: async (id) => void (await keyv.deleteMany([toSightKey(id), ...toLedgerKeys(id)])),
     async erase(ids) {
       for (const id of ids) {
         const record = await load(id);

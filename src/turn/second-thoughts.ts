@@ -37,7 +37,7 @@ export interface SecondThoughts {
 }
 
 export interface SecondThoughtsDeps extends TakeBackDeps {
-  records: Pick<TurnRecords, "load" | "save" | "answerTo">;
+  records: Pick<TurnRecords, "load" | "save" | "answerTo" | "eraseGiven">;
   history: Pick<History, "read" | "find" | "append" | "remove">;
   ledger: Pick<Ledger, "open">;
   scheduler: Scheduler;

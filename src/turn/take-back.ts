@@ -8,7 +8,7 @@ import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 
 export interface TakeBackDeps {
-  records: Pick<TurnRecords, "save">;
+  records: Pick<TurnRecords, "save" | "eraseGiven">;
   history: Pick<History, "remove">;
   adapterOf(platform: string): Pick<Adapter, "sink">;
   log: Logger;
@@ -21,8 +21,9 @@ export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<
   await records.save(record);
   await removePosted(deps, record);
   await history.remove(record.id);
-  delete record.said;
-  delete record.waits;
+  // Without an entry in the history no erasure finds them again.
+  await records.eraseGiven(record.id);
+  for (const field of ["said", "waits", "feedback", "reasons"] as const) delete record[field];
   await records.save({ ...record, posted: [], phase: "final", canRetry: false });
 }
 
