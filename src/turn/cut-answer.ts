@@ -61,8 +61,6 @@ export async function rewriteClosing(
     // The file of an answer that has ended is there, or is found missing below.
     text.noteFile();
     const drafts = text.render();
-    const last = drafts.at(-1);
-    const lastId = posted[drafts.length - 1];
     // The closing may have pushed the end into one more message; the file of a long answer stays.
     const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
     const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
@@ -70,7 +68,12 @@ export async function rewriteClosing(
     await runWithin(
       TIMEOUT_MS,
       async (bound) => {
-        if (last !== undefined && lastId !== undefined) await sink.edit(lastId, last, bound);
+        // All of them: where thoughts, code or cards were shown beside the text, it was cut elsewhere. The first one goes
+        // first and takes in what the next one is to lose, so that no part is missing in between.
+        for (const [index, draft] of drafts.entries()) {
+          const id = posted[index];
+          if (id !== undefined) await sink.edit(id, draft, bound);
+        }
         for (const id of surplus) await sink.remove(id, bound);
       },
       signal,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
-import { action, message } from "../support/events.ts";
+import { action, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const LINE = "a line of the long answer\n\n";
@@ -42,6 +42,29 @@ describe("a cut answer that goes on", () => {
       await goOn();
       expect(words(texts().join(" "))).toBe(words(`${text} REST`));
       expect(violations).toEqual([]);
+    }
+  });
+
+  test("keeps its text whole where more was shown than is kept of it", async () => {
+    const words = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
+    for (const length of [60, 150, 400]) {
+      const platform = fakePlatform({ maxLength: 400 });
+      const engine = startEngine({
+        platform,
+        scripts: [[{ reasoning: "hm ".repeat(length / 3) }, words, { finish: "length" }], ["REST"]],
+      });
+      await engine.accept(command("model", "--thinking shown"));
+      await engine.idle();
+      platform.channel.splice(0);
+      const question = message("Tell me everything");
+      await engine.accept(question);
+      await engine.idle();
+      expect(engine.texts()[0]).toContain("Thought for");
+      await engine.accept(action("continue", toTurnId(question.key)));
+      await engine.idle();
+      const shown = engine.texts().join(" ");
+      expect(words.split(" ").filter((word) => !shown.split(/\s+/).includes(word))).toEqual([]);
+      expect(shown.match(/word77\b/g)).toHaveLength(1);
     }
   });
 
