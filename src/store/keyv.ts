@@ -43,6 +43,9 @@ export interface Stores {
   inTurn: KeyedQueue["run"];
 }
 
+/** A write that went well holds so long for all who ask. */
+const PROBED_MS = 1_000;
+
 /** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
   const { store, now, untilTimed, shared, isReachable, close }: OpenStore =
@@ -77,13 +80,17 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
     "CREATE TABLE IF NOT EXISTS store_probe (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL)",
   );
   const probe = database.prepare("INSERT OR REPLACE INTO store_probe (only, at) VALUES (1, ?)");
+  let writtenAt = Number.NEGATIVE_INFINITY;
   return {
     store,
     now,
     async isReachable() {
+      // Anybody may ask, and while the disk is written to nothing else is done.
+      if (performance.now() - writtenAt < PROBED_MS) return true;
       try {
         // Only what is committed shows that the disk is neither read-only nor full.
         probe.run(Date.now());
+        writtenAt = performance.now();
         return true;
       } catch {
         return false;

@@ -141,6 +141,23 @@ describe("createStores, embedded", () => {
     await stores.close();
   });
 
+  test("the embedded store is written to once for all who ask within a second whether it is reachable", async () => {
+    const asked = openDatabase(":memory:");
+    const stores = createStores({ redisUrl: undefined, database: asked, log: silent });
+    const countChanges = () => Number(asked.prepare("SELECT total_changes() AS count").get()?.["count"]);
+    const before = countChanges();
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const ask = () => stores.isReachable(new AbortController().signal);
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([true, true, true]);
+    expect(countChanges()).toBe(before + 1);
+    vi.advanceTimersByTime(1_000);
+    expect(await ask()).toBe(true);
+    expect(countChanges()).toBe(before + 2);
+    await stores.close();
+    asked.close();
+  });
+
   test("the embedded store is not reachable while the disk takes nothing", async () => {
     const full = openDatabase(":memory:");
     const stores = createStores({ redisUrl: undefined, database: full, log: silent });
