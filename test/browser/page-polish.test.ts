@@ -14,7 +14,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
   async function answer(markdown: string, question = "hello") {
     await desk.write(question);
     const { sink } = await desk.takeUp();
-    await sink.post({ markdown, buttons: [], streaming: false }, "n", signal);
+    await sink.post({ markdown, buttons: [], streaming: false }, question, signal);
     await desk.tab.waitForSelector(".message.bot message-body > .block");
   }
 
@@ -35,6 +35,39 @@ describeWithBrowser("the local page in a browser, in small things", () => {
       .first()
       .evaluate((box) => box.clientHeight);
     expect(height).toBeGreaterThan(20);
+  });
+
+  test("a message whose marks are nested too deep is shown as it was written, and the channel goes on", async () => {
+    const nested = `${">".repeat(3000)}<b>a</b>`;
+    await answer(nested);
+    await eventually(() => body().locator("p.plain").allInnerTexts()).toEqual([nested]);
+    await answer("**after** it", "and now?");
+    await eventually(() => body().locator("strong").allInnerTexts()).toEqual(["after"]);
+    await desk.tab.reload();
+    await eventually(() => desk.tab.locator(".message.bot message-body").allInnerTexts()).toEqual([nested, "after it"]);
+  });
+
+  test.each([
+    ["its reader", 960],
+    ["the browser", 150],
+  ])(
+    "a formula that is nested too deep for %s stays as it was written, and those beside it are drawn",
+    async (_, by) => {
+      const nested = `$$\n${"x^{".repeat(by)}${"}".repeat(by)}\n$$`;
+      await answer(`${nested}\n\nand $y$`);
+      await eventually(() => body().locator(".math .katex").count()).toBe(1);
+      // The library is there by now, so the second message is drawn at once.
+      await answer(`- $z$\n\n${nested}`, "and now?");
+      await eventually(() => body().locator(".math .katex").count()).toBe(1);
+      expect(await body().locator(".math.display").innerText()).toContain("x^{x^{");
+      expect(await body().locator("li").count()).toBe(1);
+    },
+  );
+
+  test("a formula of twenty floors inside many quotes is drawn", async () => {
+    await answer(`${">".repeat(400)} $${"x^{".repeat(20)}y${"}".repeat(20)}$`);
+    await eventually(() => body().locator(".math .katex").count()).toBe(1);
+    expect(await desk.tab.title()).not.toBe("");
   });
 
   test("boxes of a task list are named by their words, and a link that leads nowhere is text", async () => {

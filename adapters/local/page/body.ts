@@ -1,4 +1,4 @@
-import { type Block, toBlocks, toShowable } from "./markdown.ts";
+import { type Block, toBlocks, toPlainBlock, toShowable } from "./markdown.ts";
 
 export interface BodyContent {
   text: string;
@@ -67,8 +67,13 @@ class MessageBody extends HTMLElement {
   #draw(): void {
     const { text, isStreaming, names, keepsTex = false } = this.#content;
     const isGrowing = isStreaming || this.#shown < text.length;
-    const markdown = isGrowing ? toShowable(text.slice(0, this.#shown)) : text;
-    this.#place(toBlocks(markdown, names, keepsTex));
+    const shown = isGrowing ? text.slice(0, this.#shown) : text;
+    try {
+      this.#place(toBlocks(isGrowing ? toShowable(shown) : shown, names, keepsTex));
+    } catch {
+      // Marks that are nested too deep overflow the stack, and one message must not keep the others from being shown.
+      this.#place([toPlainBlock(shown)]);
+    }
     this.classList.toggle("growing", isGrowing);
     this.#placeCaret(isGrowing);
   }

@@ -69,6 +69,23 @@ export function toBlocks(markdown: string, names: readonly string[], keepsTex = 
     }));
 }
 
+/** A text as it was written, its marks included. */
+export function toPlainBlock(text: string): Block {
+  return {
+    key: `plain:${text}`,
+    render() {
+      const block = document.createElement("div");
+      block.className = "block";
+      const paragraph = document.createElement("p");
+      paragraph.className = "plain";
+      paragraph.textContent = text;
+      followScript(paragraph);
+      block.append(paragraph);
+      return block;
+    },
+  };
+}
+
 /** The part of a growing text that can be shown: half-written marks are closed, uncertain lines wait. */
 export function toShowable(markdown: string): string {
   const lineStart = markdown.lastIndexOf("\n") + 1;
