@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { z } from "zod";
 import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
 import { DEFAULT_MCP_CONFIG, type McpServerConfig, type ReadText, readMcpFile } from "./mcp-servers.ts";
@@ -331,7 +332,12 @@ function toAdmin(values: Values): AdminConfig | undefined {
 }
 
 function toAllowedHosts({ HOST, PUBLIC_URL }: Values): string[] {
-  const hosts = WILDCARD_HOSTS.includes(HOST) ? [] : [HOST];
+  const hosts = WILDCARD_HOSTS.includes(HOST) ? [] : [toHostname(HOST)];
   if (PUBLIC_URL !== undefined) hosts.push(new URL(PUBLIC_URL).hostname);
   return hosts.map((host) => host.toLowerCase());
+}
+
+/** Browsers ask for an IPv6 address in brackets, and in its shortest form. */
+function toHostname(host: string): string {
+  return isIPv6(host) ? new URL(`http://[${host}]`).hostname : host;
 }

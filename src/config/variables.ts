@@ -101,6 +101,8 @@ export const variables = {
   FETCH_URL_HOSTS: list(
     /^(\*\.)?([a-z0-9-]+\.)+[a-z0-9-]*[a-z][a-z0-9-]*$|^https?:\/\/[\w.:[\]-]+$/i,
     "must be hosts like docs.example.com or *.example.com, or origins like http://wiki.internal:8080, with commas between",
+    // Only a parser knows which ports and addresses there are.
+    (part) => !part.includes("://") || URL.canParse(part),
   ),
   METRICS_TOKEN: secret().min(16, needsChars(16)).optional(),
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
@@ -173,12 +175,12 @@ function keyBytes(text: string): Uint8Array | undefined {
 }
 
 /** Each entry once, in its order; empty when the variable is unset. */
-function list(entry: RegExp, message: string) {
+function list(entry: RegExp, message: string, isValid: (part: string) => boolean = () => true) {
   return z
     .string()
     .default("")
     .transform((text) => [...new Set(text.split(",").map((part) => part.trim()))].filter((part) => part !== ""))
-    .refine((entries) => entries.every((part) => entry.test(part)), message);
+    .refine((entries) => entries.every((part) => entry.test(part) && isValid(part)), message);
 }
 
 /** An address, or one with the length of its prefix. */

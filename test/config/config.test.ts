@@ -49,6 +49,14 @@ describe("readConfig", () => {
     expect(config.gateway.systemPrompt).not.toBe("");
   });
 
+  test.each([
+    ["fd00::12", "[fd00::12]"],
+    ["FD00:0:0::12", "[fd00::12]"],
+    ["Bot.Internal", "bot.internal"],
+  ])("readConfig lets browsers ask for HOST %s as %s", (HOST, asked) => {
+    expect(readConfig({ HOST, LOCAL_PASSWORD: "open sesame" }).localChat.allowedHosts).toEqual([asked]);
+  });
+
   test("readConfig counts an empty or blank variable as unset", () => {
     const empty = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, " "]));
     expect(readConfig(empty)).toEqual(readConfig({}));

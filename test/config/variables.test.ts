@@ -31,6 +31,8 @@ describe("variables", () => {
     ["FETCH_URL_HOSTS", "*", /hosts like/],
     ["FETCH_URL_HOSTS", "127.0.0.1", /hosts like/],
     ["FETCH_URL_HOSTS", "https://docs.example.com/guide", /hosts like/],
+    ["FETCH_URL_HOSTS", "docs.example.com,http://wiki.internal:80800", /hosts like/],
+    ["FETCH_URL_HOSTS", "http://[::1", /hosts like/],
     ["SLACK_API_URL", "https://slack.example/api", /end in \/api\//],
     ["DISCORD_TOKEN", "Bot abc.def.ghi", /the key alone|without "Bot"/],
     ["DISCORD_TOKEN", "123456789012345678", /an application id was given/],
