@@ -131,7 +131,9 @@ async function createSlackWorkspaces(
     publicUrl: config.publicUrl ?? "",
     apiUrl: config.slack?.apiUrl,
     open: stores.open,
-    eraseWorkspace: async (teamId) => void (await engine.eraseConversations(`slack:${teamId}:`)),
+    async eraseWorkspace(teamId) {
+      await engine.eraseConversations({ platform: "slack", workspaceId: teamId, prefix: `slack:${teamId}:` });
+    },
     log,
     now: Date.now,
   });

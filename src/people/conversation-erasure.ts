@@ -11,7 +11,7 @@ export interface ConversationErasureDeps {
   records: Pick<TurnRecords, "eraseConversations">;
   ledger: Pick<Ledger, "takeBack">;
   jobs: Pick<JobStore, "erase">;
-  settings: Pick<Settings, "erase">;
+  settings: Pick<Settings, "erase" | "list">;
   usage: Pick<Usage, "eraseWorkspace">;
   /** Absent without a dashboard. */
   insight?: Pick<Insight, "eraseConversations"> | undefined;
@@ -19,16 +19,24 @@ export interface ConversationErasureDeps {
   eraseCopies(): void;
 }
 
+/** One workspace of a platform. */
+export interface ErasedWorkspace {
+  platform: string;
+  workspaceId: string;
+  /** The ids of its conversations begin so. */
+  prefix: string;
+}
+
 /**
- * Erases all data of the conversations whose ids begin so, and the counts of their workspaces. Resolves to their
- * number. After a rejection the next call goes on with what is left.
+ * Erases all data of a workspace's conversations, and its settings and counts, whether or not a conversation is left.
+ * Resolves to the number of conversations. After a rejection the next call goes on with what is left.
  */
-export type EraseConversations = (prefix: string) => Promise<number>;
+export type EraseConversations = (workspace: ErasedWorkspace) => Promise<number>;
 
 export function createEraseConversations(deps: ConversationErasureDeps): EraseConversations {
   const { history, records, ledger, jobs, settings, usage, insight, eraseCopies } = deps;
 
-  return async (prefix) => {
+  return async ({ platform, workspaceId, prefix }) => {
     // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
     const conversationIds = new Set(await Array.fromAsync(history.conversations(prefix)));
     for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
@@ -36,14 +44,13 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     await ledger.takeBack({ prefix });
     await insight?.eraseConversations(prefix);
     const places = await records.eraseConversations(prefix);
+    // Settings outlive the records of turns, and a call before this one may have erased the records alone.
+    const own = (await settings.list()).filter((of) => of.platform === platform && of.workspaceId === workspaceId);
     const channels = new Map(
-      places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),
+      [...places, ...own].map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),
     );
     for (const channel of channels.values()) await settings.erase(channel);
-    const workspaces = new Map(places.map(({ platform, workspaceId }) => [workspaceId, platform]));
-    for (const [workspaceId, platform] of workspaces) {
-      if (workspaceId !== undefined) await usage.eraseWorkspace(platform, workspaceId);
-    }
+    await usage.eraseWorkspace(platform, workspaceId);
     eraseCopies();
     return conversationIds.size;
   };

@@ -45,6 +45,7 @@ async function start() {
   const eraseCopies = () => void emptied++;
   const usage = createUsage({ open, counters, log: silent, now: Date.now });
   const erase = createEraseConversations({ history, records, ledger, jobs, settings, usage, eraseCopies });
+  const eraseTeam = (team: string) => erase({ platform: "slack", workspaceId: team, prefix: `slack:${team}:` });
 
   async function talk(team: string, channelId: string): Promise<void> {
     const conversationId = `slack:${team}:${channelId}:1.1`;
@@ -64,7 +65,7 @@ async function start() {
   }
 
   const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
-  return { erase, talk, dump, history, settings, usage, emptied: () => emptied };
+  return { eraseTeam, talk, dump, history, records, settings, usage, emptied: () => emptied };
 }
 
 function channel(workspaceId: string, channelId: string) {
@@ -73,11 +74,11 @@ function channel(workspaceId: string, channelId: string) {
 
 describe("the erasure of a workspace's conversations", () => {
   test("erasing a workspace leaves no word of them, and everything of the others", async () => {
-    const { erase, talk, dump, history, settings, usage, emptied } = await start();
+    const { eraseTeam, talk, dump, history, settings, usage, emptied } = await start();
     await talk("T1", "C1");
     await talk("T1", "C2");
     await talk("T12", "C3");
-    expect(await erase("slack:T1:")).toBe(2);
+    expect(await eraseTeam("T1")).toBe(2);
     const left = dump();
     for (const word of ["<T1>", "%3CT1%3E-tool", "turn-C1", "job-C1", "turn-C2", "person-of-T1."])
       expect(left).not.toContain(word);
@@ -99,20 +100,34 @@ describe("the erasure of a workspace's conversations", () => {
   });
 
   test("erasing a workspace leaves the settings and counts of a channel that another workspace has too", async () => {
-    const { erase, talk, settings, usage } = await start();
+    const { eraseTeam, talk, settings, usage } = await start();
     await talk("T1", "C1");
     await talk("T2", "C1");
-    await erase("slack:T1:");
+    await eraseTeam("T1");
     expect(await settings.read(channel("T1", "C1"))).toEqual({ isKnown: true });
     expect(await settings.read(channel("T2", "C1"))).toMatchObject({ model: "<T2> model", persona: "<T2> persona" });
     expect(await usage.readMonth(channel("T2", "C1"))).toMatchObject({ answers: 1 });
   });
 
   test("erasing a workspace goes on where it was interrupted, and finds nothing the next time", async () => {
-    const { erase, talk } = await start();
+    const { eraseTeam, talk } = await start();
     await talk("T1", "C1");
-    await erase("slack:T1:");
-    await expect(erase("slack:T1:")).resolves.toBeGreaterThanOrEqual(0);
-    expect(await erase("slack:T2:")).toBe(0);
+    await eraseTeam("T1");
+    await expect(eraseTeam("T1")).resolves.toBeGreaterThanOrEqual(0);
+    expect(await eraseTeam("T2")).toBe(0);
+  });
+
+  test("erasing a workspace erases its settings and counts where no record of a turn is left", async () => {
+    const { eraseTeam, talk, records, settings, usage } = await start();
+    await talk("T1", "C1");
+    await talk("T2", "C2");
+    await settings.setListening(channel("T1", "C9"), true);
+    // They expired before, or an erasure was interrupted right after them.
+    for (const team of ["T1", "T2"]) await records.eraseConversations(`slack:${team}:`);
+    await eraseTeam("T1");
+    expect(await settings.list()).toMatchObject([{ workspaceId: "T2", persona: "<T2> persona" }]);
+    const used = await usage.readTable("everyone");
+    expect(used.map(({ workspaceId }) => workspaceId)).toEqual(["T2"]);
+    expect(await usage.readMonth({ platform: "slack", workspaceId: "T1" })).toMatchObject({ answers: 0 });
   });
 });
