@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FencedError, withFence } from "../../src/concurrency/fence.ts";
 import { type Counters, createSqliteCounters, type Hold } from "../../src/store/counters.ts";
 import { createRedisCounters } from "../../src/store/redis-counters.ts";
@@ -193,6 +193,23 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
     const clock = { now: 1_000_000 };
     const clients = Array.from({ length: count }, () => createRedisCounters(shared.connection, () => clock.now));
     return { clients, clock };
+  });
+
+  test("rows that expired leave the index while others are added", async () => {
+    const { connection } = shared;
+    const counters = createRedisCounters(connection, () => 0);
+    const gone = Array.from({ length: 20 }, (_, at) => ({ ...usedUp(`limit:${at}`, 1), ttlMs: 1 }));
+    await counters.add("short", gone);
+    await counters.add("long", [usedUp("by:ada", 1), usedUp("in:general", 1)]);
+    const readIndex = () => connection.run(() => connection.client.zRange("palaver:{counters}:rows", 0, -1));
+    // Each addition looks at a few names by chance: at two of at most 22.
+    await vi.waitFor(
+      async () => {
+        await counters.add(randomUUID(), [usedUp("by:ada", 1)]);
+        expect(await readIndex()).toEqual(["by:ada", "in:general"]);
+      },
+      { timeout: 10_000, interval: 1 },
+    );
   });
 
   test("rows are kept for as long as they were given", async () => {
