@@ -3,7 +3,7 @@ import { Agent, fetch } from "undici";
 /** One answer of a server at most; a stream that lives longer is opened again. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Longer than any call may take. It bounds what is sent besides calls and has no bound of its own. */
+/** Longer than any call may take. It bounds the other requests, which have no bound of their own. */
 const HEADERS_MS = 660_000;
 /** A stream of events may be silent for as long as the server has nothing to tell. */
 const agent = new Agent({ headersTimeout: HEADERS_MS, bodyTimeout: 0 });
