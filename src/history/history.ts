@@ -40,8 +40,11 @@ export interface History {
    * message follows everything before it, and an answer follows the entry right before it.
    */
   append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
-  /** Appends an answer long after it was given, unless it is there, or a later one. False: the entry it continues is gone. */
-  appendLate(conversationId: string, entry: HistoryEntry, aliases: readonly string[], after: string): Promise<boolean>;
+  /**
+   * Appends an answer long after it was given, unless it is there, or a later one. Where the entry it continues is not
+   * there, what is `asked` comes first, if it was neither deleted nor erased. False: the answer continues nothing.
+   */
+  appendLate(conversationId: string, answer: Continuation, asked?: readonly Continuation[]): Promise<boolean>;
   /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /**
@@ -83,6 +86,13 @@ export interface History {
   conversations(prefix: string): AsyncIterable<string>;
 }
 
+/** What `append` takes. */
+export interface Continuation {
+  entry: HistoryEntry;
+  aliases?: readonly string[];
+  after?: string | undefined;
+}
+
 export interface ReadOptions {
   maxEntries: number;
   /** Reading ends a few entries at most after this many characters. Absent: no bound. */
@@ -111,8 +121,14 @@ export function createHistory(options: HistoryOptions): History {
       inTurn(conversationId, async () => {
         await append(keys, clock, { conversationId, entry, aliases, after });
       }),
-    appendLate: (conversationId, entry, aliases, after) =>
-      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after, isLate: true })),
+    appendLate: (conversationId, answer, asked = []) =>
+      inTurn(conversationId, async () => {
+        const late = { ...answer, conversationId, isLate: true } as const;
+        if (await append(keys, clock, late)) return true;
+        const missing = await withoutErased(keys, conversationId, asked);
+        for (const question of missing) await append(keys, clock, { ...question, conversationId });
+        return missing.length > 0 && append(keys, clock, late);
+      }),
     async isNew(conversationId) {
       const head = await keys.readHead(conversationId);
       return head === undefined || head.last < head.first;
@@ -205,19 +221,15 @@ async function atPosition(
   });
 }
 
-interface Append {
+interface Append extends Continuation {
   conversationId: string;
-  entry: HistoryEntry;
-  aliases: readonly string[];
-  /** An id that finds the entry it continues. */
-  after: string | undefined;
   /** Replaces nothing, and is only appended behind the entry it continues. */
   isLate?: true;
 }
 
 /** Appends an entry, or replaces it where it stands, on its old branch. Resolves to whether it is there. */
 async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<boolean> {
-  const { conversationId, entry, aliases, after, isLate } = appended;
+  const { conversationId, entry, aliases = [], after, isLate } = appended;
   const headKey = toHeadKey(conversationId);
   const indexKeys = [entry.id, ...(after === undefined ? [] : [after])].map(toIndexKey);
   const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
@@ -236,6 +248,18 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   const position = { conversationId, seq, entryId: entry.id };
   await keys.writeEntries([{ position, stored }], { ...known, last: Math.max(known.last, seq) });
   return true;
+}
+
+/** Those that were neither deleted before they came nor erased with all others of their place. */
+async function withoutErased(
+  keys: HistoryKeys,
+  conversationId: string,
+  said: readonly Continuation[],
+): Promise<readonly Continuation[]> {
+  const headKey = toHeadKey(conversationId);
+  const [head, ...marks] = await keys.getMany([headKey, ...said.map(({ entry }) => toDeletedKey(entry.id))]);
+  const { broughtUntil = -Infinity } = keys.readers.head(headKey, head) ?? {};
+  return said.filter(({ entry }, index) => marks[index] === undefined && entry.at > broughtUntil);
 }
 
 function isLaterEnd({ end = 1 }: HistoryEntry, { end: before = 1 }: HistoryEntry): boolean {

@@ -27,7 +27,7 @@ import { quoteName } from "../text/quote-name.ts";
 import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger, toShown } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
-import { appendQuestions, type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
+import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
 import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
@@ -536,7 +536,14 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
     store,
     (error) => {
       if (isStoreOutage(error) && after !== undefined) {
-        unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
+        const asked = areStored ? undefined : toContinuations(run.messages);
+        unkept.add({
+          entry,
+          aliases: posted,
+          after,
+          record: { ...record, ...final },
+          ...(asked && { asked }),
+        });
       }
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
     },

@@ -3,7 +3,7 @@ import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
 import { fitWindow, toMessages, withoutRefused, withTalk } from "../conversation/conversation.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
-import type { History } from "../history/history.ts";
+import type { Continuation, History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Files } from "../media/files.ts";
 import type { AttachmentRef, MessageEvent } from "../port/events.ts";
@@ -169,9 +169,9 @@ export async function storeQuestions(
   log: Logger,
 ): Promise<boolean> {
   let areStored = true;
-  for (const { conversationId, store } of toAppends(history, messages)) {
+  for (const { conversationId, entry, after } of toContinuations(messages)) {
     try {
-      await store();
+      await history.append(conversationId, entry, [], after);
     } catch (error) {
       areStored = false;
       log.error({ err: error, conversationId }, "a message could not be stored in the history");
@@ -206,19 +206,22 @@ export async function appendQuestions(
   history: Pick<History, "append">,
   messages: readonly MessageEvent[],
 ): Promise<void> {
-  for (const { store } of toAppends(history, messages)) await store();
+  for (const { conversationId, entry, after } of toContinuations(messages)) {
+    await history.append(conversationId, entry, [], after);
+  }
 }
 
 function* againAndAgain(): Generator<number> {
   for (;;) yield STORE_AGAIN_MS;
 }
 
-function toAppends(history: Pick<History, "append">, messages: readonly MessageEvent[]) {
+/** Messages as `History.append` takes them: the first continues the branch it replies to. */
+export function toContinuations(messages: readonly MessageEvent[]): Array<Continuation & { conversationId: string }> {
   const isBranch = messages[0]?.inReplyTo !== undefined;
   return messages.map((message, index) => {
     const { conversationId, inReplyTo } = message;
     const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
-    return { conversationId, store: () => history.append(conversationId, toEntry(message), [], after) };
+    return { conversationId, entry: toEntry(message), after };
   });
 }
 

@@ -2,8 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import { withoutFence } from "../concurrency/fence.ts";
-import type { History } from "../history/history.ts";
-import type { HistoryEntry } from "../history/record.ts";
+import type { Continuation, History } from "../history/history.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 
@@ -14,12 +13,10 @@ const AGAIN_MS = 1_000;
 const AGAIN_AFTER_FAILURE_MS = 60_000;
 
 /** An answer with its place in the history, and the record of its turn as it ended. */
-export interface UnkeptAnswer {
-  entry: HistoryEntry;
-  aliases: readonly string[];
-  /** Finds what it answers. */
-  after: string;
+export interface UnkeptAnswer extends Continuation {
   record: TurnRecord;
+  /** Its questions, where the history has not taken those either. */
+  asked?: readonly Continuation[];
 }
 
 /** Answers that ended during an outage, kept in this process's own database until the history takes each once. */
@@ -63,9 +60,11 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
     waiting.delete(turnId);
   }
 
-  async function restore({ entry, aliases, after, record }: UnkeptAnswer): Promise<void> {
+  async function restore({ record, asked = [], ...answer }: UnkeptAnswer): Promise<void> {
     const { id, conversationId } = record;
-    if (!(await history.appendLate(conversationId, entry, aliases, after))) {
+    // A record is erased with everything else of its person.
+    const missing = asked.length > 0 && (await records.load(id)) !== undefined ? asked : [];
+    if (!(await history.appendLate(conversationId, answer, missing))) {
       log.warn({ turnId: id }, "an answer is not put into the history any more: what it answers is not there");
       return;
     }

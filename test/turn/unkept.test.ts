@@ -37,6 +37,13 @@ function answer(id: string, text: string): UnkeptAnswer {
   return { entry: answered(id, text), aliases: [`test:reply-${id}`], after: question.messageId, record };
 }
 
+type Opened = ReturnType<typeof open>;
+
+/** What the history took neither of. */
+function withQuestion(unkept: UnkeptAnswer): UnkeptAnswer {
+  return { ...unkept, asked: [{ entry: said(question.messageId, "tea?") }] };
+}
+
 describe("answers that the history has not taken", () => {
   test("are in it once it takes them, each once, with the records of their turns", async () => {
     const { history, records, start, texts, setAway } = open();
@@ -105,6 +112,35 @@ describe("answers that the history has not taken", () => {
     expect(await texts()).toEqual([]);
     expect(await records.load("one")).toBeUndefined();
     expect(lines).toMatchObject([{ turnId: "one", msg: expect.stringContaining("what it answers is not there") }]);
+  });
+
+  test("bring the question that the history has not taken either", async () => {
+    const { history, records, start, texts } = open();
+    await history.append("test:a", { ...said("test:other", "milk?"), at: 1 });
+    const unkept = start();
+    const late = withQuestion(answer("one", "A leaf."));
+    await records.save({ ...late.record, phase: "posted" });
+    unkept.add(late);
+    await unkept.replay();
+    expect(await texts()).toEqual(["milk?", "tea?", "A leaf."]);
+    expect(await records.load("one")).toMatchObject({ phase: "final" });
+  });
+
+  test.each([
+    ["deleted", ({ history }: Opened) => history.markDeleted(question.messageId)],
+    ["erased with its conversation", ({ history }: Opened) => history.forgetConversation("test:a")],
+    ["erased with its person", ({ records }: Opened) => records.forget("test", question.author.id)],
+  ])("do not bring back a question that was %s", async (_how, erase) => {
+    const opened = open();
+    const { history, records, start, texts } = opened;
+    await history.setFollowed("test:a", true);
+    const unkept = start();
+    const late = withQuestion(answer("one", "A leaf."));
+    await records.save({ ...late.record, phase: "posted" });
+    await erase(opened);
+    unkept.add(late);
+    await unkept.replay();
+    expect(await texts()).toEqual([]);
   });
 
   test("give way to newer ones where they are too many, which is logged", async () => {
