@@ -325,6 +325,8 @@ async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signa
   const mayAsk = event.kind === "deleted" || (await deps.gate.findRefusal(event)) === undefined;
   if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
   if (event.kind === "edited") return onEdited(deps, event);
+  // The process that hears of it may not be the one that did it.
+  if (await deps.secondThoughts.isLeftBehind(event.messageId)) return;
   const isKept = await deps.history.remove(event.messageId);
   if (!isKept) await deps.history.markDeleted(event.messageId);
   await deps.secondThoughts.onDeleted(event, signal);

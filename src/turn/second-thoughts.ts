@@ -28,6 +28,8 @@ const STILL_WRITTEN = "This answer is still being written.";
 export interface SecondThoughts {
   /** The press that re-asks an edited message, to be accepted before the edit; undefined if nothing is to be asked. */
   onEdited(event: EditedEvent): Promise<ActionEvent | undefined>;
+  /** True for a message that the bot itself took away, when an answer came to need fewer of them. */
+  isLeftBehind(messageId: string): Promise<boolean>;
   /** Offers to take the answer to a deleted message back, or takes it back, as is configured. */
   onDeleted(event: DeletedEvent, signal: AbortSignal): Promise<void>;
   /** Shows another one of the answers to a question. Resolves to a sentence for the person when it does not. */
@@ -67,6 +69,12 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
       const turnId = toEditionId(record.id, record.edition);
       const again = { key: `${key}:again`, conversationId, author, reply, at, turnId };
       return { kind: "action", ...again, action: "regenerate", isSpoken: true };
+    },
+
+    async isLeftBehind(messageId) {
+      const place = await history.find(messageId);
+      const record = place && (await records.load(place.entryId));
+      return record?.posted.includes(messageId) === false;
     },
 
     async onDeleted({ messageId }, signal) {

@@ -35,6 +35,30 @@ function start({ maxLength, ...options }: EngineOptions & { maxLength?: number }
 }
 
 describe("an edit of an answered question", () => {
+  test("leaves the new answer in the history when it needs fewer messages, whoever hears that one is gone", async () => {
+    const long = Array.from({ length: 40 }, (_, index) => `word${index} `).join("");
+    const { accept, idle, texts, channel, requests } = start({
+      maxLength: 200,
+      scripts: [[long], ["Short."], ["Later."]],
+    });
+    const question = message("Tell me all.");
+    await accept(question);
+    await idle();
+    const ids = channel.map(({ id }) => id);
+    expect(ids).toHaveLength(2);
+    await accept(edited(question, "Tell me little."));
+    await idle();
+    expect(texts()).toEqual(["Short."]);
+    await accept(deleted({ ...question, messageId: ids[1] ?? "" }));
+    await accept(message("And then?"));
+    await idle();
+    expect(requests[2]?.messages.slice(1).map(({ content }) => content)).toEqual([
+      "Tell me little.",
+      "Short.",
+      "And then?",
+    ]);
+  });
+
   test("has it answered once more on the same message, and leaves the first answer reachable", async () => {
     const { accept, idle, texts, labels, press, requests, violations } = start({
       scripts: [["Paris."], ["Rome."], ["Later."]],
