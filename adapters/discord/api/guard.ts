@@ -77,25 +77,37 @@ function toWait(message: string, retryAfterMs: number): ApiError {
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
 
+/** The part of them for calls that write nothing: what many channels are read for must not hold the answers back. */
+const BESIDE_SHARE = 0.5;
+
 /** Keeps the calls of any second few enough, all processes of the bot together. */
 export interface GlobalLimit {
-  /** Counts a call. Throws an `ApiError` instead where there were too many. */
-  take(): void;
+  /** Counts a call, which writes messages or is made `beside` that. Throws an `ApiError` instead where there were too many. */
+  take(isBeside: boolean): void;
 }
 
 /** Replaces the library's own counter, whose fixed seconds let twice as many calls through around their ends. */
 export function createGlobalLimit(now: () => number = () => performance.now(), processes = () => 1): GlobalLimit {
-  let made: number[] = [];
+  let made: Array<{ at: number; isBeside: boolean }> = [];
+
+  function check(calls: typeof made, most: number): void {
+    const oldest = calls.at(-Math.max(1, Math.floor(most)));
+    if (oldest === undefined) return;
+    const message = "The bot makes more calls per second than Discord allows it over all channels.";
+    throw toWait(message, Math.ceil(oldest.at + CALLS_MS - now()));
+  }
+
   return {
-    take() {
-      made = made.filter((at) => at > now() - CALLS_MS);
-      const most = Math.max(1, Math.floor(MAX_CALLS / processes()));
-      const oldest = made.at(-most);
-      if (oldest !== undefined) {
-        const message = "The bot makes more calls per second than Discord allows it over all channels.";
-        throw toWait(message, Math.ceil(oldest + CALLS_MS - now()));
-      }
-      made.push(now());
+    take(isBeside) {
+      made = made.filter(({ at }) => at > now() - CALLS_MS);
+      const most = MAX_CALLS / processes();
+      check(made, most);
+      if (isBeside)
+        check(
+          made.filter((call) => call.isBeside),
+          most * BESIDE_SHARE,
+        );
+      made.push({ at: now(), isBeside });
     },
   };
 }

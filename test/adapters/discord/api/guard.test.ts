@@ -82,7 +82,7 @@ test("no second, wherever it begins, has more calls than Discord allows", () => 
   const made: number[] = [];
   for (; nowMs < 10_000; nowMs += 7) {
     try {
-      limit.take();
+      limit.take(false);
       made.push(nowMs);
     } catch (error) {
       expect(error).toMatchObject({ status: 429, retryAfterMs: expect.any(Number) });
@@ -95,12 +95,23 @@ test("no second, wherever it begins, has more calls than Discord allows", () => 
 test("a call that is refused says how long to wait, and does not count", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
-  for (let count = 0; count < 45; count++) limit.take();
+  for (let count = 0; count < 45; count++) limit.take(false);
   for (let count = 0; count < 100; count++) {
-    expect(() => limit.take()).toThrow(expect.objectContaining({ retryAfterMs: 1_100 }));
+    expect(() => limit.take(false)).toThrow(expect.objectContaining({ retryAfterMs: 1_100 }));
   }
   nowMs = 1_100;
-  for (let count = 0; count < 45; count++) limit.take();
+  for (let count = 0; count < 45; count++) limit.take(false);
+});
+
+test("what many channels are read for leaves half of the calls to the answers", () => {
+  let nowMs = 0;
+  const limit = createGlobalLimit(() => nowMs);
+  for (let count = 0; count < 22; count++) limit.take(true);
+  expect(() => limit.take(true)).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 1_100 }));
+  for (let count = 0; count < 23; count++) limit.take(false);
+  expect(() => limit.take(false)).toThrow(expect.objectContaining({ status: 429 }));
+  nowMs = 1_100;
+  limit.take(true);
 });
 
 test("several processes share the bot's calls and its refusals among them", () => {
@@ -110,12 +121,12 @@ test("several processes share the bot's calls and its refusals among them", () =
     () => nowMs,
     () => processes,
   );
-  for (let count = 0; count < 15; count++) limit.take();
-  expect(() => limit.take()).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 1_100 }));
+  for (let count = 0; count < 15; count++) limit.take(false);
+  expect(() => limit.take(false)).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 1_100 }));
   nowMs = 500;
   processes = 1;
-  for (let count = 0; count < 30; count++) limit.take();
-  expect(() => limit.take()).toThrow(expect.objectContaining({ retryAfterMs: 600 }));
+  for (let count = 0; count < 30; count++) limit.take(false);
+  expect(() => limit.take(false)).toThrow(expect.objectContaining({ retryAfterMs: 600 }));
 
   const guard = createGuard(
     () => nowMs,
