@@ -20,6 +20,7 @@ export class FencedError extends Error {
 }
 
 const held = new AsyncLocalStorage<readonly Fence[]>();
+const begunBefore = new AsyncLocalStorage<boolean>();
 
 export function fencesHeld(): readonly Fence[] {
   return held.getStore() ?? [];
@@ -39,7 +40,12 @@ export function rightHeld(): string {
 
 /** True when an earlier holder may have done some of this work already, and died or was cut before it could say so. */
 export function isTakenUp(): boolean {
-  return fencesHeld().some((fence) => fence.isTakenUp === true);
+  return begunBefore.getStore() === true || fencesHeld().some((fence) => fence.isTakenUp === true);
+}
+
+/** Runs a task of which some may have been done already, although nobody held it. */
+export function asTakenUp<T>(task: () => T): T {
+  return begunBefore.run(true, task);
 }
 
 /** Runs a task under one more fence. */

@@ -1,3 +1,4 @@
+import { asTakenUp } from "../concurrency/fence.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { History } from "../history/history.ts";
 import type { References } from "../media/reference.ts";
@@ -101,10 +102,11 @@ export function createImagine(deps: ImagineDeps): Imagine {
       const known = await tryStore(() => jobs.load(id), id);
       if (known?.isOver === true) return undefined;
       const found = known === undefined ? await allow(deps, await begin()) : { job: known };
-      if ("refusal" in found) return waiting.dismiss(id).then(() => found.refusal);
+      if ("refusal" in found) return waiting.dismiss(event).then(() => found.refusal);
       const { job } = found;
       job.statusId ??= await waiting.find(id);
-      const isShown = await work(job, signal);
+      const mayStand = await tryStore(() => waiting.takeOver(id), id);
+      const isShown = await (mayStand ? asTakenUp(() => work(job, signal)) : work(job, signal));
       waiting.leave(id);
       return isShown ? undefined : NOT_HERE;
     });
@@ -162,14 +164,14 @@ export function createImagine(deps: ImagineDeps): Imagine {
       const isRetry = event.kind === "action" && event.action === "retry";
       const id = isRetry ? (readPictureId(event.turnId)?.jobId ?? "") : toTurnId(event.key);
       return inTurn(id, async () => {
-        await waiting.dismiss(id);
+        if (!isRetry) await waiting.dismiss(event);
         const job = await tryStore(() => jobs.load(id), id);
         if (job === undefined) return GIVEN_UP;
         if (!job.isOver) await runs.giveUp(job, signal);
         return undefined;
       });
     },
-    dismiss: (event) => waiting.dismiss(toTurnId(event.key)),
+    dismiss: waiting.dismiss,
     onWaiting(event) {
       // A Retry already has its message.
       const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");

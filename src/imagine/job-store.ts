@@ -11,7 +11,7 @@ import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-
 
 const NAMESPACE = "pictures";
 /** Longer than anything waits to be drawn. */
-const STOP_TTL_MS = 86_400_000;
+const MARK_TTL_MS = 86_400_000;
 
 const actor = z.object({
   author: z.looseObject({ id: z.string(), name: z.string(), isModerator: z.boolean().optional() }),
@@ -43,6 +43,11 @@ export interface JobStore {
   /** The person who asked to stop it; undefined: nobody. Rejects when the store does not answer. */
   whoAskedStop(job: Pick<PictureJob, "id" | "reply">): Promise<Actor | undefined>;
   dropStop(jobId: string): Promise<void>;
+  /** Keeps that a message says, or is about to say, that a job waits. Resolves to whether that was kept already. */
+  markWaiting(jobId: string, by: Actor): Promise<boolean>;
+  isMarkedWaiting(jobId: string): Promise<boolean>;
+  /** Resolves to whether it was kept. */
+  dropWaiting(jobId: string): Promise<boolean>;
   /** `within`, here and below: of conversations whose ids begin like this. */
   exportAuthor(platform: string, authorId: string, within?: string): Promise<OwnPicture[]>;
   forget(platform: string, authorId: string, within?: string): Promise<void>;
@@ -99,6 +104,14 @@ export function createJobStore(options: JobStoreOptions): JobStore {
     return jobs.filter((job) => job?.conversationId.startsWith(within) === true) as PictureJob[];
   }
 
+  /** Keeps what is not the job itself. Its name among what the person asked for is what erases it with that. */
+  async function mark(key: string, { author, reply }: Actor, value: unknown): Promise<void> {
+    await keyv.setMany([
+      { key, value, ttl: MARK_TTL_MS },
+      { key: `${toOwnerKey(reply.platform, author.id)}:${key}`, value: 1, ttl: MARK_TTL_MS },
+    ]);
+  }
+
   return {
     load,
     async save(job) {
@@ -108,15 +121,13 @@ export function createJobStore(options: JobStoreOptions): JobStore {
       await persist(write, onFailure);
       return isKept;
     },
-    async askStop(jobId, { author, reply }) {
+    askStop: (jobId, { author, reply }) => {
       const { platform, channelId, threadId, workspaceId } = reply;
-      const value = { author, reply: { platform, channelId, threadId, workspaceId } };
-      const key = toStopKey(jobId);
-      await keyv.setMany([
-        { key, value, ttl: STOP_TTL_MS },
-        // Its name among what the person asked for is what erases it with that.
-        { key: `${toOwnerKey(reply.platform, author.id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
-      ]);
+      return mark(
+        toStopKey(jobId),
+        { author, reply },
+        { author, reply: { platform, channelId, threadId, workspaceId } },
+      );
     },
     async whoAskedStop({ id, reply }) {
       const value = await keyv.get<unknown>(toStopKey(id));
@@ -127,6 +138,13 @@ export function createJobStore(options: JobStoreOptions): JobStore {
     async dropStop(jobId) {
       await keyv.delete(toStopKey(jobId));
     },
+    async markWaiting(jobId, by) {
+      const isMarked = await keyv.has(toWaitingKey(jobId));
+      if (!isMarked) await mark(toWaitingKey(jobId), by, 1);
+      return isMarked;
+    },
+    isMarkedWaiting: (jobId) => keyv.has(toWaitingKey(jobId)),
+    dropWaiting: (jobId) => keyv.delete(toWaitingKey(jobId)),
     exportAuthor: async (platform, authorId, within) => (await jobsOf(platform, authorId, within)).map(toOwn),
     async erase(isMeant) {
       const meant: PictureJob[] = [];
@@ -164,6 +182,10 @@ function toStopKey(jobId: string): string {
   return `stop:${jobId}`;
 }
 
+function toWaitingKey(jobId: string): string {
+  return `waiting:${jobId}`;
+}
+
 function isJobId(id: string): boolean {
-  return !id.startsWith("stop:");
+  return !id.startsWith("stop:") && !id.startsWith("waiting:");
 }

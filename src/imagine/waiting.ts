@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
 import { NEVER } from "../concurrency/deadlines.ts";
+import { asTakenUp } from "../concurrency/fence.ts";
+import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
 import type { ActionEvent, InboundEvent } from "../port/events.ts";
 import { toPictureId, toTurnId } from "../port/ids.ts";
 import type { Draft } from "../port/sink.ts";
@@ -15,14 +17,19 @@ export interface WaitingMessages {
   onAccepted(event: InboundEvent): void;
   /** Says that a job waits. Best effort. */
   announce(event: InboundEvent): void;
-  /** The message that says so, for the job to go on with; undefined when there is none. */
+  /** The message that says so, for the job to go on with; undefined when this process has posted none. */
   find(jobId: string): Promise<string | undefined>;
+  /**
+   * True where another process may have posted one, which the job then goes on with where it finds it. From now on
+   * that process takes back what the job does not go on with. Rejects when the store does not answer.
+   */
+  takeOver(jobId: string): Promise<boolean>;
   /** The event that asked for the job, while it waits. */
   eventOf(jobId: string): InboundEvent | undefined;
   /** The job has ended, and with it what its message said. */
   leave(jobId: string): void;
-  /** Takes the message away: the job does not begin. */
-  dismiss(jobId: string): Promise<void>;
+  /** Takes the message away, whichever process has posted it: the job of this event does not begin. */
+  dismiss(event: InboundEvent): Promise<void>;
   /** Dismisses what a person waits for, `within` conversations whose ids begin so. */
   forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
@@ -34,7 +41,7 @@ interface Announcement {
 }
 
 export interface WaitingDeps {
-  jobs: Pick<JobStore, "load">;
+  jobs: Pick<JobStore, "load" | "markWaiting" | "isMarkedWaiting" | "dropWaiting">;
   sinkOf: SinkOf;
   log: Logger;
 }
@@ -42,11 +49,12 @@ export interface WaitingDeps {
 export function createWaitingMessages({ jobs, sinkOf, log }: WaitingDeps): WaitingMessages {
   const announced = new Map<string, Announcement>();
 
-  async function dismiss(jobId: string): Promise<void> {
+  async function dismiss(jobId: string): Promise<boolean> {
     const found = announced.get(jobId);
     announced.delete(jobId);
     const messageId = await found?.messageId;
     if (found !== undefined && messageId !== undefined) await remove(found.event, messageId);
+    return found !== undefined;
   }
 
   async function remove({ key, reply }: InboundEvent, messageId: string): Promise<void> {
@@ -57,12 +65,34 @@ export function createWaitingMessages({ jobs, sinkOf, log }: WaitingDeps): Waiti
       });
   }
 
-  /** Resolves to the message; to undefined where another process has begun the job meanwhile, without seeing it. */
-  async function post(event: InboundEvent, jobId: string): Promise<string | undefined> {
+  const takeOver = async (jobId: string): Promise<boolean> => !announced.has(jobId) && (await jobs.dropWaiting(jobId));
+
+  /** Posts it, unless it stands there already. */
+  async function say({ reply }: InboundEvent, jobId: string): Promise<string> {
     const draft: Draft = { markdown: WAITING, buttons: [toStop(jobId)], streaming: false };
-    const { id } = await sinkOf(event.reply).post(draft, toStatusNonce(jobId), NEVER);
-    const job = await jobs.load(jobId).catch(() => undefined);
-    if (job === undefined || job.statusId === id) return id;
+    return (await sinkOf(reply).post(draft, toStatusNonce(jobId), NEVER)).id;
+  }
+
+  /** True for a message that another process does not go on with, which has begun the job or refused it meanwhile. */
+  async function isLeftBehind(jobId: string, messageId: string): Promise<boolean> {
+    if (await retry(() => jobs.isMarkedWaiting(jobId), { pausesMs: PATIENT_PAUSES_MS }, NEVER)) return false;
+    const findStatus = async () => {
+      const job = await jobs.load(jobId);
+      if (job === undefined) throw new Error("The job has not begun.");
+      return job.statusId;
+    };
+    const statusId = await retry(findStatus, { pausesMs: PATIENT_PAUSES_MS }, NEVER).catch(() => undefined);
+    return statusId !== messageId;
+  }
+
+  /** Resolves to the message; to undefined where there is none, or it was taken back. */
+  async function post(event: InboundEvent, jobId: string): Promise<string | undefined> {
+    // Begun by a process that died, it has a message.
+    if ((await jobs.load(jobId)) !== undefined) return undefined;
+    // Kept first: whoever draws knows then that there may be a message, also when this process has died.
+    const wasSaid = await jobs.markWaiting(jobId, event);
+    const id = await (wasSaid ? asTakenUp(() => say(event, jobId)) : say(event, jobId));
+    if (!(await isLeftBehind(jobId, id).catch(() => false))) return id;
     announced.delete(jobId);
     await remove(event, id);
     return undefined;
@@ -78,8 +108,16 @@ export function createWaitingMessages({ jobs, sinkOf, log }: WaitingDeps): Waiti
     },
     find: async (jobId) => announced.get(jobId)?.messageId,
     eventOf: (jobId) => announced.get(jobId)?.event,
-    leave: (jobId) => void announced.delete(jobId),
-    dismiss,
+    takeOver,
+    leave(jobId) {
+      if (announced.delete(jobId)) jobs.dropWaiting(jobId).catch(() => {});
+    },
+    async dismiss(event) {
+      const jobId = toTurnId(event.key);
+      if ((await dismiss(jobId)) || !(await takeOver(jobId).catch(() => false))) return;
+      const found = await asTakenUp(() => say(event, jobId)).catch(() => undefined);
+      if (found !== undefined) await remove(event, found);
+    },
     async forget(platform, authorId, within = "") {
       for (const [jobId, { event }] of announced) {
         const { reply, author, conversationId } = event;
