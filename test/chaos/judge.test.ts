@@ -287,6 +287,25 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030), disturbances: other })).toContain("other");
   });
 
+  test("lets an answer begin anew whose first process could not read what had been said before, where Redis was away", () => {
+    const [request] = toRecord({}).asked(NAME);
+    if (request === undefined) throw new Error("nothing was asked");
+    const about = (host: string, atMs: number, ...names: string[]) => ({ ...request, host, atMs, names });
+    const more = answerTo(["q1n2", NAME]);
+    const shown = [
+      shownAt([
+        [1_500, ANSWER],
+        [2_000, more],
+      ]),
+    ];
+    const asked = () => [about("host0", 1_450, NAME), about("host1", 1_900, "q1n2", NAME)];
+    const redis = { ...REDIS_AWAY, fromMs: 100, toMs: 400 };
+    expect(columnsOf({ shown, asked, disturbances: [redis] })).not.toContain("wrong text");
+    expect(columnsOf({ shown, asked })).toContain("wrong text");
+    const alike = () => [about("host0", 1_450, NAME), about("host1", 1_900, NAME)];
+    expect(columnsOf({ shown, asked: alike, disturbances: [redis] })).toContain("wrong text");
+  });
+
   test("lets an answer begin anew whose other question was taken back", () => {
     const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
     const { questions } = toRecord({});
