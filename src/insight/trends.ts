@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { NEVER } from "../concurrency/deadlines.ts";
+import { retry } from "../concurrency/retry.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
 import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
 
@@ -10,6 +12,7 @@ const DAY_MS = 24 * HOUR_MS;
 const FLUSH_MS = 30_000;
 /** Milliseconds until another flush, when one has failed. */
 const AGAIN_MS = 1_000;
+const END_PAUSES_MS = Array.from({ length: 30 }, () => AGAIN_MS);
 /** Labels of one thing that a process tells apart; all further ones count as one. */
 const MAX_LABELS = 100;
 const OTHERS = "others";
@@ -61,7 +64,8 @@ export interface Trends {
   measure(name: MeasureName, label: string, ms: number): void;
   /**
    * Counts what has come to its end, once for each `id`, however often and by whichever process it is told: telling
-   * it again after a crash changes nothing. Resolves as `flush` does, to false where it was counted before or may have been.
+   * it again after a crash changes nothing. Resolves when it is stored, or could not be for half a minute and is tried
+   * again later: to false where it was counted before or may have been.
    */
   end(id: string, ended: Ended): Promise<boolean>;
   /** Stores what was counted. Resolves also where that fails: it is tried again later. */
@@ -147,7 +151,12 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
       add(ended, "tokens|prompt", tokens?.prompt ?? 0);
       add(ended, "tokens|completion", tokens?.completion ?? 0);
       const batch = addBatch(`ended:${id}`, ended);
-      await flush();
+      const store = async () => {
+        await flush();
+        if (batches.includes(batch)) throw new Error("It is not stored yet.");
+      };
+      // Nobody else tells of an end once the turn is off the queue.
+      await retry(store, { pausesMs: END_PAUSES_MS, isIdle: true }, NEVER).catch(() => {});
       return batch.isNew;
     },
     flush,

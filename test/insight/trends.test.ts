@@ -62,6 +62,20 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
   });
 
+  test("an end is told of as soon as it is stored, and not before", async () => {
+    let tries = 0;
+    const { open } = openTrends((counters) => ({
+      ...counters,
+      async add(once, additions) {
+        if (++tries === 1) throw new Error("away");
+        return counters.add(once, additions);
+      },
+    }));
+    const trends = open();
+    expect(await trends.end("t:1", { counts: [["turns", "complete"]] })).toBe(true);
+    expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1);
+  });
+
   test("an end is counted once, also when several processes report it", async () => {
     const { open } = openTrends();
     const [one, other] = [open(), open()];
