@@ -130,8 +130,9 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     breaks: [],
     acts,
   });
-  for (const { fault, sentence } of complaints) {
-    find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
+  for (const { fault, sentence, messageId } of complaints) {
+    const column = fault === "wrong" || fault === "taken back" ? "wrong text" : fault;
+    find(column, sentence, messageId === undefined ? undefined : { messageIds: [messageId] });
   }
   for (const turn of turns) judgeAsked(record, turn, find);
   for (const { id, text, statesAtMs } of shown.values()) {

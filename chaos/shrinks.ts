@@ -16,29 +16,27 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
   const message = own[at];
   if (message === undefined) return undefined;
   if (movesOn(message, own.slice(at + 1))) return "the end of a full message moved to the next one";
-  if (knewLess(record, turn)) {
-    return "an answer was begun without what had been said before, since Redis was away, and taken over by a process that knew it";
+  if (knewOtherwise(record, turn)) {
+    return "an answer was begun and taken over with different knowledge of what had been said before: Redis was away";
   }
   if (!hasGrownUnnoted(record, message)) return undefined;
   return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended, stood still or was taken over from before it did";
 }
 
 /**
- * True when the first request was about fewer messages than that of another process later, and Redis was away or slow
- * between the question and that request: what had been said before could not be read.
+ * True when the first request was about other messages than that of another process later, and Redis was away or slow
+ * between the question and that request: what had been said or answered before could not be read.
  */
-function knewLess({ questions, disturbances, asked }: Record, { messageIds }: TurnRecord): boolean {
+function knewOtherwise({ questions, disturbances, asked }: Record, { messageIds }: TurnRecord): boolean {
   const own = questions.filter(({ id }) => messageIds.includes(id));
   const requests = own.flatMap(({ name }) => asked(name)).toSorted((a, b) => a.atMs - b.atMs);
   const [first] = requests;
   if (first === undefined) return false;
-  const knowsMore = requests.some(
-    ({ host, names }) => host !== first.host && names.some((name) => !first.names.includes(name)),
-  );
+  const isOther = requests.some(({ host, names }) => host !== first.host && names.join() !== first.names.join());
   const saidAtMs = Math.min(...own.map((question) => question.saidAtMs));
   const isOfThen = ({ kind, fromMs, toMs }: Disturbance) =>
     kind.startsWith("redis-") && fromMs < first.atMs && toMs > saidAtMs - REDIS_MARGIN_MS;
-  return knowsMore && disturbances.some(isOfThen);
+  return isOther && disturbances.some(isOfThen);
 }
 
 /** True when everything that a message ever showed stands, at the end, in it and in the messages behind it. */

@@ -300,6 +300,8 @@ describe("the judge of a recorded run", () => {
     ];
     const asked = () => [about("host0", 1_450, NAME), about("host1", 1_900, "q1n2", NAME)];
     const redis = { ...REDIS_AWAY, fromMs: 100, toMs: 400 };
+    const less = () => [about("host0", 1_450, "q1n2", NAME), about("host1", 1_900, NAME)];
+    expect(columnsOf({ shown, asked: less, disturbances: [redis] })).not.toContain("wrong text");
     expect(columnsOf({ shown, asked, disturbances: [redis] })).not.toContain("wrong text");
     expect(columnsOf({ shown, asked })).toContain("wrong text");
     const alike = () => [about("host0", 1_450, NAME), about("host1", 1_900, NAME)];

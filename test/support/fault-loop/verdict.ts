@@ -10,6 +10,8 @@ export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "taken back" | "act
 export interface Complaint {
   fault: Fault;
   sentence: string;
+  /** The message that it is about. */
+  messageId?: string;
 }
 
 /** Left behind by a round, with what of it is excused. */
@@ -136,8 +138,10 @@ function judgeMessages({ shown, turns, isDisturbed }: Remains): Complaint[] {
     // The bot cannot bring to an end what it may not see.
     const isStuck = !isDisturbed && (isGrowing || buttons.some(({ label }) => label === "Stop"));
     return [
-      ...(owners === 1 ? [] : [complain("doubled", `a message belongs to ${owners} turns: ${words}`)]),
-      ...(isStuck ? [complain("stuck", `a message still grows: ${words}`)] : []),
+      ...(owners === 1
+        ? []
+        : [{ ...complain("doubled", `a message belongs to ${owners} turns: ${words}`), messageId: id }]),
+      ...(isStuck ? [{ ...complain("stuck", `a message still grows: ${words}`), messageId: id }] : []),
     ];
   });
 }
