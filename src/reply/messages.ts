@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isTakenUp } from "../concurrency/fence.ts";
 import { SinkError } from "../port/errors.ts";
 import { toNonce } from "../port/ids.ts";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/sink.ts";
@@ -107,8 +108,9 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // A post that an earlier attempt made is found by its nonce, and shows the text of that attempt.
-    const mayExist = isResumed || record.isPosting;
+    // A post that an earlier attempt made is found by its nonce, and shows the text of that attempt. Where the store was
+    // away its record may know of none.
+    const mayExist = isResumed || record.isPosting || isTakenUp();
     record.isPosting = true;
     // The record says from the beginning that the first one may be under way.
     if (posted.length > 0) await onRecord();

@@ -1,5 +1,6 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { asTakenUp } from "../../src/concurrency/fence.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
@@ -188,6 +189,24 @@ describe("writeReply", () => {
     await writeReply(events("Hello world"), { ...options, record, sink: { ...options.sink, post } });
     expect(shown).toEqual(["…"]);
     expect(texts()).toEqual(["Hello world"]);
+  });
+
+  test("looks for a post of whoever began it, though no record of that could be stored", async () => {
+    const { options } = setUp();
+    const asked: string[] = [];
+    const { post } = options.sink;
+    const noting = (name: string): typeof post => {
+      return (...given) => {
+        asked.push(name);
+        return post(...given);
+      };
+    };
+    Object.assign(options.sink, { post: noting("post"), postFirst: noting("postFirst") });
+    const write = (id: string) =>
+      writeReply(events("Hello."), { ...options, record: { ...options.record, id, posted: [] } });
+    await write("new");
+    await asTakenUp(() => write("begun"));
+    expect(asked).toEqual(["postFirst", "post"]);
   });
 
   test("goes on when a message of an earlier attempt is gone that is not the first", async () => {
