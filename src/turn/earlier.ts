@@ -53,10 +53,14 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
       // Questions keep their places among what others said between them, and are stored as such where they stand.
       const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
-      const said = messages.filter(({ messageId }) => !own.has(messageId));
+      const read = new Set([...own, ...messages.map(({ messageId }) => messageId)]);
+      // An attempt before this one read up to a question that it could not store any more.
+      const unread = questions.filter(({ messageId }) => !read.has(messageId));
+      const others = messages.filter(({ messageId }) => !own.has(messageId));
+      const said = [...unread, ...others].toSorted((a, b) => a.at - b.at);
       // The next question may read the missing part.
-      const read = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
-      await history.bring(conversationId, toEarlierEntries(said, reply), read);
+      const readUntil = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
+      await history.bring(conversationId, toEarlierEntries(said, reply), readUntil);
       return isPartial && until === NOTHING_YET ? ONLY_A_PART : undefined;
     } catch (error) {
       signal.throwIfAborted();

@@ -79,6 +79,18 @@ describe("bringing in earlier messages", () => {
     expect((await kept()).map(({ isEarlier }) => isEarlier)).toEqual([undefined, true, true, undefined, undefined]);
   });
 
+  test("keeps a question before what came after it, though an attempt before could not store it", async () => {
+    const { bringEarlier, place, kept, history } = setUp({ messages: [] });
+    const [first, second, third] = [1, 2, 3].map((at) => message(`question ${at}`, { at }));
+    if (first === undefined || second === undefined || third === undefined) throw new Error("there are three");
+    await bringEarlier([first], never);
+    place.found = { messages: [{ ...said(second.text, second.messageId), at: second.at }] };
+    await bringEarlier([first, second, third], never);
+    for (const question of [first, second, third]) await history.append("test:a", toEntry(question));
+    expect((await kept()).map(({ id }) => id)).toEqual([first, second, third].map(({ messageId }) => messageId));
+    expect((await kept()).some(({ isEarlier }) => isEarlier)).toBe(false);
+  });
+
   test("asks for everything first, then for what was said since the question before", async () => {
     const { bringEarlier, history, kept, place, ranges } = setUp({ messages: [said("a")] });
     const [first, second] = [message("Hello"), message("And?")];
