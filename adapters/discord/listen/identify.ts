@@ -8,6 +8,10 @@ import type { GatewayInfo } from "./gateway-info.ts";
  * https://docs.discord.com/developers/events/gateway#rate-limiting
  */
 const IDENTIFY_MS = 5_500;
+/** A turn that this process hears of later than that may be the next one's too before its session begins. */
+const LATE_MS = 400;
+/** Late turns that are let go. Then Redis is always so slow, and the next one is used. */
+const MAX_LET_GO = 2;
 const LOOK_MS = 100;
 const AGAIN_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -28,8 +32,8 @@ export interface IdentifyOptions {
 export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Identify {
   let isTold = false;
 
-  /** Milliseconds until the next look; 0: the session may begin. */
-  async function look(shard: number): Promise<number> {
+  /** Milliseconds until the next look; 0: the session may begin; "late": it might have, a moment ago. */
+  async function look(shard: number): Promise<number | "late"> {
     try {
       const { max_concurrency: atOnce, remaining, reset_after: resetMs } = (await gateway.read()).session_start_limit;
       // As many may have begun since Discord was asked.
@@ -39,7 +43,9 @@ export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Ide
         return Math.min(resetMs, LONGEST_PAUSE_MS);
       }
       isTold = false;
-      return (await takeTurn(String(shard % atOnce), IDENTIFY_MS)) ? 0 : LOOK_MS;
+      const fromMs = performance.now();
+      if (!(await takeTurn(String(shard % atOnce), IDENTIFY_MS))) return LOOK_MS;
+      return performance.now() - fromMs > LATE_MS ? "late" : 0;
     } catch (err) {
       log.debug({ err }, "It is not known yet if a session may begin.");
       return AGAIN_MS;
@@ -47,11 +53,11 @@ export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Ide
   }
 
   return async (shard, signal) => {
-    for (;;) {
+    for (let letGo = 0; ; ) {
       const waitMs = await look(shard);
       signal.throwIfAborted();
-      if (waitMs === 0) return;
-      await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      if (waitMs === 0 || (waitMs === "late" && letGo++ >= MAX_LET_GO)) return;
+      await sleep(waitMs === "late" ? LOOK_MS : waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
   };
 }

@@ -1,0 +1,40 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createIdentify } from "../../../../adapters/discord/listen/identify.ts";
+import { silent } from "../../../support/log.ts";
+
+const LIMIT = { max_concurrency: 1, remaining: 100, reset_after: 0, total: 1_000 };
+const never = new AbortController().signal;
+
+/** Each turn is told after so many milliseconds of a clock that nothing else moves. */
+function start(lates: number[]) {
+  let nowMs = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const taken: string[] = [];
+  const identify = createIdentify({
+    gateway: { read: async () => ({ url: "", shards: 1, session_start_limit: LIMIT }) },
+    async takeTurn(name) {
+      taken.push(name);
+      nowMs += lates.shift() ?? 0;
+      return true;
+    },
+    log: silent,
+  });
+  return { identify, taken };
+}
+
+describe("a session of Discord", () => {
+  test("begins in its turn, and not in one that is told late", async () => {
+    const { identify, taken } = start([0, 900]);
+    await identify(0, never);
+    expect(taken).toHaveLength(1);
+    await identify(0, never);
+    expect(taken).toHaveLength(3);
+  });
+
+  test("begins at the third turn where all are told late", async () => {
+    const { identify, taken } = start([900, 900, 900, 900]);
+    await identify(0, never);
+    expect(taken).toHaveLength(3);
+  });
+});
