@@ -542,6 +542,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
           aliases: posted,
           after,
           record: { ...record, ...final },
+          attempts: record.attempts,
           ...(asked && { asked }),
         });
       }

@@ -15,6 +15,8 @@ const AGAIN_AFTER_FAILURE_MS = 60_000;
 /** An answer with its place in the history, and the record of its turn as it ended. */
 export interface UnkeptAnswer extends Continuation {
   record: TurnRecord;
+  /** Beginnings of the turn when it ended. */
+  attempts?: number;
   /** Its questions, where the history has not taken those either. */
   asked?: readonly Continuation[];
 }
@@ -60,7 +62,7 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
     waiting.delete(turnId);
   }
 
-  async function restore({ record, asked = [], ...answer }: UnkeptAnswer): Promise<void> {
+  async function restore({ record, attempts = Infinity, asked = [], ...answer }: UnkeptAnswer): Promise<void> {
     const { id, conversationId } = record;
     // A record is erased with everything else of its person.
     const missing = asked.length > 0 && (await records.load(id)) !== undefined ? asked : [];
@@ -68,8 +70,9 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
       log.warn({ turnId: id }, "an answer is not put into the history any more: what it answers is not there");
       return;
     }
-    // Another process may have answered once more meanwhile: then its messages are the ones that stand there.
-    if ((await records.load(id))?.phase !== "final") await records.save(record);
+    // Another process may have begun to answer once more, or have done it: its words are the ones that stand there.
+    const stored = await records.load(id);
+    if (stored?.phase !== "final" && (stored?.attempts ?? 0) <= attempts) await records.save(record);
   }
 
   async function replayAll(): Promise<void> {

@@ -85,6 +85,20 @@ describe("answers that the history has not taken", () => {
     expect(await records.load("one")).toMatchObject({ posted: ["test:other"] });
   });
 
+  test.each([
+    ["leave the record to whoever has begun the answer once more", 2, "posted"],
+    ["end the record where nobody has begun the answer once more", 1, "final"],
+  ])("%s", async (_what, begun, phase) => {
+    const { history, records, start } = open();
+    await history.append("test:a", said(question.messageId, "tea?"));
+    const given = answer("one", "A leaf.");
+    await records.save({ ...given.record, phase: "posted", attempts: begun });
+    const unkept = start();
+    unkept.add({ ...given, attempts: 1 });
+    await unkept.replay();
+    expect(await records.load("one")).toMatchObject({ phase });
+  });
+
   test("take the place of the answer to the question as it was before an edit, and of no later one", async () => {
     const { history, start, texts } = open();
     await history.append("test:a", said(question.messageId, "tea?"));
