@@ -31,6 +31,7 @@ import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, to
 import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
+import { toAnswerEntry } from "./entries.ts";
 import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
@@ -500,25 +501,14 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const { deps, record, context, askedCount, pieces, queueSignal } = run;
   const { history, records, unkept, log } = deps;
   const areStored = run.areStored || (await storeQuestionsLate(history, run.messages, log, queueSignal));
-  const { id, conversationId, author, reply, posted, messageIds, edition } = record;
-  const askedBy = { platform: reply.platform, id: author.id };
+  const { id, conversationId, posted, messageIds, edition } = record;
   const messages = context.messages.slice(askedCount);
   const waits = ending.outcome === "waiting";
   const isRefused = messages.length === 0 && !waits && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const former = formerOf(run.before, edition);
   const ends = [...(record.ends ?? []), ending.outcome];
-  const written = {
-    id,
-    at: Date.now(),
-    askedBy,
-    messages,
-    partial,
-    ...(isRefused && { isRefused }),
-    ...(edition > 1 && { edition }),
-    ...(ends.length > 1 && { end: ends.length }),
-    ...(former.length > 0 && { former }),
-  };
+  const written = toAnswerEntry(record, { messages, partial, isRefused, number: ends.length, former });
   const entry = run.isInVain ? (run.before ?? written) : written;
   const after = pieces.at(-1) ?? messageIds.at(-1);
   delete record.said;

@@ -1,5 +1,6 @@
 import type { HistoryEntry } from "../history/record.ts";
 import type { EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
+import type { TurnRecord } from "./record.ts";
 
 /** Most characters kept of one message that was not said to the bot. */
 const MAX_EARLIER_CHARS = 4_000;
@@ -21,6 +22,32 @@ export function toEntry({
     messages: [{ role: "user", content: text }],
     attachments,
     ...(quotes !== undefined && { quotes }),
+  };
+}
+
+/** A turn's answer as the history keeps it; `number` counts the ends of the turn. */
+export function toAnswerEntry(
+  { id, edition, author, reply }: TurnRecord,
+  {
+    isRefused,
+    number,
+    former,
+    ...answer
+  }: Pick<HistoryEntry, "messages" | "partial"> & {
+    isRefused: boolean;
+    number: number;
+    former: NonNullable<HistoryEntry["former"]>;
+  },
+): HistoryEntry {
+  return {
+    id,
+    at: Date.now(),
+    askedBy: { platform: reply.platform, id: author.id },
+    ...answer,
+    ...(isRefused && { isRefused }),
+    ...(edition > 1 && { edition }),
+    ...(number > 1 && { end: number }),
+    ...(former.length > 0 && { former }),
   };
 }
 
