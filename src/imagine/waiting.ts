@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { BoundedMap } from "../concurrency/bounded-map.ts";
 import { NEVER } from "../concurrency/deadlines.ts";
 import { asTakenUp } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
@@ -9,6 +10,7 @@ import type { SinkOf } from "../reply/paced-sink.ts";
 import type { JobStore } from "./job-store.ts";
 import { toStop } from "./wording.ts";
 
+const MAX_ANNOUNCED = 1_000;
 const WAITING = "Waiting: other pictures are being drawn first.";
 
 /** The status messages of jobs that could not begin at once. */
@@ -47,7 +49,8 @@ export interface WaitingDeps {
 }
 
 export function createWaitingMessages({ jobs, sinkOf, log }: WaitingDeps): WaitingMessages {
-  const announced = new Map<string, Announcement>();
+  // Of a job that another process draws nobody tells this one: the oldest go.
+  const announced = new BoundedMap<string, Announcement>(MAX_ANNOUNCED);
 
   async function dismiss(jobId: string): Promise<boolean> {
     const found = announced.get(jobId);

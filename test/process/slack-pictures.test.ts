@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Slack, startSlack } from "../simulators/slack/slack.ts";
 import type { Channel, Json, Message } from "../simulators/slack/world.ts";
+import { isRedisMissing, startRedis } from "../support/redis.ts";
 import { makeDataDir, startService } from "../support/service.ts";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
@@ -15,7 +16,7 @@ interface Picture {
 }
 
 /** The service as a process of its own in a workspace, which may be started again on the same data. */
-async function startDrawing() {
+async function startDrawing(more: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
@@ -23,7 +24,7 @@ async function startDrawing() {
   onTestFinished(remove);
   async function open() {
     const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
-    const service = await startService(path, env);
+    const service = await startService(path, { ...env, ...more });
     onTestFinished(async () => void (await service.end("SIGKILL")));
     await slack.until(() => slack.connections() >= 2, "the service to connect");
     return service;
@@ -93,4 +94,27 @@ test("the form draws from the pictures of a message and from those that were put
   const [, drawn] = await pictures(slack, general, 2);
   expect(drawn?.text).toContain("2 reference pictures");
   expect(drawn?.message.threadTs).toBe(message.ts);
+});
+
+async function startOnRedis(): Promise<Record<string, string>> {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  return { REDIS_URL: redis.url };
+}
+
+describe.each([
+  { store: "its own disk", isMissing: false, open: async () => ({}) },
+  { store: "Redis (needs redis-server)", isMissing: isRedisMissing, open: startOnRedis },
+])("a picture that waits, with $store", ({ isMissing, open: openStore }) => {
+  test.skipIf(isMissing)("leaves nothing of that behind when the process that said so is killed", async () => {
+    const { slack, ada, general, service, open } = await startDrawing(await openStore());
+    // Two of one person are drawn at a time.
+    for (const name of ["one", "two", "three"]) await ada.command("/imagine", `a boat slowly, number ${name}`, general);
+    const waiting = () => slack.texts(general).filter((text) => text.includes("Waiting: other pictures"));
+    await slack.until(() => waiting().length === 1, "the word that a picture waits");
+    await service.end("SIGKILL");
+    await open();
+    await pictures(slack, general, 3);
+    await slack.until(() => slack.messages(general).length === 3, "the pictures alone");
+  });
 });
