@@ -39,8 +39,8 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-/** Signs beside the messages. */
-const BESIDE = /\/(typing|reactions\/.*)$/;
+/** Calls that say something about an answer, and nothing of it. */
+const SIGNS = /\/(typing|reactions\/.*)$/;
 
 export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "waits" | "now"> {
   /** Discord does not know the token any more. */
@@ -65,7 +65,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
     if (isBot && unauthorized !== undefined) throw unauthorized;
     guard.check(what, hasFiles);
     // Calls that answer an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
-    if (isBot) globalLimit.take(method === "GET" || BESIDE.test(route));
+    if (isBot) globalLimit.take(method === "GET" || SIGNS.test(route));
     try {
       const request = { method: method as never, fullRoute: route, auth: isBot, signal, ...content };
       return answers.get(await rest.queueRequest(request)) ?? { data: undefined };

@@ -76,13 +76,12 @@ function toWait(message: string, retryAfterMs: number): ApiError {
 /** Discord allows a bot fifty calls a second over all channels; this leaves a margin for calls that overtake others. */
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
-
-/** The part of them for calls that write nothing: what many channels are read for must not hold the answers back. */
+/** The part of them for calls beside the answers: reads of many channels at once must not hold those back. */
 const BESIDE_SHARE = 0.5;
 
 /** Keeps the calls of any second few enough, all processes of the bot together. */
 export interface GlobalLimit {
-  /** Counts a call, which writes messages or is made `beside` that. Throws an `ApiError` instead where there were too many. */
+  /** Counts a call, of an answer or beside the answers. Throws an `ApiError` instead where there were too many. */
   take(isBeside: boolean): void;
 }
 
@@ -102,11 +101,8 @@ export function createGlobalLimit(now: () => number = () => performance.now(), p
       made = made.filter(({ at }) => at > now() - CALLS_MS);
       const most = MAX_CALLS / processes();
       check(made, most);
-      if (isBeside)
-        check(
-          made.filter((call) => call.isBeside),
-          most * BESIDE_SHARE,
-        );
+      const beside = made.filter((call) => call.isBeside);
+      if (isBeside) check(beside, most * BESIDE_SHARE);
       made.push({ at: now(), isBeside });
     },
   };
