@@ -28,9 +28,13 @@ export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<
 }
 
 /** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
-export async function removePosted({ adapterOf, log }: TakeBackDeps, record: TurnRecord): Promise<void> {
+export async function removePosted({ adapterOf, records, log }: TakeBackDeps, record: TurnRecord): Promise<void> {
   const sink = adapterOf(record.reply.platform).sink(record.reply);
-  if (record.isPosting) await findPosted(sink, record);
+  if (record.isPosting) {
+    await findPosted(sink, record);
+    // Whoever tries again later than a nonce is known for would find nothing, and post once more.
+    await records.save(record);
+  }
   for (const id of record.posted.toReversed()) {
     try {
       await callPlatform((signal) => sink.remove(id, signal));
