@@ -2,7 +2,6 @@ import type { Logger } from "pino";
 import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { toNonce } from "../port/ids.ts";
-import type { ReplySink } from "../port/sink.ts";
 import { PROBE } from "../reply/messages.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
@@ -18,6 +17,8 @@ export interface TakeBackDeps {
 export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<void> {
   const { history, records } = deps;
   if (record.attempts === 0 && record.posted.length === 0) return;
+  // Found before the record is saved: a later try, when the platform knows the nonce no more, would post once again.
+  await findPosted(deps, record);
   await records.save(record);
   await removePosted(deps, record);
   await history.remove(record.id);
@@ -28,13 +29,10 @@ export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<
 }
 
 /** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
-export async function removePosted({ adapterOf, records, log }: TakeBackDeps, record: TurnRecord): Promise<void> {
+export async function removePosted(deps: TakeBackDeps, record: TurnRecord): Promise<void> {
+  const { adapterOf, log } = deps;
+  await findPosted(deps, record);
   const sink = adapterOf(record.reply.platform).sink(record.reply);
-  if (record.isPosting) {
-    await findPosted(sink, record);
-    // Whoever tries again later than a nonce is known for would find nothing, and post once more.
-    await records.save(record);
-  }
   for (const id of record.posted.toReversed()) {
     try {
       await callPlatform((signal) => sink.remove(id, signal));
@@ -45,8 +43,10 @@ export async function removePosted({ adapterOf, records, log }: TakeBackDeps, re
   }
 }
 
-/** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
-async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
+/** Names the message of a post, where it is not known whether that was carried out, by making the post again. */
+async function findPosted({ adapterOf }: TakeBackDeps, record: TurnRecord): Promise<void> {
+  if (!record.isPosting) return;
+  const sink = adapterOf(record.reply.platform).sink(record.reply);
   try {
     const posted = await callPlatform((signal) => sink.post(PROBE, toNonce(record), signal));
     record.posted.push(posted.id);
