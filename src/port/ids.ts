@@ -55,6 +55,11 @@ export function readTurnId(id: string): string {
   return readEditionId(readCallsId(id).turnId).turnId;
 }
 
+/** The key of the event that tells that a message was deleted, by the key of the message itself. */
+export function toDeletionKey(messageKey: string): string {
+  return `${messageKey}:deleted`;
+}
+
 /** The turn of a batch: the same for the same first event, so that a turn taken up again finds its record. */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);

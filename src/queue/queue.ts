@@ -26,7 +26,10 @@ export interface Worker {
  * was open when the process died, a few times at most: then it is given up.
  */
 export interface Queue {
-  /** Claims `event.key` for at least 24 h and stores the event. False: it was claimed. Rejects if it is not stored. */
+  /**
+   * Claims `event.key` for at least 24 h and stores the event. False: it was claimed, or is a message whose deletion was
+   * heard of before it. Rejects if it is not stored.
+   */
   accept(event: InboundEvent): Promise<boolean>;
   /**
    * Lets every process notice an event at once and keeps it nowhere: what it interrupts, it interrupts now or never.

@@ -7,6 +7,7 @@ import type {
   MessageEvent,
   ReplyAddress,
 } from "../../src/port/events.ts";
+import { toDeletionKey } from "../../src/port/ids.ts";
 
 /** Builders of events as an adapter would send them; everything not given is sensible. */
 
@@ -39,8 +40,8 @@ export function edited(original: MessageEvent, text: string): EditedEvent {
   return { ...base(author, conversationId), kind: "edited", messageId, text, attachments };
 }
 
-export function deleted({ messageId, author, conversationId }: MessageEvent): DeletedEvent {
-  return { ...base(author, conversationId), kind: "deleted", messageId };
+export function deleted({ key, messageId, author, conversationId }: MessageEvent): DeletedEvent {
+  return { ...base(author, conversationId), key: toDeletionKey(key), kind: "deleted", messageId };
 }
 
 export function action(

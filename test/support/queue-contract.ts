@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { expect, test } from "vitest";
 import type { InboundEvent } from "../../src/port/events.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
-import { ada, ben, command, message } from "./events.ts";
+import { ada, ben, command, deleted, message } from "./events.ts";
 import { eventually } from "./eventually.ts";
 import { recordingLog } from "./log.ts";
 
@@ -63,6 +63,14 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await done.promise;
     await queue.close(0);
     expect(await world.open().accept(event)).toBe(false);
+  });
+
+  test("does not take a message whose deletion came first", async () => {
+    const queue = startWorld().open();
+    const question = message("tea?");
+    expect(await queue.accept(deleted(question))).toBe(true);
+    expect(await queue.accept(question)).toBe(false);
+    expect(await queue.accept(message("coffee?"))).toBe(true);
   });
 
   test("works in order within a conversation and side by side between conversations", async () => {

@@ -2,6 +2,7 @@ import type { GatewayMessageDeleteDispatchData } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
+import { toDeletionKey } from "../../../src/port/ids.ts";
 import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Activity } from "./activity.ts";
@@ -217,7 +218,7 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   return [
     {
       kind: "deleted",
-      key: `${PLATFORM}:${id}:deleted`,
+      key: toDeletionKey(`${PLATFORM}:${id}`),
       conversationId: before?.conversationId ?? toConversationId(channelId, id, kind),
       author: before?.author ?? SOMEBODY,
       reply: before?.reply ?? { platform: PLATFORM, channelId },

@@ -1,6 +1,7 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
+import { toDeletionKey } from "../../../src/port/ids.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
@@ -155,7 +156,7 @@ async function toDeletedEvents(
   const { teamId } = workspace;
   const messageId = toMessageId({ teamId, channelId, ts });
   context.known.setDeleted(messageId);
-  const event = { kind: "deleted", key: `${messageId}:deleted`, messageId, at: context.now() } as const;
+  const event = { kind: "deleted", key: toDeletionKey(messageId), messageId, at: context.now() } as const;
   if (before === "untold") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
   if (before === undefined || (await addressedOf(before, context)) === undefined) return [];
   return [{ ...(await toBase(before, context)), ...event }];

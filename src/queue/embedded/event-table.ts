@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { InboundEvent } from "../../port/events.ts";
+import { toDeletionKey } from "../../port/ids.ts";
 import { type Clock, createClock } from "../../store/clock.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
@@ -45,6 +46,7 @@ export function openEventTable(database: DatabaseSync, now: Clock = createClock(
   const insert = database.prepare(
     "INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
   );
+  const selectDeletion = database.prepare("SELECT 1 FROM queue_event WHERE key = ?");
   const select = database.prepare("SELECT event FROM queue_event WHERE event IS NOT NULL ORDER BY seq");
   const those = "WHERE key IN (SELECT value FROM json_each(?))";
   const clear = database.prepare(`UPDATE queue_event SET event = NULL, author = '' ${those}`);
@@ -59,7 +61,8 @@ export function openEventTable(database: DatabaseSync, now: Clock = createClock(
 
   return {
     claim(event) {
-      const { key, author, reply } = event;
+      const { key, kind, author, reply } = event;
+      if (kind === "message" && selectDeletion.get(toDeletionKey(key)) !== undefined) return false;
       return insert.run(key, reply.platform, author.id, JSON.stringify(event), now()).changes === 1;
     },
     waiting: () => select.all().map(({ event }) => JSON.parse(String(event)) as InboundEvent),

@@ -1,4 +1,5 @@
 import type { InboundEvent } from "../../port/events.ts";
+import { toDeletionKey } from "../../port/ids.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { type Failures, NO_FAILURES } from "../attempts.ts";
 import { laneOf } from "../event-lane.ts";
@@ -102,6 +103,7 @@ export interface LaneHead extends Stored {
 }
 
 const ACCEPT = `
+if KEYS[6] and redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
 if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
 redis.call('RPUSH', KEYS[2], ARGV[2])
 redis.call('ZADD', KEYS[3], 'NX', ARGV[3], ARGV[4])
@@ -214,7 +216,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     async accept(event) {
       const { id } = laneOf(event);
       const keys = [KEYS.claim(event.key), KEYS.lane(id), KEYS.lanes, KEYS.waiting];
-      if (event.kind === "message") keys.push(KEYS.message(event.messageId));
+      if (event.kind === "message") keys.push(KEYS.message(event.messageId), KEYS.claim(toDeletionKey(event.key)));
       const given = [CLAIM_TTL_MS, JSON.stringify(event), now(), id, KEYS.channel, event.conversationId];
       return (await evaluate(ACCEPT, keys, given)) === 1;
     },
