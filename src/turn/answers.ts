@@ -347,6 +347,9 @@ async function change(history: History, event: InboundEvent): Promise<void> {
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
+/** An attempt of which no record tells, as when the store was away: what it posted may be found again. */
+const BEGUN_UNNOTED: Partial<TurnRecord> = { attempts: 1, isPosting: true };
+
 /** Reads what an earlier attempt left of a turn. An unreachable store must not hold an answer back; a slow one is asked twice. */
 async function loadEarlierAttempt(
   { records, log }: AnswersDeps,
@@ -355,13 +358,13 @@ async function loadEarlierAttempt(
 ): Promise<Partial<TurnRecord> | undefined> {
   try {
     // Without it an answer would begin with less than people have read.
-    return await records.load(id).catch(() => records.load(id));
+    const record = await records.load(id).catch(() => records.load(id));
+    return record ?? (isTakenUp() ? BEGUN_UNNOTED : undefined);
   } catch (error) {
     // It tells how far the process came that had begun the answer: tried again once the store is back.
     if (!isAsked || isTakenUp()) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
-    // An earlier attempt began it: its posts may be found again.
-    return { attempts: 1, isPosting: true };
+    return BEGUN_UNNOTED;
   }
 }
 

@@ -161,6 +161,18 @@ describe("an answer that the process died in", () => {
     expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
+  test("is taken back where its question was deleted meanwhile, though no record tells that it was begun", async () => {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const wrapStores = refusing(() => true, { writes: Number.POSITIVE_INFINITY });
+    const first = startEngine({ database, platform, wrapStores, scripts: [[BEGINNING, never]] });
+    await first.accept(question);
+    await first.until(() => platform.texts().some((text) => text.includes(BEGINNING)));
+    openEventTable(database).claim(deleted(question));
+    const fence = { key: "lane", value: "second", check: async () => {}, isTakenUp: true };
+    await withFence(fence, () => startEngine({ database, platform, scripts: [] })).idle();
+    expect(platform.texts()).toEqual([]);
+  });
+
   test("begins anew where its question was edited meanwhile", async () => {
     const { database, platform, question } = await dieIn();
     openEventTable(database).claim(edited(question, "coffee?"));
