@@ -25,18 +25,19 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
 
 /**
  * True when the first request was about other messages than that of another process later, and Redis was away or slow
- * between the question and that request: what had been said or answered before could not be read.
+ * between the question and the later one: one of them could not read what had been said or answered before.
  */
 function knewOtherwise({ questions, disturbances, asked }: Record, { messageIds }: TurnRecord): boolean {
   const own = questions.filter(({ id }) => messageIds.includes(id));
   const requests = own.flatMap(({ name }) => asked(name)).toSorted((a, b) => a.atMs - b.atMs);
   const [first] = requests;
   if (first === undefined) return false;
-  const isOther = requests.some(({ host, names }) => host !== first.host && names.join() !== first.names.join());
+  const other = requests.find(({ host, names }) => host !== first.host && names.join() !== first.names.join());
+  if (other === undefined) return false;
   const saidAtMs = Math.min(...own.map((question) => question.saidAtMs));
   const isOfThen = ({ kind, fromMs, toMs }: Disturbance) =>
-    kind.startsWith("redis-") && fromMs < first.atMs && toMs > saidAtMs - REDIS_MARGIN_MS;
-  return isOther && disturbances.some(isOfThen);
+    kind.startsWith("redis-") && fromMs < other.atMs && toMs > saidAtMs - REDIS_MARGIN_MS;
+  return disturbances.some(isOfThen);
 }
 
 /** True when everything that a message ever showed stands, at the end, in it and in the messages behind it. */

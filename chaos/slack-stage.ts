@@ -84,10 +84,11 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     told({ name }) {
       const deliveries = asked.get(name)?.deliveries.filter(tellsQuestion) ?? [];
       const known = (of: "toldAtMs" | "acknowledgedAtMs") =>
-        deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b)[0];
+        deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b);
       return {
-        toldAtMs: known("toldAtMs"),
-        acknowledgedAtMs: known("acknowledgedAtMs"),
+        toldAtMs: known("toldAtMs")[0],
+        // A mention is told twice over. One process may leave out what it has heard deleted, which another one has not.
+        acknowledgedAtMs: known("acknowledgedAtMs")[deliveries.length - 1],
         isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
       };
     },

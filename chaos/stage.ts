@@ -22,6 +22,7 @@ export interface Call {
 export interface Told {
   /** Undefined where the platform does not say. */
   toldAtMs: number | undefined;
+  /** When all that tells of it had been acknowledged. */
   acknowledgedAtMs: number | undefined;
   /** Ids of the sessions that were told, each in the order in which things were said; undefined where there are none. */
   sessionIds?: ReadonlySet<string>;

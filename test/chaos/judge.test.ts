@@ -287,7 +287,7 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030), disturbances: other })).toContain("other");
   });
 
-  test("lets an answer begin anew whose first process could not read what had been said before, where Redis was away", () => {
+  test("lets an answer begin anew whose processes knew different things of what had been said before, where Redis was away", () => {
     const [request] = toRecord({}).asked(NAME);
     if (request === undefined) throw new Error("nothing was asked");
     const about = (host: string, atMs: number, ...names: string[]) => ({ ...request, host, atMs, names });
@@ -303,6 +303,10 @@ describe("the judge of a recorded run", () => {
     const less = () => [about("host0", 1_450, "q1n2", NAME), about("host1", 1_900, NAME)];
     expect(columnsOf({ shown, asked: less, disturbances: [redis] })).not.toContain("wrong text");
     expect(columnsOf({ shown, asked, disturbances: [redis] })).not.toContain("wrong text");
+    const beforeSecond = { ...REDIS_AWAY, fromMs: 1_600, toMs: 1_800 };
+    expect(columnsOf({ shown, asked: less, disturbances: [beforeSecond] })).not.toContain("wrong text");
+    const afterBoth = { ...REDIS_AWAY, fromMs: 1_950, toMs: 1_990 };
+    expect(columnsOf({ shown, asked: less, disturbances: [afterBoth] })).toContain("wrong text");
     expect(columnsOf({ shown, asked })).toContain("wrong text");
     const alike = () => [about("host0", 1_450, NAME), about("host1", 1_900, NAME)];
     expect(columnsOf({ shown, asked: alike, disturbances: [redis] })).toContain("wrong text");
