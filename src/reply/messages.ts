@@ -23,6 +23,8 @@ export const replyRecord = z.object({
   seen: z.number().default(0),
   /** The model's text as it was when `seen` was noted last; absent where nobody can go on from it. */
   said: z.string().exactOptional(),
+  /** True where the model had come to its end with `said`: only showing it may be left. */
+  isSaidWhole: z.boolean().exactOptional(),
   /** Messages of the reply that take no changes any more; absent: none. */
   sealed: sealed.exactOptional(),
 });

@@ -17,6 +17,7 @@ import { editionOf, readAnswer } from "./editions.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
+import { forgetSaid } from "./said.ts";
 import { isChanged } from "./second-thoughts.ts";
 import { removePosted, takeBack } from "./take-back.ts";
 import { cancelWaiting, decideCalls } from "./tool-approval.ts";
@@ -306,7 +307,7 @@ async function proceed(
   const isChange = ({ kind }: InboundEvent) => kind === "edited" || kind === "deleted";
   const isOwn = (event: InboundEvent) =>
     "messageId" in event && earlier?.messageIds?.includes(event.messageId) !== false;
-  if (done.some((event) => isChange(event) && isOwn(event))) delete record.said;
+  if (done.some((event) => isChange(event) && isOwn(event))) forgetSaid(record);
   const notice = isGivenUp ? undefined : await deps.bringEarlier(asked, signal);
   if (notice !== undefined) turn.tell(notice);
   if (asked.some(({ isCut }) => isCut)) turn.tell(TOO_LONG);
@@ -329,17 +330,13 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     if (result === "forgotten") return removePosted(deps, record);
     // Another question has another answer, whatever people have read of this one.
     if (result === "superseded") {
+      record.seen = 0;
       forgetSaid(record);
       // If this cannot be stored, the next attempt sees the calls made so far as if nothing had been changed.
       const restart = async () => (await ledger.open(record.id)).restart(true);
       await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be kept"));
     }
   } while (turn.mustGoOn(result));
-}
-
-function forgetSaid(record: TurnRecord): void {
-  record.seen = 0;
-  delete record.said;
 }
 
 async function change(history: History, event: InboundEvent): Promise<void> {

@@ -24,7 +24,7 @@ import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger, toShown } from "../tools/ledger.ts";
+import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
@@ -37,6 +37,7 @@ import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
+import { forgetSaid, noteSaid, readBegun } from "./said.ts";
 import {
   type CallTimes,
   createCallTimes,
@@ -221,11 +222,17 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   let ending: Ending | undefined;
   let isRefused = false;
   let hasProgressed = false;
+  const progress = () => {
+    if (!hasProgressed) deps.onProgress(record.id);
+    hasProgressed = true;
+  };
+  const postedBefore = record.posted.length;
   const onEnd = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && isCut(signal, "superseded", "forgotten")) return undefined;
     if ("error" in cause && (isHandedOver(run) || lacksQuestion(run, cause.error))) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
+    if (ending.outcome === "complete") noteSaid(record, text, true, run.options);
     if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
     const detour = run.detour && describeDetour(run.detour, run.model);
     const tight = ending.outcome === "length" ? run.spending.tight() : undefined;
@@ -246,12 +253,12 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     onRecord: async () => {
       if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
+      if (record.posted.length > postedBefore) progress();
     },
     // A slow store must not slow the reply down: then a crash may show a little less for a moment.
     onSeen: (said) => {
-      if (!hasProgressed) deps.onProgress(record.id);
-      hasProgressed = true;
-      noteSaid(run, said);
+      progress();
+      noteSaid(record, said, ending?.outcome === "complete", run.options);
       return waitAtMost(deps.records.note(record), SEEN_WAIT_MS);
     },
     onCall: (kind, error) => {
@@ -334,19 +341,6 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   }
 }
 
-/** Notes what people read, for the next process to go on with or to keep: the text of the model alone. */
-function noteSaid({ record, options }: Run, said: string): void {
-  const isPlain = options.format !== "json" && options.thinking !== "shown";
-  if (isPlain) record.said = said;
-  else delete record.said;
-}
-
-/** The text that an earlier process has shown after that of the rounds in the ledger. */
-function readBegun({ record: { said = "" }, ledger }: Run): string | undefined {
-  const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
-  return said.startsWith(before) && said.length > before.length ? said.slice(before.length) : undefined;
-}
-
 /** True if another process continues these messages; otherwise the visible answer ends with a sentence. */
 function isHandedOver({ record, signal }: Run): boolean {
   if (isCut(signal, "shutdown")) return record.posted.length === 0 || mayBeTakenOver();
@@ -379,7 +373,7 @@ function repeatWritten(run: Run, onText: OnText): void {
 function toTurnDeps(run: Run): TurnDeps {
   const { deps, record, model, mustAsk, context } = run;
   const { gateway, metrics, log } = deps;
-  const said = readBegun(run);
+  const said = readBegun(record, run.ledger);
   return {
     gateway,
     tools: toOffered({ ...run.deps, ...run }),
@@ -387,7 +381,7 @@ function toTurnDeps(run: Run): TurnDeps {
     isAllowed: (toolName) => deps.ledger.isAllowed(record.conversationId, toolName),
     model,
     fields: toFields(run.options),
-    ...(said !== undefined && { said }),
+    ...(said !== undefined && { said, isSaidWhole: record.isSaidWhole === true }),
     maxRounds: MAX_ROUNDS,
     mustAsk,
     context: {
@@ -511,7 +505,7 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const written = toAnswerEntry(record, { messages, partial, isRefused, number: ends.length, former });
   const entry = run.isInVain ? (run.before ?? written) : written;
   const after = pieces.at(-1) ?? messageIds.at(-1);
-  delete record.said;
+  forgetSaid(record);
   delete record.waits;
   const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;
   const final = { phase: "final", attempts: 0, ends, ...offers } as const;

@@ -110,7 +110,8 @@ export function createRunningTurn(
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
       if (stoppedBy !== undefined) cut(controller, "stopped");
-      if (isGivenUp) cut(controller, "given-up");
+      // Nothing is left of it but to show what there is.
+      if (isGivenUp && record.isSaidWhole !== true) cut(controller, "given-up");
       return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {

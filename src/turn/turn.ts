@@ -49,6 +49,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   mustAsk: boolean;
   /** The part of the answer that an earlier process has shown after the rounds in the ledger. */
   said?: string;
+  /** True where `said` is all of it: then the model is not asked again. */
+  isSaidWhole?: boolean;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
   reserve(need: RoundNeed, signal: AbortSignal): Promise<RoundReservation>;
 }
@@ -102,6 +104,7 @@ export async function runTurn(
       const ask = (asked: Round, onMore: OnText, until: AbortSignal) => askModel(asked, number, deps, onMore, until);
       if (shown !== "") onText(shown);
       if (begun === undefined && said === undefined) await ask(round, onText, signal);
+      else if (begun === undefined && said !== undefined && deps.isSaidWhole === true) repeat(round, said, onText);
       else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
       const calls = round.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
@@ -124,6 +127,11 @@ export async function runTurn(
     if (round.answer.content !== "" || shown !== "") onText("\n\n");
   }
   return "tool_limit";
+}
+
+function repeat({ answer }: Round, said: string, onText: OnText): void {
+  answer.content = said;
+  onText(said);
 }
 
 interface Round extends Asked {

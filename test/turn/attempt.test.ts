@@ -91,6 +91,8 @@ describe("an answer that the process died in", () => {
   const LAST_WORDS = "It was first drunk in China";
   /** So much more than was shown before it that the record has it too. */
   const LONG = `${"Tea is good. ".repeat(40)}${BEGINNING}`;
+  /** Three messages. */
+  const WHOLE = "Tea is good. ".repeat(400).trim();
   const never = new Promise(() => {});
 
   /** The process "dies" while this stands there: nothing of it is closed, and its model never says another word. */
@@ -222,6 +224,61 @@ describe("an answer that the process died in", () => {
       { role: "tool", content: expect.stringMatching(/^It is not known whether look was done/) },
     ]);
     expect(platform.texts()[0]).toMatch(new RegExp(`^${TEXT}\n\nI cannot say\\.`));
+  });
+
+  function stopAtPost({ setTrouble }: ReturnType<typeof startEngine>, number: number): Promise<void> {
+    const reached = Promise.withResolvers<void>();
+    let posts = 0;
+    setTrouble((call) => {
+      if (call === "post") posts += 1;
+      if (posts < number) return undefined;
+      reached.resolve();
+      return never;
+    });
+    return reached.promise;
+  }
+
+  /** The process "dies" behind the end of the model's text, with the first of two messages posted and the second one not. */
+  async function dieInPosting() {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const first = startEngine({ database, platform, scripts: [[WHOLE]] });
+    const stopped = stopAtPost(first, 2);
+    await first.accept(question);
+    await stopped;
+    first.setTrouble(() => undefined);
+    return { database, platform, question };
+  }
+
+  test("is shown to its end without asking the model where the model had come to that", async () => {
+    const { database, platform } = await dieInPosting();
+    const second = startEngine({ database, platform, scripts: [] });
+    await second.idle();
+    expect(platform.texts().join(" ")).toBe(WHOLE);
+    expect(second.requests).toEqual([]);
+    const { entries } = await second.history.read("test:a", { maxEntries: 10 });
+    expect(entries.at(-1)?.messages).toEqual([{ role: "assistant", content: WHOLE }]);
+  });
+
+  test("is shown to its end, and not given up, where processes died only in showing a whole text", async () => {
+    const { database, platform } = await dieInPosting();
+    database.exec("UPDATE queue_event SET begun = 6");
+    await startEngine({ database, platform, scripts: [] }).idle();
+    expect(platform.texts().join(" ")).toBe(WHOLE);
+  });
+
+  test("is given up where processes died before the model had come to its end", async () => {
+    const { database, platform } = await dieIn();
+    database.exec("UPDATE queue_event SET begun = 6");
+    await startEngine({ database, platform, scripts: [] }).idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Given up: `))]);
+  });
+
+  test("has come further with each message that is posted, though no more text comes", async () => {
+    const { database, platform } = await dieInPosting();
+    database.exec("UPDATE queue_event SET begun = 4");
+    const second = startEngine({ database, platform, scripts: [] });
+    await stopAtPost(second, 2);
+    expect(database.prepare("SELECT begun FROM queue_event").all()).toEqual([{ begun: 0 }]);
   });
 
   test("leaves none of its text in the record of its turn", async () => {
