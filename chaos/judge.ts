@@ -119,6 +119,7 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     questions: record.questions.map((question) => ({ ...question, isTold: isHeard(question) })),
     removed,
     begunAnew,
+    mayGiveUp: (turn) => mayGiveUp(record, turn, excuse),
     turns,
     asked,
     shown: [...shown.values()],
@@ -151,6 +152,26 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
       find("wrong text", `A question was refused though Redis was there: ${text.slice(0, 60)}`, about);
   }
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
+}
+
+/** After more deaths than this without coming any further, the bot gives an answer up, which is no fault in so much trouble. */
+const MAX_DEATHS = 5;
+
+function mayGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord, excuse: Court["excuse"]): boolean {
+  const own = shown.filter(({ id }) => turn.posted.includes(id));
+  const text = own.map((message) => withoutNotes(message.text)).join("\n");
+  const names = namesIn(text.slice(0, text.indexOf(".") + 1));
+  // Nothing is given up of which everything stands there.
+  if (names.length > 0 && squeeze(text) === squeeze(answerTo(names))) return false;
+  const saidAtMs = Math.min(...questions.filter(({ id }) => turn.messageIds.includes(id)).map((one) => one.saidAtMs));
+  const endedAtMs = Math.max(...own.flatMap(({ statesAtMs }) => statesAtMs));
+  const deaths = disturbances.filter(
+    ({ kind, fromMs, toMs }) =>
+      (kind === "kill" || kind === "stop" || kind.startsWith("redis-")) && fromMs < endedAtMs && toMs > saidAtMs,
+  );
+  if (deaths.length <= MAX_DEATHS) return false;
+  excuse("an answer was given up whose processes had died too often before it came any further");
+  return true;
 }
 
 /** Finds questions that were answered together with others, but left out of the request to the upstream. */

@@ -200,16 +200,23 @@ async function act(script: Script, question: Question & { place: number }, what:
 }
 
 /** Presses a button of the answer to a question as soon as it is there. Nobody waits for ever. */
-async function press({ stage, begunAnew, note }: Script, question: Question & { place: number }, label: string) {
+async function press(
+  { stage, questions, begunAnew, note }: Script,
+  question: Question & { place: number },
+  label: string,
+) {
   const place = stage.places[question.place];
   // A name at the end of a text that grows may not be whole yet: the stroke makes it no name.
-  const isIts = ({ text, buttons }: Shown) =>
-    namesIn(`${text}_`).map(unedited).includes(question.name) &&
-    buttons.some((button) => button.label === label || button.payload === ANY_TURN);
+  const namesOf = ({ text }: Shown) => namesIn(`${text}_`).map(unedited);
+  const isIts = (message: Shown) =>
+    namesOf(message).includes(question.name) &&
+    message.buttons.some((button) => button.label === label || button.payload === ANY_TURN);
   const message = await lookFor(() => place?.shown().find(isIts), LOOK_MS);
   if (message === undefined) return;
   note(`person ${question.person} presses ${label} at ${question.name}`);
-  if (label === "Retry") begunAnew.add(question.id);
+  // The answer may be that of another question, which took this one in.
+  const meant = questions.filter(({ name }) => namesOf(message).includes(name));
+  if (label === "Retry") for (const { id } of meant) begunAnew.add(id);
   try {
     place?.press(message.id, label, question.person);
   } catch {

@@ -312,6 +312,17 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ shown, asked: alike, disturbances: [redis] })).toContain("wrong text");
   });
 
+  test("lets an answer be given up whose processes died six times, and none of which everything was shown", () => {
+    const note = "_Given up: I tried this again and again without coming to an answer. Press Retry to ask again._";
+    const kill = (index: number): Disturbance => ({ kind: "kill", slot: 0, fromMs: 1_500 + index * 10, toMs: 1_600 });
+    const kills = (count: number) => Array.from({ length: count }, (_, index) => kill(index + 1));
+    const button = { label: "Retry", payload: "retry" };
+    const given = (text: string) => [{ ...shownAt([[2_000, text]]), buttons: [button] }];
+    expect(columnsOf({ shown: given(note), disturbances: kills(6) })).not.toContain("wrong text");
+    expect(columnsOf({ shown: given(note), disturbances: kills(5) })).toContain("wrong text");
+    expect(columnsOf({ shown: given(`${ANSWER}\n\n${note}`), disturbances: kills(6) })).toContain("wrong text");
+  });
+
   test("lets an answer begin anew whose other question was taken back", () => {
     const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
     const { questions } = toRecord({});

@@ -27,6 +27,8 @@ export interface Remains {
   takenAway: ReadonlySet<string>;
   /** Ids of questions whose answer people had begin anew. */
   begunAnew: ReadonlySet<string>;
+  /** Whether so many processes died of a turn that it may be given up; absent: of none. */
+  mayGiveUp?(turn: TurnRecord): boolean;
   /** The bot lost its place, or the right to write there. */
   isDisturbed: boolean;
   wasKilled: boolean;
@@ -40,7 +42,10 @@ export interface Remains {
 
 /** How a turn that did not end with a complete answer says so. */
 const NOTE =
-  /(?:^|\n)_(?:Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|Not answered: I cannot look up the limits|The model gave an empty answer)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:Given up|Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|Not answered: I cannot look up the limits|The model gave an empty answer)[^\n]*_\s*$/;
+
+/** Stands at the end of an answer whose processes died again and again. */
+const GIVEN_UP = /^_Given up: [^\n]*_/m;
 
 /** Stands in the place of an answer for which no room could be reserved. */
 export const UNRESERVED = /^_Not answered: I cannot look up the limits[^\n]*_/m;
@@ -160,6 +165,8 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
   if (isDisturbed || own.length === 0) return [];
   const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
   if (messages.length < turn.posted.length) return [complain("lost", `${who}: a message of the answer is gone.`)];
+  if (messages.some(({ text }) => GIVEN_UP.test(text)) && remains.mayGiveUp?.(turn) !== true)
+    return [complain("wrong", `${who} was given up.`)];
   // Nobody waits for an answer to what was taken back.
   if (messages.length === 0 && own.every(({ id }) => removed.has(id))) return [];
   if (messages.length === 0) return [complain("lost", `${who} has no message.`)];
@@ -206,6 +213,8 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
 
 /** A note that nothing has called for hides an answer that was there. */
 function judgeNote(who: string, note: string, requests: readonly Asked[]): Complaint[] {
+  // What came of the requests died with those who made them.
+  if (GIVEN_UP.test(note)) return [];
   const last = requests.at(-1);
   if (
     last?.isComplete !== true ||
