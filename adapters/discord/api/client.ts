@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
+import { checkFences } from "../../../src/concurrency/fence.ts";
 import type { Receipt } from "../../../src/port/sink.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import { ApiError } from "./error.ts";
@@ -57,6 +58,8 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   let unauthorized: ApiError | undefined;
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
+    // A write may be several calls, and its process may have stood still between them.
+    await checkFences();
     signal.throwIfAborted();
     const place = route.replace(/\/messages\/[^/]+/, "/messages/:id");
     // Other processes are told of it by this name, which must hold no token.

@@ -1,5 +1,6 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
+import { checkFences } from "../../../src/concurrency/fence.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
@@ -56,6 +57,8 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, wait
   async function make(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
     signal.throwIfAborted();
     const token = await findToken(teamId, method, signal);
+    // A write may be several calls, and its process may have stood still between them.
+    await checkFences();
     signal.throwIfAborted();
     const limit = `${teamId} ${method}`;
     const leftMs = pauses.left(limit);

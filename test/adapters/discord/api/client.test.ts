@@ -3,6 +3,7 @@ import { Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { type ApiCall, createApi } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import { FencedError, withFence } from "../../../../src/concurrency/fence.ts";
 import type { SharedWaits } from "../../../../src/port/pace.ts";
 import { startDiscord } from "../../../simulators/discord/index.ts";
 import { listenUntilTestEnds } from "../../../support/listen.ts";
@@ -39,6 +40,13 @@ describe("a call to Discord", () => {
     const { api, asked } = await startScripted({ status: 500, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ name: "ApiError", status: 500 });
     expect(asked).toEqual(["GET /api/v10/users/@me"]);
+  });
+
+  test("is not made for work that another process has taken over", async () => {
+    const { api, asked } = await startScripted({ status: 200, body: "{}" });
+    const fence = { key: "lane", value: "first", check: () => Promise.reject(new FencedError("taken over")) };
+    await expect(withFence(fence, () => api.call(ME, signal))).rejects.toThrow(FencedError);
+    expect(asked).toEqual([]);
   });
 
   test("tells the wait to the millisecond, where the header has whole seconds", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { FencedError, withFence } from "../../../../src/concurrency/fence.ts";
 import type { SharedWaits } from "../../../../src/port/pace.ts";
 import type { Fault } from "../../../simulators/slack/faults.ts";
 import { type Slack, startSlack } from "../../../simulators/slack/slack.ts";
@@ -47,6 +48,14 @@ describe("the Web API", () => {
     );
     expect(answers.map(({ team_id }) => team_id)).toEqual([...teams, ...teams]);
     expect(slack.requests.map(({ args }) => args["list"])).toContain("[1]");
+  });
+
+  test("is not called for work that another process has taken over", async () => {
+    const { slack, api, team } = await start();
+    const fence = { key: "lane", value: "first", check: () => Promise.reject(new FencedError("taken over")) };
+    const call = withFence(fence, () => api.call(team, "auth.test", {}, signal));
+    await expect(call).rejects.toThrow(FencedError);
+    expect(slack.requests).toEqual([]);
   });
 
   test("takes a text with half a character", async () => {
