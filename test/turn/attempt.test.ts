@@ -238,7 +238,7 @@ describe("an answer that the process died in", () => {
     return reached.promise;
   }
 
-  /** The process "dies" behind the end of the model's text, with the first of two messages posted and the second one not. */
+  /** The process "dies" behind the end of the model's text, with the first of its messages posted alone. */
   async function dieInPosting() {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const first = startEngine({ database, platform, scripts: [[WHOLE]] });
