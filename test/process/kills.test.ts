@@ -11,7 +11,7 @@ import { createRandom, type Random } from "../support/pacing/random.ts";
 import { answerTo, startParrotGateway } from "../support/parrot-gateway.ts";
 import { makeDataDir, startService } from "../support/service.ts";
 
-const KILLS = 10;
+const KILLS = 6;
 const CHATS = ["east", "north", "south"];
 /** Questions wait in each conversation at the same time, so that some are answered together. */
 const QUESTIONS_PER_KILL = 4;

@@ -14,6 +14,9 @@ export const PROCESS_ENV = {
   NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/palaver-compiled"),
 };
 
+/** To collect no garbage while it starts takes a process a sixth less; most of these do little more than start. */
+const ROOMY = "--min-semi-space-size=64";
+
 export interface RunningService {
   url: string;
   pid: number;
@@ -61,7 +64,11 @@ export interface LaunchedService extends Omit<RunningService, "url"> {
 /** The same without waiting for anything. */
 export function launchService(dataDir: string, env: Record<string, string> = {}, cwd = ROOT): LaunchedService {
   // An .env of whoever runs the tests is none of theirs.
-  const options = ["--disable-warning=ExperimentalWarning", ...(cwd === ROOT ? [] : ["--env-file-if-exists=.env"])];
+  const options = [
+    ROOMY,
+    "--disable-warning=ExperimentalWarning",
+    ...(cwd === ROOT ? [] : ["--env-file-if-exists=.env"]),
+  ];
   const child = spawn(process.execPath, [...options, join(ROOT, "src/main.ts")], {
     cwd,
     env: { ...PROCESS_ENV, DATA_DIR: dataDir, PORT: "0", npm_lifecycle_event: "test", ...env },
