@@ -129,7 +129,7 @@ export function createRooms(client: Client): Rooms {
       for (const channel of client.channels.cache.values()) {
         // Discord may leave the last message out where there was none.
         if (channel.isDMBased() || !channel.isTextBased() || !channel.lastMessageId) continue;
-        if (channel.guild.shardId !== shard || !mayAll(channel, TO_READ)) continue;
+        if (channel.guild.shardId !== shard || !mayOrUnknown(channel, TO_READ)) continue;
         found.push({ channelId: channel.id, guildId: channel.guildId, lastMessageId: channel.lastMessageId });
       }
       return found.sort((a, b) => (BigInt(a.lastMessageId) > BigInt(b.lastMessageId) ? -1 : 1));

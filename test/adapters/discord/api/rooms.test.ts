@@ -14,24 +14,25 @@ function roomsOf(guild: object) {
   client.user = add(client.users, { id: BOT, username: "palaver" }) as ClientUser;
   const channels = [{ id: CHANNEL, type: 0, name: "general", last_message_id: "1" }];
   const members = [{ user: { id: BOT }, roles: [] }];
-  add(client.guilds, { id: GUILD, name: "Guild", channels, members, ...guild });
+  add(client.guilds, { id: GUILD, shardId: 0, name: "Guild", channels, members, ...guild });
   return createRooms(client);
 }
 
 test.each([
   ["no roles", {}],
   ["roles without their permissions", { roles: [{ id: GUILD, name: "@everyone" }] }],
-])("a server that tells %s is written to, and nobody manages it", (_, guild) => {
+])("a server that tells %s is written to and read, and nobody manages it", (_, guild) => {
   const rooms = roomsOf(guild);
   expect(rooms.mayWrite(CHANNEL)).toBe(true);
   expect(rooms.mayReadHistory(CHANNEL)).toBe(true);
   expect(rooms.mayManage(CHANNEL, "1", [])).toBe(false);
   expect(rooms.mayOpenThread(CHANNEL)).toBe(false);
-  expect(rooms.recent(0)).toEqual([]);
+  expect(rooms.recent(0)).toMatchObject([{ channelId: CHANNEL }]);
 });
 
 test("a server that tells its roles is written to where they permit it", () => {
   const roles = (permissions: string) => ({ roles: [{ id: GUILD, name: "@everyone", permissions }] });
   expect(roomsOf(roles("8")).mayWrite(CHANNEL)).toBe(true);
   expect(roomsOf(roles("0")).mayWrite(CHANNEL)).toBe(false);
+  expect(roomsOf(roles("0")).recent(0)).toEqual([]);
 });
