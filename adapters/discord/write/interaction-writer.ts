@@ -62,6 +62,8 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
+    // Until Discord has it, there is no place to fill.
+    await acknowledgements.get(to.token);
     const isFresh = acknowledgements.delete(to.token) && deps.isAlone;
     // A pressed button promises nothing.
     const filled = isPress ? undefined : await fill(post, isFresh, signal);

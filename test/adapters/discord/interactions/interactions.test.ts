@@ -306,6 +306,20 @@ describe("an interaction", () => {
     },
   );
 
+  test.each([true, false])(
+    "is answered after its acknowledgement, however slow that is (private: %s)",
+    async (isPrivate) => {
+      const { discord, adapter, channel, ada, message } = await startCommands();
+      discord.faults.slow(CALLBACK, 300, { times: 1 });
+      discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
+      const { reply } = await message(0);
+      await adapter.sink(reply).post(draft("Because."), "n", signal);
+      expect(botTexts(discord, channel)).toEqual(["Because."]);
+      const writes = discord.requests.filter(({ route }) => /^P(OST|ATCH) .*(interactions|webhooks)/.test(route));
+      expect(writes.map(({ status }) => status)).toEqual([204, 200]);
+    },
+  );
+
   test("that two processes hear is the same event, and acknowledged once", async () => {
     const { discord, channel, ada, event } = await startCommands();
     const other = await startAdapter(discord, { commands: COMMANDS });
