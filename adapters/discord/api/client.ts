@@ -64,9 +64,9 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
     const place = route.replace(/\/messages\/[^/]+/, "/messages/:id");
     // Other processes are told of it by this name, which must hold no token.
     const what = `${method} ${isBot ? place : createHash("sha256").update(place).digest("base64url")}`;
-    const hasFiles = content.files !== undefined;
+    const guarded = { what, hasFiles: content.files !== undefined, isBot };
     if (isBot && unauthorized !== undefined) throw unauthorized;
-    guard.check(what, hasFiles);
+    guard.check(guarded);
     // Calls that answer an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
     if (isBot) globalLimit.take(method === "GET" || SIGNS.test(route));
     try {
@@ -76,7 +76,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
       if (signal.aborted) throw signal.reason;
       if (error instanceof RateLimitError) throw toGlobalLimit(error);
       if (error instanceof ApiError) {
-        guard.note(what, error, hasFiles);
+        guard.note(guarded, error);
         if (error.status === 401 && isBot && !error.isForeign) {
           unauthorized = error;
           onUnauthorized();

@@ -17,16 +17,26 @@ const FORBIDDEN_CODES = new Set([50001, 50013, 50007, 50278]);
 /** Cloudflare's own refusal. */
 const SHUT_OUT = 40333;
 
-/** Keeps the bot from being shut out: calls that would be refused anyway are not made. */
-export interface Guard {
-  /** Throws an `ApiError` instead of a call that may not be made at the moment. `what` names a limit of Discord's. */
-  check(what: string, hasFiles?: boolean): void;
-  /** Counts a refusal, and remembers how long it forbids further calls. */
-  note(what: string, error: ApiError, hasFiles?: boolean): void;
+export interface GuardedCall {
+  /** Names a limit of Discord's. */
+  what: string;
+  hasFiles?: boolean;
+  /** False for a call that answers an interaction. */
+  isBot?: boolean;
 }
 
-/** Names all calls of the bot. */
+/** Keeps the bot from being shut out: calls that would be refused anyway are not made. */
+export interface Guard {
+  /** Throws an `ApiError` instead of a call that may not be made at the moment. */
+  check(call: GuardedCall): void;
+  /** Counts a refusal, and remembers how long it forbids further calls. */
+  note(call: GuardedCall, error: ApiError): void;
+}
+
+/** Names every call from this address. */
 const ALL = "all";
+/** Names every call that is made as the bot. */
+const OF_BOT = "of the bot";
 
 /** All `processes` are taken to share one address: each gets its part of the limit, and all keep a wait told to one. */
 export function createGuard(now: () => number, processes = () => 1, waits?: SharedWaits): Guard {
@@ -43,29 +53,32 @@ export function createGuard(now: () => number, processes = () => 1, waits?: Shar
   }
 
   return {
-    check(what, hasFiles = false) {
+    check(call) {
       const waitMs = Math.max(spentUntil - now(), pauses.left(ALL));
       if (waitMs > 0) throw toWait("No call is made to Discord for a while, because it refused too many.", waitMs);
-      const leftMs = pauses.left(what);
+      // Discord lets interactions be answered while the bot waits: https://docs.discord.com/developers/topics/rate-limits
+      const botMs = call.isBot === false ? 0 : pauses.left(OF_BOT);
+      const leftMs = Math.max(botMs, pauses.left(call.what));
       if (leftMs > 0) throw toWait("Discord has asked to wait with such calls.", leftMs);
-      const known = forbidden.get(toRight(what, hasFiles));
+      const right = toRight(call);
+      const known = forbidden.get(right);
       if (known === undefined) return;
       if (known.until > now()) throw known.error;
-      forbidden.delete(toRight(what, hasFiles));
+      forbidden.delete(right);
     },
-    note(what, error, hasFiles = false) {
+    note(call, error) {
       const { status, code, retryAfterMs = 0, scope, isForeign } = error;
       if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
-      if (status === 429) pauses.note(scope === "global" || isForeign ? ALL : what, retryAfterMs);
+      if (status === 429) pauses.note(isForeign ? ALL : scope === "global" ? OF_BOT : call.what, retryAfterMs);
       if (code === SHUT_OUT) pauses.note(ALL, Math.max(retryAfterMs, BLOCK_MS));
       if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
-      forbidden.set(toRight(what, hasFiles), { until: now() + FORBIDDEN_MS, error });
+      forbidden.set(toRight(call), { until: now() + FORBIDDEN_MS, error });
     },
   };
 }
 
 /** A bot that may not attach files may still write. */
-function toRight(what: string, hasFiles: boolean): string {
+function toRight({ what, hasFiles = false }: GuardedCall): string {
   return hasFiles ? `${what} with files` : what;
 }
 

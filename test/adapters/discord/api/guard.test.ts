@@ -8,7 +8,7 @@ function start(waits?: SharedWaits) {
   let nowMs = 1_000_000;
   const guard = createGuard(() => nowMs, undefined, waits);
   const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}, hasFiles = false) =>
-    guard.note(what, new ApiError("refused", { status, code, ...more }), hasFiles);
+    guard.note({ what, hasFiles }, new ApiError("refused", { status, code, ...more }));
   return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
 }
 
@@ -16,30 +16,33 @@ describe("the guard", () => {
   test("does not repeat a forbidden call at once, and lets every other call pass", () => {
     const { guard, refuse, pass } = start();
     refuse("POST /channels/1/messages", 403, 50013);
-    expect(() => guard.check("POST /channels/1/messages")).toThrow("refused");
-    guard.check("POST /channels/2/messages");
-    guard.check("GET /channels/1/messages");
+    expect(() => guard.check({ what: "POST /channels/1/messages" })).toThrow("refused");
+    guard.check({ what: "POST /channels/2/messages" });
+    guard.check({ what: "GET /channels/1/messages" });
     refuse("POST /channels/2/messages", 403, 50013, {}, true);
-    guard.check("POST /channels/2/messages");
-    expect(() => guard.check("POST /channels/2/messages", true), "a bot may write that may attach no files").toThrow();
+    guard.check({ what: "POST /channels/2/messages" });
+    expect(
+      () => guard.check({ what: "POST /channels/2/messages", hasFiles: true }),
+      "a bot may write that may attach no files",
+    ).toThrow();
     pass(30_001);
-    guard.check("POST /channels/1/messages");
+    guard.check({ what: "POST /channels/1/messages" });
   });
 
   test("stops all calls well before Discord shuts the address out, until the window is over", () => {
     const { guard, refuse, pass } = start();
     for (let count = 0; count < 4_999; count++) refuse("x", 401);
-    guard.check("y");
+    guard.check({ what: "y" });
     refuse("x", 429);
-    expect(() => guard.check("y")).toThrow(/for a while/);
+    expect(() => guard.check({ what: "y" })).toThrow(/for a while/);
     pass(10 * 60_000);
-    guard.check("y");
+    guard.check({ what: "y" });
   });
 
   test("does not count refusals for a limit that others used up", () => {
     const { guard, refuse } = start();
     for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
-    guard.check("y");
+    guard.check({ what: "y" });
   });
 
   test("keeps a wait that any process was told, for some calls or for all", () => {
@@ -47,32 +50,41 @@ describe("the guard", () => {
     const [one, other] = [start(own), start(others)];
     one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
     for (const { guard } of [one, other]) {
-      expect(() => guard.check("x")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
-      expect(() => guard.check("x", true), "files are counted with the other messages").toThrow();
-      guard.check("y");
+      expect(() => guard.check({ what: "x" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
+      expect(() => guard.check({ what: "x", hasFiles: true }), "files are counted with the other messages").toThrow();
+      guard.check({ what: "y" });
     }
     other.pass(500);
-    other.guard.check("x");
+    other.guard.check({ what: "x" });
     one.refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
-    expect(() => other.guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
+    expect(() => other.guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
     other.pass(800);
-    other.guard.check("y");
+    other.guard.check({ what: "y" });
+  });
+
+  test("answers interactions during a global limit, which is the bot's, and not while the address is shut out", () => {
+    const { guard, refuse } = start();
+    refuse("x", 429, 0, { scope: "global", retryAfterMs: 6_000 });
+    expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ retryAfterMs: 6_000 }));
+    guard.check({ what: "z", isBot: false });
+    refuse("x", 429, 0, { isForeign: true, retryAfterMs: 6_000 });
+    expect(() => guard.check({ what: "z", isBot: false })).toThrow(/for a while/);
   });
 
   test("waits out a global limit, and a refusal that is not the API's own", () => {
     const { guard, refuse, pass } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
-    expect(() => guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
+    expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
     pass(800);
-    guard.check("y");
+    guard.check({ what: "y" });
     refuse("x", 429, 0, { isForeign: true, retryAfterMs: 5_000 });
     pass(4_990);
-    expect(() => guard.check("y")).toThrow(/for a while/);
+    expect(() => guard.check({ what: "y" })).toThrow(/for a while/);
     pass(10);
-    guard.check("y");
+    guard.check({ what: "y" });
     refuse("x", 403, 40333, { retryAfterMs: 5 });
     pass(59_000);
-    expect(() => guard.check("y")).toThrow(/for a while/);
+    expect(() => guard.check({ what: "y" })).toThrow(/for a while/);
   });
 });
 
@@ -133,8 +145,8 @@ test("several processes share the bot's calls and its refusals among them", () =
     () => 4,
   );
   const refusal = new ApiError("no", { status: 401, code: 0 });
-  for (let count = 0; count < 1_249; count++) guard.note("GET /a", refusal);
-  guard.check("GET /a");
-  guard.note("GET /a", refusal);
-  expect(() => guard.check("GET /a")).toThrow(expect.objectContaining({ status: 429 }));
+  for (let count = 0; count < 1_249; count++) guard.note({ what: "GET /a" }, refusal);
+  guard.check({ what: "GET /a" });
+  guard.note({ what: "GET /a" }, refusal);
+  expect(() => guard.check({ what: "GET /a" })).toThrow(expect.objectContaining({ status: 429 }));
 });
