@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { InboundEvent } from "../../../src/port/events.ts";
 import type { Queue } from "../../../src/queue/queue.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { StoreError } from "../../../src/store/outage.ts";
 import { connectToRedis, type RedisConnection } from "../../../src/store/redis-connection.ts";
 import { message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -9,6 +11,17 @@ import { isRedisMissing } from "../../support/redis.ts";
 import { shareRedis } from "../../support/shared-redis.ts";
 
 const MESSAGES = 1_000;
+
+/** As a platform does it: what is not taken, as on a machine that stood still, is told again. */
+async function deliver(queue: Queue, event: InboundEvent): Promise<boolean> {
+  for (;;) {
+    try {
+      return await queue.accept(event);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+}
 
 describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis-server)", () => {
   const shared = shareRedis();
@@ -57,7 +70,7 @@ describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis
     const texts = Array.from({ length: MESSAGES }, (_, index) => String(index));
     const first = Array.from({ length: 4 }, startWorker);
     for (const [index, text] of texts.entries()) {
-      await (index % 2 === 0 ? ingress : other).accept(message(text));
+      await deliver(index % 2 === 0 ? ingress : other, message(text));
       // One worker after the other ends, and another one takes its place.
       if (index % 250 === 200) {
         await first.shift()?.close(1_000);
