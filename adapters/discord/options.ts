@@ -1,3 +1,4 @@
+import type { SharedParts } from "../../src/concurrency/shares.ts";
 import type { AdapterOptions } from "../../src/port/adapter.ts";
 
 export interface DiscordAdapterOptions extends AdapterOptions {
@@ -12,41 +13,11 @@ export interface DiscordAdapterOptions extends AdapterOptions {
   /** The shards of this process; absent: its share of those that Discord recommends. */
   shards?: { ids: readonly number[]; count: number };
   /** Shares shards, and the right to begin sessions, with other processes; absent: there is no other one. */
-  shares?: ShardShares;
+  shares?: SharedParts;
   /** Keeps the direct conversations over a restart, since Discord does not list them. */
   directChannels?: DirectChannelStore;
   /** Keeps the session in which direct messages are told, for whoever comes after this process; absent: none can resume it. */
   lastSession?: LastSessionStore;
-}
-
-/** The shards as the processes of one bot share them out. */
-export interface ShardShares {
-  /**
-   * Claims this process's share; to be called every second. `inUse` are the shards connected here, `atOnce` is how many
-   * may connect at a time. Rejects while the share is unknown.
-   */
-  claim(claim: {
-    count: number;
-    inUse: readonly number[];
-    atOnce: number;
-    /** This process hands its shards over, each once another process has connected it. */
-    isLeaving: boolean;
-  }): Promise<ShardShare>;
-  /** Gives all shards back; `count` is the total number of shards. Never rejects. */
-  leave(count: number): Promise<void>;
-  /** Takes a turn that comes once in `everyMs` milliseconds. False: not yet. */
-  takeTurn(name: string, everyMs: number): Promise<boolean>;
-}
-
-export interface ShardShare {
-  /** The shards that are to be connected here. */
-  own: readonly number[];
-  /** Those connected here that nobody had before, or whose holder is gone without having handed them over. */
-  inherited: readonly number[];
-  /** True while some shards belong to nobody. */
-  isOpen: boolean;
-  /** True when there is no other process to take this one's shards. */
-  isAlone: boolean;
 }
 
 /** Keeps what is needed to resume a session, besides the token. */

@@ -47,6 +47,16 @@ export interface Share {
   isAlone: boolean;
 }
 
+/** The parts as one process sees them, which shares them with others. */
+export interface SharedParts {
+  /** To be called every second, for as long as this process has anything. Rejects while its share is unknown. */
+  claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
+  /** Gives all parts back; `count` is their number. Never rejects. */
+  leave(count: number): Promise<void>;
+  /** Takes a turn that comes once in `everyMs` milliseconds, among all processes. False: not yet. */
+  takeTurn(name: string, everyMs: number): Promise<boolean>;
+}
+
 /**
  * Gives a process its share. Parts of nobody, or of a process that leaves, go to those with the fewest; then a process
  * that has two fewer than another takes one of the other's.

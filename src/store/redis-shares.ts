@@ -1,22 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Claim, claimShare, leaveShares, NO_SHARES, type Share, type Shares } from "../concurrency/shares.ts";
+import { claimShare, leaveShares, NO_SHARES, type SharedParts, type Shares } from "../concurrency/shares.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
 /** A process that has not reported for this long counts as gone. */
 const MEMBER_MS = 3_000;
 const KEPT_MS = 60_000;
 const COLLISION_MS = 10;
-
-/** Numbered parts of something that processes share out among them: see `claimShare`. */
-export interface SharedParts {
-  /** To be called every second, for as long as this process has anything. Rejects while Redis is away: then all goes on. */
-  claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
-  /** Gives all parts back; `count` is their number. Best effort. */
-  leave(count: number): Promise<void>;
-  /** Takes a turn that comes once in `everyMs` milliseconds, among all processes. False: not yet. */
-  takeTurn(name: string, everyMs: number): Promise<boolean>;
-}
 
 const CHANGE = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { ShardShares } from "../options.ts";
+import type { SharedParts } from "../../../src/concurrency/shares.ts";
 import type { GatewayInfo } from "./gateway-info.ts";
 
 /**
@@ -21,7 +21,7 @@ export type Identify = (shard: number, signal: AbortSignal) => Promise<void>;
 
 export interface IdentifyOptions {
   gateway: GatewayInfo;
-  takeTurn: ShardShares["takeTurn"];
+  takeTurn: SharedParts["takeTurn"];
   log: Logger;
 }
 

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import type { Share, SharedParts } from "../../../src/concurrency/shares.ts";
 import { describeError } from "../../../src/port/errors.ts";
-import type { DiscordAdapterOptions, ShardShare, ShardShares } from "../options.ts";
+import type { DiscordAdapterOptions } from "../options.ts";
 import type { Shard } from "./client.ts";
 import { type Connection, createConnection, reach } from "./connection.ts";
 import { createGatewayInfo } from "./gateway-info.ts";
@@ -40,7 +41,7 @@ export interface Sessions extends Pick<Connection, "isReady"> {
 interface Session {
   connection: Connection;
   isOpen: boolean;
-  /** See `ShardShare.inherited`; known with the first claim after it is open. */
+  /** See `Share.inherited`; known with the first claim after it is open. */
   isInherited: PromiseWithResolvers<boolean>;
 }
 
@@ -90,7 +91,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (!sessions.has(id)) detach(id);
   }
 
-  async function look(): Promise<ShardShare> {
+  async function look(): Promise<Share> {
     if (plan === undefined) throw new Error("How many shards there are is not known yet.");
     const { count } = plan;
     const inUse = [...sessions].flatMap(([id, { isOpen }]) => (isOpen ? [id] : []));
@@ -152,7 +153,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 }
 
 /** The shards of a process that shares with none: these, or all there are. */
-export function createOwnShares(ids?: readonly number[]): ShardShares {
+export function createOwnShares(ids?: readonly number[]): SharedParts {
   const turns = new Map<string, number>();
   return {
     claim: async ({ count, inUse }) => ({
