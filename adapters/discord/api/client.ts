@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
 import { checkFences } from "../../../src/concurrency/fence.ts";
+import { createUnderWay } from "../../../src/concurrency/under-way.ts";
 import type { Receipt } from "../../../src/port/sink.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import { ApiError } from "./error.ts";
@@ -53,7 +54,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   const rest = createRest(token, apiUrl, answers);
   const guard = createGuard(now, processes, waits);
   const globalLimit = createGlobalLimit(undefined, processes);
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = createUnderWay();
   /** Discord's refusal of the token, kept: a bot that goes on calling with a refused token is shut out. */
   let unauthorized: ApiError | undefined;
 
@@ -87,13 +88,8 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   }
 
   return {
-    call(call, signal) {
-      const making = make(call, signal);
-      const settling = making.then(noop, noop).finally(() => underWay.delete(settling));
-      underWay.add(settling);
-      return making;
-    },
-    settled: async () => void (await Promise.all(underWay)),
+    call: (call, signal) => underWay.hold(make(call, signal)),
+    settled: underWay.settled,
   };
 }
 
@@ -124,8 +120,6 @@ function toGlobalLimit({ retryAfter }: RateLimitError): ApiError {
   const message = "The bot makes more calls per second than Discord allows it over all channels.";
   return new ApiError(message, { status: 429, code: 0, retryAfterMs: Math.max(0, retryAfter) });
 }
-
-function noop(): void {}
 
 const MAX_WORDS = 200;
 /** A proxy in front of Discord that gives no `retry-after` shuts out for a while. */

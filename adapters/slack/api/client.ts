@@ -1,6 +1,7 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import { checkFences } from "../../../src/concurrency/fence.ts";
+import { createUnderWay } from "../../../src/concurrency/under-way.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
@@ -43,7 +44,7 @@ export interface SlackApiOptions {
 export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, waits }: SlackApiOptions): SlackApi {
   const dead = new BoundedMap<string, true>(MAX_TOKENS);
   const pauses = createPauses(now, waits);
-  const underWay = new Set<Promise<unknown>>();
+  const underWay = createUnderWay();
 
   async function findToken(teamId: string, method: string, signal: AbortSignal): Promise<string> {
     const token = await tokenOf(teamId, signal);
@@ -78,15 +79,8 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, wait
   }
 
   return {
-    call(teamId, method, args, signal) {
-      const making = make(teamId, method, args, signal);
-      const settling = making.then(noop, noop).finally(() => underWay.delete(settling));
-      underWay.add(settling);
-      return making;
-    },
+    call: (teamId, method, args, signal) => underWay.hold(make(teamId, method, args, signal)),
     tokenOf: (teamId, signal) => findToken(teamId, "files", signal),
-    settled: async () => void (await Promise.all(underWay)),
+    settled: underWay.settled,
   };
 }
-
-function noop(): void {}

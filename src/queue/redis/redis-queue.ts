@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { cut } from "../../concurrency/cut.ts";
 import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
+import { createUnderWay, type UnderWay } from "../../concurrency/under-way.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
 import { isDrawing, laneOf, toPerson } from "../event-lane.ts";
@@ -51,7 +52,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const running = new Map<string, Run>();
   // A lane that comes back waits until what was done in it before has ended here.
   const { run: inTurn } = createKeyedQueue();
-  const hearing = new Set<Promise<void>>();
+  const hearing = createUnderWay();
   const ear = createEar({ connection, workerId, lanes, running, log });
   const heart = createHeart(places, lanes, () => closing, log);
   let closing = false;
@@ -87,7 +88,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     heart.start(sweep);
     // Lanes that pause, or wait for their end, take no place.
     const work = (bell: Bell) => inTurn(bell.laneId, () => drain(bell, worker));
-    await bells.hear((bell) => hold(hearing, work(bell)), maxActive + MAX_DRAWINGS);
+    await bells.hear((bell) => hearing.hold(work(bell)), maxActive + MAX_DRAWINGS);
   }
 
   /** Lets others hear what was to be done here, and blames nothing that runs here for the end. */
@@ -142,7 +143,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       heart.stop();
       leases.close();
       connection.client.off("ready", leases.renew);
-      await within(Promise.all(hearing).then(() => Promise.allSettled([bells.close(), places.leave()])));
+      await within(hearing.settled().then(() => Promise.allSettled([bells.close(), places.leave()])));
       ear.close();
     },
   };
@@ -187,13 +188,6 @@ function createRing(bells: Pick<Bells, "ring">, log: Logger): Ring {
       .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
 }
 
-/** Keeps work among what is under way until it has ended, however it ends. */
-function hold<T>(underWay: Set<Promise<void>>, work: Promise<T>): Promise<T> {
-  const settled = work.then(noop, noop).finally(() => underWay.delete(settled));
-  underWay.add(settled);
-  return work;
-}
-
 /** Resolves when no process works on what is a person's. */
 async function untilLeft(places: Pick<Places, "look">, person: string): Promise<void> {
   const until = performance.now() + FORGET_MS;
@@ -208,7 +202,7 @@ async function untilLeft(places: Pick<Places, "look">, person: string): Promise<
 /** Lets what runs go on for `graceMs`, then cuts it, and `cutMs` later waits for it no more. */
 async function untilEnded(
   running: ReadonlyMap<string, Run>,
-  hearing: Iterable<Promise<void>>,
+  hearing: Pick<UnderWay, "settled">,
   graceMs: number,
   cutMs: number,
 ): Promise<void> {
@@ -220,7 +214,7 @@ async function untilEnded(
     for (const run of running.values()) run.abandon();
     over.resolve();
   }, graceMs + cutMs);
-  await Promise.race([Promise.all(hearing), over.promise]);
+  await Promise.race([hearing.settled(), over.promise]);
   clearTimeout(grace);
   clearTimeout(cutting);
 }
