@@ -9,6 +9,7 @@ import type { Files } from "../media/files.ts";
 import type { AttachmentRef, MessageEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Branch, ReadChannelTalk } from "./channel-talk.ts";
+import { readAnswer } from "./editions.ts";
 import { toEntry } from "./entries.ts";
 import type { TurnRecord } from "./record.ts";
 import { showFiles } from "./shown-files.ts";
@@ -68,7 +69,10 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const asked = messageIds.at(-1);
     const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
     const branch = await history.read(conversationId, { ...most, ...end });
-    if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
+    if (own !== undefined) {
+      const answer = await readAnswer(history, { conversationId, id: own.entryId });
+      return { ...branch, written: answer?.messages ?? [] };
+    }
     if (branch.entries.length > 0) return branch;
     // The question could not be stored.
     return history.read(conversationId, most);
@@ -80,11 +84,6 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
     const own = new Set(messages.map(({ messageId }) => messageId));
     return [...entries.filter(({ id }) => !own.has(id)), ...messages.map(toEntry)];
-  }
-
-  async function readWritten(conversationId: string, id: string): Promise<ChatMessage[]> {
-    const { entries } = await history.read(conversationId, { maxEntries: 1, upToId: id });
-    return entries.find((entry) => entry.id === id)?.messages ?? [];
   }
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[], signal: AbortSignal) {
