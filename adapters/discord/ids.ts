@@ -35,9 +35,9 @@ export function toNonce(nonce: string): string {
   return digest(nonce).slice(0, 22);
 }
 
-/** A name for something that must not be readable in a log or a key. */
-export function toFingerprint(secret: string): string {
-  return digest(secret).slice(0, 16);
+/** A short name for a text that must not itself stand in a log, a key or a button. */
+export function toFingerprint(text: string): string {
+  return digest(text).slice(0, 16);
 }
 
 /** The application's id, with which a token begins; undefined for a stand-in's token. */

@@ -9,7 +9,6 @@ const MAX_WAITING_EVENTS = 8;
 
 /** Shows what all processes do, to everybody who looks, with one look at the store each second for all of them. */
 export interface Live {
-  read(): Promise<Now>;
   /** A stream of server-sent events; undefined: too many look already. `isSignedIn` is asked before each event. */
   open(isSignedIn: () => Promise<boolean>): ReadableStream<Uint8Array> | undefined;
   close(): void;
@@ -74,7 +73,6 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
   }
 
   return {
-    read,
     open(isSignedIn) {
       if (viewers.size >= MAX_VIEWERS) return undefined;
       let viewer: Viewer | undefined;

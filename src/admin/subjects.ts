@@ -1,5 +1,5 @@
 import type { Story } from "../insight/story.ts";
-import { type Series } from "../insight/trends.ts";
+import type { Series } from "../insight/trends.ts";
 import { describeMoney, type Usage, type UsageRow } from "../usage/usage.ts";
 import type { Subject, Trends } from "./page/wire.ts";
 

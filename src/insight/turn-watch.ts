@@ -54,7 +54,7 @@ export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | 
 /** Hears what happens to one turn. Nothing of it ever throws. */
 export interface TurnListener {
   /** Something happened, in our own words: never in those of people or the model. */
-  note(what: string, isBad?: boolean): void;
+  note(what: string): void;
   /** A tool was called, or has ended. The story does not hold its arguments. */
   step(state: "running" | "done" | "failed"): void;
   retry(waitMs: number, why: string): void;
@@ -84,7 +84,7 @@ export interface TurnWatch {
   /** The newest that ended, and those of them that did not end well; of all processes, newest first. */
   turns(): Promise<Story[]>;
   failures(): Promise<Story[]>;
-  /** Erases the stories that it tells of somebody, or of a conversation's beginning. */
+  /** Erases the stories for which `isErased` is true. */
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
@@ -194,7 +194,7 @@ function toStory(
 ): Story {
   const again =
     attempts > 1
-      ? [{ at, what: `Begun for the ${attempts}. time, by ${process}` }]
+      ? [{ at, what: `Begun again (attempt ${attempts}), by ${process}` }]
       : [{ at, what: `Begun by ${process}` }];
   return {
     v: 1,

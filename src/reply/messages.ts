@@ -80,10 +80,6 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
 
   const countSealed = () => record.sealed?.count ?? 0;
 
-  function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return callPlatform(make);
-  }
-
   async function post(draft: Draft): Promise<Receipt> {
     try {
       const receipt = await add(JSON.stringify(draft), (nonce, signal, mayExist) => {
@@ -116,7 +112,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     record.isPosting = true;
     // The record says from the beginning that the first one may be under way.
     if (posted.length > 0) await onRecord();
-    const { id, ...receipt } = await call((signal) => make(toNonce(record), signal, mayExist));
+    const { id, ...receipt } = await callPlatform((signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);
     shown.push(mayExist || receipt.isPartial === true ? undefined : look);
     record.isPosting = false;
@@ -127,7 +123,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   async function edit(index: number, draft: Draft): Promise<Receipt> {
     const id = posted[index];
     if (id === undefined) return {};
-    const receipt = await call((signal) => sink.edit(id, draft, signal));
+    const receipt = await callPlatform((signal) => sink.edit(id, draft, signal));
     shown[index] = receipt.isPartial === true ? undefined : JSON.stringify(draft);
     if (receipt.isPartial !== true) taken[index] = draft;
     return receipt;
@@ -135,7 +131,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
 
   async function removeLast(): Promise<Receipt> {
     const id = posted.at(-1);
-    if (id !== undefined) await call((signal) => sink.remove(id, signal));
+    if (id !== undefined) await callPlatform((signal) => sink.remove(id, signal));
     await forget(posted.length - 1);
     return {};
   }

@@ -104,7 +104,6 @@ interface Component {
   placeholder?: string;
   description?: string | null;
   accent_color?: number | null;
-  options?: Array<{ label: string }>;
   items?: Array<{ description?: string | null }>;
   name?: string;
   file?: { url?: string };

@@ -77,7 +77,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     const posted =
       writer === undefined
         ? await channel.post(channelId, { ...post, replyToId: pointsAt }, signal)
-        : await writer.post({ ...post, mark: toMark(nonce) }, signal);
+        : await writer.post({ ...post, mark: toFingerprint(nonce) }, signal);
     pointPast(posted.id);
     return posted;
   }
@@ -114,7 +114,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     supportsSecondThoughts: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {
-        const mark = writer && toMark(nonce);
+        const mark = writer && toFingerprint(nonce);
         return write(toCheckedBody(draft, { root, mark }), [], nonce, signal);
       }),
     edit: (id, draft, signal) =>
@@ -132,7 +132,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     upload: (files, caption, nonce, signal) =>
       guarded(signal, async () => {
         checkFiles(files);
-        const mark = writer && toMark(nonce);
+        const mark = writer && toFingerprint(nonce);
         const body = toCheckedBody(caption ?? BARE, { root, mark });
         const person = findOnlyReader(address, interaction);
         if (person === undefined) return write(body, files, nonce, signal);
@@ -166,11 +166,6 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 /** The only person who is to see a reply that everybody would see. */
 function findOnlyReader({ visibleTo, isDirect }: ReplyAddress, interaction?: InteractionAddress): string | undefined {
   return isDirect === true || interaction?.isPrivate === true ? undefined : visibleTo;
-}
-
-/** Names a post in its own buttons. */
-function toMark(nonce: string): string {
-  return toFingerprint(nonce);
 }
 
 async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
