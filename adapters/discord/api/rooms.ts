@@ -1,4 +1,11 @@
-import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits, type Role } from "discord.js";
+import {
+  ChannelType,
+  type Client,
+  type GuildBasedChannel,
+  PermissionFlagsBits,
+  PermissionsBitField,
+  type Role,
+} from "discord.js";
 import { channelPermissions, guildPermissions } from "./permissions.ts";
 
 /** The kind of place decides where a conversation begins and ends. */
@@ -43,6 +50,8 @@ const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
 
 const TO_REACT = [...TO_READ, PermissionFlagsBits.AddReactions];
+/** All that is left to who is timed out: https://docs.discord.com/developers/topics/permissions#permissions-for-timed-out-members */
+const TIMED_OUT = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
 
 /** Computed here, because the library does so only for cached members, and most people are not cached. */
 function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
@@ -73,7 +82,10 @@ export function createRooms(client: Client): Rooms {
   function ownPermissions(channel: GuildBasedChannel): Role["permissions"] | null {
     const { cache } = channel.guild.roles;
     const isTold = cache.has(channel.guildId) && cache.every((role) => toldOf(role) !== undefined);
-    return isTold && client.user !== null ? channel.permissionsFor(client.user) : null;
+    const granted = isTold && client.user !== null ? channel.permissionsFor(client.user) : null;
+    const isTimedOut = channel.guild.members.me?.isCommunicationDisabled() === true;
+    if (granted === null || !isTimedOut || granted.has(PermissionFlagsBits.Administrator)) return granted;
+    return new PermissionsBitField(granted.bitfield & TIMED_OUT);
   }
 
   function mayAll(channel: GuildBasedChannel, permissions: readonly bigint[]): boolean {

@@ -30,6 +30,19 @@ test.each([
   expect(rooms.recent(0)).toMatchObject([{ channelId: CHANNEL }]);
 });
 
+test("a server in which the bot is timed out is read and not written to, unless it is an administrator", () => {
+  const timedOut = (permissions: string, until: string) =>
+    roomsOf({
+      roles: [{ id: GUILD, name: "@everyone", permissions }],
+      members: [{ user: { id: BOT }, roles: [], communication_disabled_until: until }],
+    });
+  const [everything, administrator, future] = [String(2n ** 40n - 1n - 8n), "8", "2100-01-01T00:00:00Z"];
+  expect(timedOut(everything, future).mayWrite(CHANNEL)).toBe(false);
+  expect(timedOut(everything, future).mayReadHistory(CHANNEL)).toBe(true);
+  expect(timedOut(everything, "2020-01-01T00:00:00Z").mayWrite(CHANNEL)).toBe(true);
+  expect(timedOut(administrator, future).mayWrite(CHANNEL)).toBe(true);
+});
+
 test("a server that tells its roles is written to where they permit it", () => {
   const roles = (permissions: string) => ({ roles: [{ id: GUILD, name: "@everyone", permissions }] });
   expect(roomsOf(roles("8")).mayWrite(CHANNEL)).toBe(true);
