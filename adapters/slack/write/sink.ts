@@ -1,5 +1,5 @@
 import { SinkError } from "../../../src/port/errors.ts";
-import type { Draft, Fallback, Posted, Receipt, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
+import type { Draft, Posted, Receipt, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, type SlackApiError } from "../api/error.ts";
@@ -43,7 +43,10 @@ export interface SinkDeps {
 export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
   const { api, postAndUpdate, uploader, lookup, markWaiting, state } = deps;
   const { teamId, channelId, threadTs } = place;
-  const fallback = createFallback(!mayStream());
+  const fallback = {
+    isActive: !mayStream(),
+    activate: () => void (fallback.isActive = true),
+  };
   const streams = createStreamWriter({ ...deps, fallback });
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
@@ -163,16 +166,6 @@ async function leaveSealed(
   const shown = message && readShownPart(message, draft);
   if (shown?.isAll === true) return {};
   throw toSinkError(refusal, shown === undefined ? {} : { shownLength: shown.length });
-}
-
-function createFallback(isActive: boolean): Fallback {
-  let isActiveNow = isActive;
-  return {
-    get isActive() {
-      return isActiveNow;
-    },
-    activate: () => void (isActiveNow = true),
-  };
 }
 
 function placeOf(id: string): MessagePlace {
