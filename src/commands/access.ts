@@ -9,9 +9,8 @@ import type { CommandEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Command, NOT_KEPT, postNotice } from "./command.ts";
+import { type Command, NOT_KEPT, ONLY_ADMINS, postNotice } from "./command.ts";
 
-const ONLY_ADMINS = "Only admins may do that; whoever runs me names them in the policy file.";
 const HOW =
   "Write `/access deny pictures to guests in here`, or `allow`: what (`everything`, `chat`, `pictures`, `files`, `tools`, `models`, `settings`, `model:NAME`, `tool:NAME`, `server:NAME`), then `to` whom (`everybody`, `members`, `guests`, `external`, `admins`, `person:ID`, `group:ID`, `role:ID`, `workspace:ID`, or a mention), then `in` which place (`here`, `direct`, `channels`, `page`, `channel:ID`, `category:ID`, `workspace:ID`, `platform:NAME`). `/access remove` with a rule's name takes one back.";
 /** The permissions that `/access` lists when it is called without words. */

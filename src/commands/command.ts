@@ -7,6 +7,7 @@ import { neutralize } from "../text/neutralize.ts";
 /** The change could not be kept, the store could not be asked. */
 export const NOT_KEPT = "I could not keep that, because my memory is out of reach. Try again in a minute.";
 export const NOT_KNOWN = "I cannot look that up, because my memory is out of reach. Try again in a minute.";
+export const ONLY_ADMINS = "Only admins may do that; whoever runs me names them in the policy file.";
 
 /** A word people give the bot instead of a question. */
 export interface Command {

@@ -8,9 +8,8 @@ import { describeStanding } from "../quota/wording.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { quoteName } from "../text/quote-name.ts";
 import type { Usage } from "../usage/usage.ts";
-import { type Command, NOT_KNOWN, postNotice } from "./command.ts";
+import { type Command, NOT_KNOWN, ONLY_ADMINS, postNotice } from "./command.ts";
 
-const ONLY_ADMINS = "Only admins may do that; whoever runs me names them in the policy file.";
 const HOW =
   "Write `/quota`; admins: `/quota @someone`, `/quota everyone`, and `/quota lift` with `me`, a mention, `channel`, `workspace` or `all` behind it, which leaves the limits aside for a day.";
 const NONE = "Nothing here has a limit.";
