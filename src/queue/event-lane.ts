@@ -36,3 +36,15 @@ export function toPerson(platform: string, authorId: string): string {
 export function isErasedWith(event: InboundEvent): boolean {
   return event.kind !== "command" || event.lane !== undefined;
 }
+
+/** A person who is erased, with all events of theirs but the one that asks for it. */
+export interface ErasedPerson {
+  platform: string;
+  authorId: string;
+  exceptKey: string;
+}
+
+/** True for the events that are a person's. */
+export function toErased({ platform, authorId, exceptKey }: ErasedPerson): (event: InboundEvent) => boolean {
+  return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
+}

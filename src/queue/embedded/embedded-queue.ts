@@ -4,7 +4,7 @@ import { cut } from "../../concurrency/cut.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
 import { SUSPECT_DEATHS } from "../attempts.ts";
-import { isDrawing, isErasedWith, laneOf, toWork } from "../event-lane.ts";
+import { isDrawing, isErasedWith, laneOf, toErased, toWork } from "../event-lane.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
 import { type EventTable, openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
@@ -108,8 +108,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
     processes: () => 1,
     depth: () => ({ waiting: lanes.waiting(), active: running.size }),
     async forget(platform, authorId, exceptKey) {
-      const isTheirs = ({ reply, author, key }: InboundEvent): boolean =>
-        reply.platform === platform && author.id === authorId && key !== exceptKey;
+      const isTheirs = toErased({ platform, authorId, exceptKey });
       table.forget(platform, authorId, exceptKey);
       lanes.drop(isTheirs);
       // A command of theirs may itself be waiting here.

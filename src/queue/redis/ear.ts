@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { InboundEvent } from "../../port/events.ts";
 import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
-import { isErasedWith, laneOf } from "../event-lane.ts";
+import { type ErasedPerson, isErasedWith, laneOf, toErased } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
 import { KEYS } from "./keys.ts";
 import type { RedisLanes } from "./lanes.ts";
 import type { Run } from "./run.ts";
 
-/** A notice to every process that a person is erased, except for the event that asks for it. */
+/** A notice to every process that a person is erased. */
 export interface AuthorErasure {
-  erased: { platform: string; authorId: string; exceptKey: string };
+  erased: ErasedPerson;
 }
 
 /** Hears what is accepted and erased anywhere, for what runs here. */
@@ -36,7 +36,7 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
   function onTold(text: string, worker: Worker): void {
     const told = JSON.parse(text) as InboundEvent | AuthorErasure;
     if ("erased" in told) {
-      const isTheirs = toErased(told);
+      const isTheirs = toErased(told.erased);
       for (const run of running.values()) run.erase((event) => isErasedWith(event) && isTheirs(event));
       return;
     }
@@ -82,12 +82,6 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
       if (subscriber.isOpen) subscriber.destroy();
     },
   };
-}
-
-export function toErased({
-  erased: { platform, authorId, exceptKey },
-}: AuthorErasure): (event: InboundEvent) => boolean {
-  return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
 }
 
 function noop(): void {}

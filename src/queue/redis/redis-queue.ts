@@ -6,11 +6,11 @@ import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import { createUnderWay, type UnderWay } from "../../concurrency/under-way.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "../admission.ts";
-import { isDrawing, laneOf, toPerson } from "../event-lane.ts";
+import { isDrawing, laneOf, toErased, toPerson } from "../event-lane.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells, type Ring } from "./bells.ts";
 import { createDrain } from "./drain.ts";
-import { type AuthorErasure, createEar, toErased } from "./ear.ts";
+import { type AuthorErasure, createEar } from "./ear.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
 import { createRedisLanes, type RedisLanes } from "./lanes.ts";
 import { createLeases } from "./leases.ts";
@@ -129,7 +129,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     depth: () => ({ waiting: heart.waiting, active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const erasure: AuthorErasure = { erased: { platform, authorId, exceptKey } };
-      await lanes.erase(toErased(erasure));
+      await lanes.erase(toErased(erasure.erased));
       await lanes.tell(erasure);
       await untilLeft(places, toPerson(platform, authorId));
     },
