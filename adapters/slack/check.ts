@@ -1,7 +1,7 @@
 import type { Finding } from "../../src/port/finding.ts";
 import { SlackApiError } from "./api/error.ts";
-import { API_URL, callMethod, type SlackAnswer, type SlackArguments } from "./api/web-api.ts";
-import { readText } from "./api/wire.ts";
+import { API_URL, callMethod } from "./api/web-api.ts";
+import { type Body, readText } from "./api/wire.ts";
 import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
@@ -54,8 +54,8 @@ export async function checkSlack(
 }
 
 /** The answer to a call with the scopes of its token, or an error code with a sentence for people. */
-type AskOutcome = { answer: SlackAnswer; scopes: readonly string[] | undefined } | { error: string; words: string };
-type Ask = (token: string | undefined, method: string, args?: SlackArguments) => Promise<AskOutcome>;
+type AskOutcome = { answer: Body; scopes: readonly string[] | undefined } | { error: string; words: string };
+type Ask = (token: string | undefined, method: string, args?: Body) => Promise<AskOutcome>;
 
 function createAsk(apiUrl = API_URL, signal: AbortSignal): Ask {
   return async (token, method, args = {}) => {

@@ -5,7 +5,8 @@ import { createUnderWay } from "../../../src/concurrency/under-way.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
 import type { SharedWaits } from "../../../src/port/pace.ts";
 import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
-import { API_URL, callMethod, type SlackAnswer, type SlackArguments } from "./web-api.ts";
+import { API_URL, callMethod } from "./web-api.ts";
+import type { Body } from "./wire.ts";
 
 /** Longest one call may take. */
 const CALL_TIMEOUT_MS = 12_000;
@@ -21,7 +22,7 @@ export interface SlackApi {
    * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until it ends, further calls of the same
    * method are refused here as Slack would refuse them, also when another process met the limit.
    */
-  call(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer>;
+  call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
   /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string>;
   /** Resolves when no call is under way. */
@@ -55,7 +56,7 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, wait
     throw new SlackApiError(method, `No call is made to workspace ${teamId}: ${why}.`, { code, status: 0 });
   }
 
-  async function make(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
+  async function make(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body> {
     signal.throwIfAborted();
     const token = await findToken(teamId, method, signal);
     // A write may be several calls, and its process may have stood still between them.

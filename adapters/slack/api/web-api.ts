@@ -5,9 +5,6 @@ import { type Body, toBody } from "./wire.ts";
 /** Slack's own; `SLACK_API_URL` names another. */
 export const API_URL = "https://slack.com/api/";
 
-export type SlackArguments = Readonly<Record<string, unknown>>;
-export type SlackAnswer = Body;
-
 export interface Access {
   /** Ends in `/api/`. */
   apiUrl: string;
@@ -24,9 +21,9 @@ export interface Access {
 export async function callMethod(
   { apiUrl, token, onScopes }: Access,
   method: string,
-  args: SlackArguments,
+  args: Body,
   signal: AbortSignal,
-): Promise<SlackAnswer> {
+): Promise<Body> {
   let status = 0;
   try {
     const response = await fetch(apiUrl + method, {
@@ -48,7 +45,7 @@ export async function callMethod(
 }
 
 /** The one form that all methods take: what is no text is JSON. */
-function toForm(args: SlackArguments): URLSearchParams {
+function toForm(args: Body): URLSearchParams {
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(args)) {
     if (value === undefined || value === null) continue;

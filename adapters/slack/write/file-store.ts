@@ -7,7 +7,7 @@ import { truncate } from "../../../src/text/truncate.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
-import type { SlackAnswer } from "../api/web-api.ts";
+import type { Body } from "../api/wire.ts";
 
 const MAX_ALT_CHARS = 1_000;
 /** Pauses between the looks at a file that Slack still works on. After the last one it is given up. */
@@ -35,7 +35,7 @@ export interface FileStore {
   waitFor<T>(
     teamId: string,
     id: string,
-    find: (file: SlackAnswer) => T | undefined,
+    find: (file: Body) => T | undefined,
     signal: AbortSignal,
   ): Promise<PollResult<T>>;
   /** Deletes files that nobody sees. Best effort. */
@@ -83,7 +83,7 @@ export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: 
       for (const pauseMs of pollPausesMs) {
         try {
           const { file } = await api.call(teamId, "files.info", { file: id }, signal);
-          const found = find(file as SlackAnswer);
+          const found = find(file as Body);
           if (found !== undefined) return { found };
         } catch (error) {
           if (UNTOLD_CODES.has(codeOf(error))) return "untold";

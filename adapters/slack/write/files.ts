@@ -6,7 +6,7 @@ import { readAttachmentId } from "../api/attachments.ts";
 import type { SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
-import type { SlackAnswer } from "../api/web-api.ts";
+import type { Body } from "../api/wire.ts";
 
 /** No file is read beyond this. */
 const MAX_READ_BYTES = 100 * 1024 * 1024;
@@ -43,7 +43,7 @@ export function createFiles({ api, apiUrl }: FilesDeps): Files {
     const place = readAttachmentId(id);
     if (place === undefined) throw new FileProblem("gone", "is not a file of Slack's");
     const { file } = await api.call(place.teamId, "files.info", { file: place.fileId }, signal);
-    const { url_private_download, url_private, mimetype, is_external } = file as SlackAnswer;
+    const { url_private_download, url_private, mimetype, is_external } = file as Body;
     const url = url_private_download ?? url_private;
     if (typeof url !== "string" || is_external === true) {
       throw new FileProblem("foreign", "is kept outside Slack, which only has a link to it");

@@ -2,7 +2,6 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createThrottle } from "../api/rate-limits.ts";
-import type { SlackAnswer, SlackArguments } from "../api/web-api.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { MessagePlace, ToMark } from "../ids.ts";
@@ -75,7 +74,7 @@ export interface LookupDeps {
 export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Lookup {
   const throttle = createThrottle(now);
 
-  async function read(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
+  async function read(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body> {
     if (!throttle.take(teamId, MAX_A_MINUTE)) throw toThrottled();
     try {
       return await api.call(teamId, method, args, signal);

@@ -5,7 +5,7 @@ import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { toAttachments } from "../api/attachments.ts";
-import type { SlackAnswer } from "../api/web-api.ts";
+import type { Body } from "../api/wire.ts";
 import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
 import { type Block, isBlockRefusal, toMessageBody } from "./blocks.ts";
 import { type FileStore, toFileName, type UploadedFile } from "./file-store.ts";
@@ -266,7 +266,7 @@ export function toMarkedNames(files: readonly OutboundFile[], mark: string): str
 }
 
 /** The message that brought a file into a channel; undefined until there is one. */
-function findShare(file: SlackAnswer, channelId: string): string | undefined {
+function findShare(file: Body, channelId: string): string | undefined {
   const { public: open = {}, private: closed = {} } = (file["shares"] ?? {}) as Record<
     string,
     Record<string, Array<{ ts?: unknown }>>

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
-import type { SlackAnswer } from "../../../../adapters/slack/api/web-api.ts";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createPeople, createPeopleQuery } from "../../../../adapters/slack/people/people.ts";
 import { silent } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
 
-type Answer = SlackAnswer | Error | Promise<SlackAnswer>;
+type Answer = Body | Error | Promise<Body>;
 
 function start(
   users: Readonly<Record<string, Answer>>,
@@ -159,7 +159,7 @@ describe("people", () => {
   });
 
   test("nobody is kept waiting by a Slack that does not answer, and the name is there the next time", async () => {
-    const answer = Promise.withResolvers<SlackAnswer>();
+    const answer = Promise.withResolvers<Body>();
     const { people, asked } = start({ U1: answer.promise });
     expect(await people.person(ACME, "U1")).toBeUndefined();
     answer.resolve(ADA);
