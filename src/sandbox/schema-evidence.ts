@@ -79,9 +79,9 @@ export function readPlaces(words: string): string[] {
 
 function readTold(name: string, words: string): string | undefined {
   if (name === "") return undefined;
-  const label = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/[_-]/g, "[ _-]");
+  const parts = name.split(/[_-]/).map((part) => RegExp.escape(part));
   const match = new RegExp(
-    `(?<![\\w])${label}\\s*(?:=|:|\\bis\\b)\\s*(?:"([^"]*)"|'([^']*)'|\`([^\`]*)\`|([^\\s,;]+))`,
+    `(?<![\\w])${parts.join("[ _-]")}\\s*(?:=|:|\\bis\\b)\\s*(?:"([^"]*)"|'([^']*)'|\`([^\`]*)\`|([^\\s,;]+))`,
     "i",
   ).exec(words);
   const value = match?.[1] ?? match?.[2] ?? match?.[3] ?? match?.[4]?.replace(/[.?!]+$/, "");

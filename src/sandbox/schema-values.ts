@@ -44,7 +44,7 @@ function fill(given: Schema, name: string, source: ValueSource, place: Place): u
     case "boolean":
       return "default" in schema
         ? schema["default"]
-        : !new RegExp(`\\bno(?:t|n-| )\\s*${escape(name)}\\b`, "i").test(source.words);
+        : !new RegExp(`\\bno(?:t|n-| )\\s*${RegExp.escape(name)}\\b`, "i").test(source.words);
     case "null":
       return null;
     default:
@@ -115,7 +115,7 @@ function pickOption(options: unknown[], words: string): unknown {
 }
 
 function isSpoken(option: unknown, words: string): boolean {
-  return typeof option === "string" && new RegExp(`(?<![\\w-])${escape(option)}(?![\\w-])`, "i").test(words);
+  return typeof option === "string" && new RegExp(`(?<![\\w-])${RegExp.escape(option)}(?![\\w-])`, "i").test(words);
 }
 
 /** Follows local references and takes the first of several forms. */
@@ -147,8 +147,4 @@ function typeOf(schema: Schema): string {
 
 function toRecord(value: unknown): Schema {
   return typeof value === "object" && value !== null ? (value as Schema) : {};
-}
-
-function escape(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
