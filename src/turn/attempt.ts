@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { cut, isCut } from "../concurrency/cut.ts";
 import { waitAtMost } from "../concurrency/deadlines.ts";
-import { mayBeTakenOver } from "../concurrency/fence.ts";
+import { mayBeTakenOver, withoutFence } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Detour, Gateway } from "../gateway/client.ts";
@@ -48,6 +48,7 @@ import {
   toPersonaMark,
 } from "./sight.ts";
 import { createSpending, type Spending, type SpendingDeps } from "./spending.ts";
+import { removeStrays } from "./take-back.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
 import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-approval.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
@@ -162,6 +163,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       return "ended";
     } finally {
       story.leave(signal.reason);
+      if (isCut(signal, "lost")) void withoutFence(() => removeStrays(deps, record));
       await Promise.all([progress.clear(), run.spending.settled()]);
     }
   };

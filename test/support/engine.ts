@@ -118,6 +118,7 @@ export function startEngine({
     audit,
     stores,
     queue,
+    worker: engine.worker,
     imagineMenu,
     usage,
     looking,
