@@ -116,7 +116,7 @@ async function writeOne(
     scheduler,
     record: { id: `turn ${channel.id}`, posted: [], removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
-    refusal: { note: "", buttons: [] },
+    refusal: () => ({ note: "", buttons: [] }),
     onRecord: async () => {},
     onSeen: async () => {},
     onCall(_, error) {

@@ -24,10 +24,11 @@ export class LoggableError extends Error {
 /**
  * `rate-limited`: nothing was written, try again after `retryAfterMs`. `gone`: the message or its
  * channel no longer exists. `forbidden`: the bot may not write there. `rejected`: the platform
- * refuses this body. `sealed`: the message takes no edits any more, further ones may be posted. `unavailable`:
- * it may or may not have been written, trying again is safe.
+ * refuses this body. `filtered`: a filter that people have set there does not let these words through. `sealed`: the
+ * message takes no edits any more, further ones may be posted. `unavailable`: it may or may not have been written, trying
+ * again is safe.
  */
-export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "sealed" | "unavailable";
+export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "filtered" | "sealed" | "unavailable";
 
 export interface SinkErrorOptions {
   cause?: unknown;

@@ -34,8 +34,11 @@ export interface ReplyDrafts {
   wait(note: string): void;
   /** No more text comes. */
   end(closing: Closing): void;
-  /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
-  reject(index: number): void;
+  /**
+   * From this message on the platform does not take the text: the refusal ends the reply. It stands under the draft that
+   * the message shows, where that has some of the text, and in the place of anything else.
+   */
+  reject(index: number, refusal: Closing, shown?: Draft): void;
   /** The platform does not take the file: the answer comes in as many messages as it needs. */
   rejectFile(): void;
   /** The file is there: only now is that said. */
@@ -56,19 +59,25 @@ export interface ReplyDrafts {
 export interface ReplyDraftsOptions {
   turnId: string;
   limits: SinkLimits;
-  /** Stands in the place of a text that the platform does not take. */
-  refusal: Closing;
   /** Undefined where the platform shows none any more: what it has shown then stays as it was. */
   steps?: () => readonly Step[] | undefined;
   /** Messages of an earlier attempt that stay as they are. */
   sealed?: Sealed | undefined;
 }
 
+interface Rejection {
+  /** Of the message that is not taken. */
+  index: number;
+  refusal: Closing;
+  /** What that message shows of the text. */
+  shown: Draft | undefined;
+}
+
 const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
 const WAS_ALL = "_That was the whole answer: the message with the end of it cannot be changed any more._";
 
-export function createReplyDrafts({ turnId, limits, refusal, ...options }: ReplyDraftsOptions): ReplyDrafts {
+export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
   const splitLimits = { maxLength: maxLength - HEAL_ROOM_UNITS, lengthOf, keptLength };
@@ -84,7 +93,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
   let text = "";
   let ending: Closing | undefined;
   let waiting = "";
-  let rejectedIndex: number | undefined;
+  let rejected: Rejection | undefined;
   let isTooLong = false;
   let file: "due" | "there" | "refused" = "due";
 
@@ -138,20 +147,23 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
     },
     wait: (note) => void (waiting = note),
     end: (closing) => void (ending = closing),
-    reject: (index) => void (rejectedIndex = index),
+    reject(index, refusal, shown) {
+      // A wait is no part of the text.
+      rejected = { index, refusal, shown: shown !== undefined && origins.has(shown) ? shown : undefined };
+    },
     rejectFile: () => void (file = "refused"),
     noteFile: () => void (file = "there"),
     get isOver() {
-      return ending !== undefined || rejectedIndex !== undefined;
+      return ending !== undefined || rejected !== undefined;
     },
     get isRejected() {
-      return rejectedIndex !== undefined;
+      return rejected !== undefined;
     },
     seal(count, draft, shown) {
       const origin = origins.get(draft);
       const place = origin === undefined ? from : findPlace(draft, origin, shown);
       placed = createPlacedSteps();
-      if (rejectedIndex !== undefined) rejectedIndex = 0;
+      if (rejected !== undefined) rejected = { ...rejected, index: 0, shown: undefined };
       restartSplitterAt(place);
       return { count, shown: place, mark: toTextMark(toBody().slice(0, place)) };
     },
@@ -172,16 +184,29 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
         origins.set(draft, { part, whole });
         return draft;
       });
-      if (rejectedIndex === undefined) return drafts;
-      const { note: markdown, buttons } = refusal;
-      return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];
+      return rejected === undefined ? drafts : toRejected(drafts, rejected, limits);
     },
     file() {
-      if (!isTooLong || ending === undefined || rejectedIndex !== undefined) return undefined;
+      if (!isTooLong || ending === undefined || rejected !== undefined) return undefined;
       const bytes = new TextEncoder().encode(`${toBody()}\n`);
       return { name: "answer.md", contentType: "text/markdown", bytes };
     },
   };
+}
+
+function toRejected(
+  drafts: Draft[],
+  { index, refusal, shown }: Rejection,
+  { maxLength, lengthOf }: SinkLimits,
+): Draft[] {
+  const { note, buttons } = refusal;
+  const alone = { markdown: note, buttons, streaming: false };
+  const before = drafts.slice(0, index);
+  if (shown === undefined) return [...before, alone];
+  const { source: _, ...kept } = shown;
+  const markdown = `${shown.markdown}\n\n${note}`;
+  if (lengthOf(markdown) > maxLength) return [...before, { ...kept, buttons: [], streaming: false }, alone];
+  return [...before, { ...kept, markdown, buttons, streaming: false }];
 }
 
 function withSteps(draft: Draft, steps: readonly Step[]): Draft {

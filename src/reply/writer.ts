@@ -16,8 +16,8 @@ const SEEN_AHEAD_UNITS = 400;
 export interface ReplyWriterOptions extends ReplyMessagesOptions {
   /** The calls of tools and the like; absent where there are none. */
   steps?: Steps;
-  /** Stands in the place of a text that the platform does not take. */
-  refusal: Closing;
+  /** Ends the reply where the platform does not take the text. */
+  refusal(kind: SinkErrorKind): Closing;
   /** Called when people are about to see more of the text, which is all of it; the call that shows it waits for this. */
   onSeen(text: string): Promise<void>;
   /** Told of every call the platform answered, refused or not; `isWait`: it showed nothing of the text, nor its end. */
@@ -36,11 +36,10 @@ export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait
 }
 
 export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
-  const { sink, record, refusal, steps } = options;
+  const { sink, record, steps } = options;
   const drafts = createReplyDrafts({
     turnId: record.id,
     limits: sink.limits,
-    refusal,
     // Folded into one line at the end, they stand where they could not be shown one by one.
     steps: () => (rendersSteps(sink) || drafts.isOver ? steps?.all : undefined),
     sealed: record.sealed,
@@ -78,9 +77,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     }
     // Bots may often write where they may not attach anything.
     if (change.type === "upload" && kind !== "gone") return drafts.rejectFile();
-    if (kind === "rejected" && change.type !== "remove" && !drafts.isRejected) {
+    const isOfText = kind === "rejected" || kind === "filtered";
+    if (isOfText && change.type !== "remove" && !drafts.isRejected) {
       const index = change.type === "edit" ? change.index : record.posted.length;
-      drafts.reject(index - (record.sealed?.count ?? 0));
+      drafts.reject(index - (record.sealed?.count ?? 0), options.refusal(kind), messages.takenAt(index));
     } else {
       refused = true;
     }

@@ -14,6 +14,7 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Access } from "../policy/access.ts";
 import type { Models } from "../policy/models.ts";
 import type { Adapter } from "../port/adapter.ts";
+import type { SinkErrorKind } from "../port/errors.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
@@ -222,7 +223,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   const { deps, record, story, sink, steps, signal, controller } = run;
   const { metrics } = deps;
   let ending: Ending | undefined;
-  let isRefused = false;
+  let refusal: Ending | undefined;
   let hasProgressed = false;
   const progress = () => {
     if (!hasProgressed) deps.onProgress(record.id);
@@ -243,14 +244,20 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     const isPartial = ending.outcome !== "complete";
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending), isPartial };
   };
-  const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
+  const describeRefusal = (kind: SinkErrorKind): Ending => {
+    const error = kind === "filtered" ? "filtered" : "refused";
+    return describeEnding({ error }, { model: run.model, now: Date.now() });
+  };
   const text = await writeReply((onText) => ask(run, story.listen(onText)), {
     sink,
     steps,
     scheduler: deps.scheduler,
     record,
     isResumed: record.attempts > 1,
-    refusal: { note: refusal.note, buttons: toButtons(run, refusal) },
+    refusal(kind) {
+      const described = describeRefusal(kind);
+      return { note: described.note, buttons: toButtons(run, described) };
+    },
     makesWay: record.edition > 1 && record.attempts === 1,
     onRecord: async () => {
       if (record.posted.length > 0) record.phase = "posted";
@@ -275,9 +282,9 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       describeRunning(steps.all) || run.thinking.describe() || "waiting for the model to begin its answer",
     onWait: (words) => showBeside(run, words),
     onRefused: (kind) => {
-      isRefused = true;
-      // A text that is not taken has the refusal in its place.
-      record.isRefused = kind !== "rejected";
+      refusal = describeRefusal(kind);
+      // A text that is not taken has the refusal at its end.
+      record.isRefused = kind !== "rejected" && kind !== "filtered";
       cut(controller, "refused");
     },
     onVisible: () => {
@@ -287,7 +294,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     },
     onEnd,
   });
-  return { text, ending: isRefused ? refusal : ending };
+  return { text, ending: refusal ?? ending };
 }
 
 /** Reads the context and runs the turn on it. Resolves as `runTurn` does. */

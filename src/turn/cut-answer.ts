@@ -55,7 +55,7 @@ export async function rewriteClosing(
     const answer = await readAnswer(history, record);
     // A text that was not kept stands on the platform alone.
     if (answer === undefined) return false;
-    const text = createReplyDrafts({ turnId, limits: sink.limits, refusal: NO_CLOSING });
+    const text = createReplyDrafts({ turnId, limits: sink.limits });
     text.append(toAnswerText(answer.messages));
     text.end({ ...closing, isPartial: answer.partial === true });
     // The file of an answer that has ended is there, or is found missing below.

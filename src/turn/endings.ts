@@ -47,8 +47,8 @@ const LONGEST_COUNTDOWN_MS = 90_000;
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /**
- * Says in plain words how a turn ended, and what to do. The error may be a `CutReason`. Never quotes an error, a body, an
- * address or a key.
+ * Says in plain words how a turn ended, and what to do. The error may be a `CutReason`, or `filtered` for a text that the
+ * platform's own filter does not take. Never quotes an error, a body, an address or a key.
  */
 export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
@@ -64,6 +64,12 @@ export function describeEnding(cause: Cause, context: EndingContext): Ending {
     return end("shutdown", `Interrupted: the bot was shut down while it answered. ${ASK_AGAIN}`);
   if (error === "refused")
     return end("interrupted", `Interrupted: the channel takes no more of this answer. ${ASK_AGAIN}`);
+  if (error === "filtered") {
+    return end(
+      "filtered",
+      "Withheld: the filter of this place does not let this answer through. Put the question in other words, or ask whoever manages the filter.",
+    );
+  }
   if (isDomException(error, "TimeoutError")) {
     return end("interrupted", `Interrupted: the answer took longer than is allowed. ${ASK_AGAIN}`);
   }

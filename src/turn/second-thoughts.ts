@@ -153,7 +153,7 @@ async function writeWhole(
     scheduler,
     record,
     isResumed: false,
-    refusal: closing,
+    refusal: () => closing,
     onRecord: async () => void (await records.save(record)),
     onSeen: async () => {},
     onCall: (call, error) => error && log.warn({ err: error, turnId: record.id, call }, "a write was refused"),

@@ -6,14 +6,14 @@ const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFil
 const retry = { action: "retry" as const, turnId: "turn", label: "Retry" };
 
 function open() {
-  return createReplyDrafts({ turnId: "turn", limits, refusal: { note: "_Not taken._", buttons: [retry] } });
+  return createReplyDrafts({ turnId: "turn", limits });
 }
 
 describe("steps in reply drafts", () => {
   const running: Step = { id: "1.0", title: "looking", state: "running" };
   const done: Step = { ...running, state: "done" };
   const stepsOf = (steps: () => readonly Step[] | undefined) => {
-    const drafts = createReplyDrafts({ turnId: "turn", limits, refusal: { note: "", buttons: [] }, steps });
+    const drafts = createReplyDrafts({ turnId: "turn", limits, steps });
     return { drafts, shown: () => drafts.render().map((draft) => draft.steps) };
   };
 
@@ -87,11 +87,35 @@ describe("reply drafts", () => {
   test("show the refusal in the place of a text that is not taken", () => {
     const drafts = open();
     drafts.append("word ".repeat(60));
-    drafts.reject(1);
+    drafts.reject(1, { note: "_Not taken._", buttons: [retry] });
     const shown = drafts.render();
     expect(drafts.isOver).toBe(true);
     expect(shown).toHaveLength(2);
     expect(shown[1]).toEqual({ markdown: "_Not taken._", buttons: [retry], streaming: false });
+  });
+
+  test.each([
+    ["Look: **here", ["Look: **here**\n\n_Not taken._"]],
+    ["x".repeat(170), ["x".repeat(170), `_${"Not taken. ".repeat(3)}_`]],
+  ])("show the refusal under the text that people have read, or behind it where it does not fit: %j", (read, texts) => {
+    const drafts = open();
+    drafts.append(read);
+    const [shown] = drafts.render();
+    drafts.append(" and more");
+    drafts.reject(0, { note: texts[1] ?? "_Not taken._", buttons: [retry] }, shown);
+    const ended = drafts.render();
+    expect(ended.map(({ markdown }) => markdown)).toEqual(texts);
+    expect(ended.map(({ buttons }) => buttons)).toEqual([...texts.slice(1).map(() => []), [retry]]);
+    expect(ended.every((draft) => !draft.streaming && draft.source === undefined)).toBe(true);
+  });
+
+  test("show the refusal in the place of a wait", () => {
+    const drafts = open();
+    drafts.wait("_Waiting …_");
+    const [waiting] = drafts.render();
+    drafts.append("word");
+    drafts.reject(0, { note: "_Not taken._", buttons: [] }, waiting);
+    expect(drafts.render()).toEqual([{ markdown: "_Not taken._", buttons: [], streaming: false }]);
   });
 });
 
@@ -109,7 +133,7 @@ test("while code grows, the source of a draft leaves its fence open, so that the
 
 describe("the messages that take no changes any more", () => {
   function grow(text: string, sealed?: Sealed) {
-    const drafts = createReplyDrafts({ turnId: "turn", limits, refusal: { note: "", buttons: [] }, sealed });
+    const drafts = createReplyDrafts({ turnId: "turn", limits, sealed });
     drafts.append(text);
     return drafts;
   }

@@ -29,7 +29,7 @@ async function grow(text: string, step: number) {
     sink,
     record: { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
-    refusal: { note: "", buttons: [] },
+    refusal: () => ({ note: "", buttons: [] }),
     onRecord: async () => {},
     onSeen: async () => {},
     onCall: () => {},

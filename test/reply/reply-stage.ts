@@ -42,7 +42,7 @@ export function setUp({
     scheduler,
     record: { id: "turn", posted, removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
-    refusal: { note: "_Not taken._", buttons: [] },
+    refusal: () => ({ note: "_Not taken._", buttons: [] }),
     onRecord: async () => void saved.push([...posted]),
     onSeen: async () => {},
     onCall: () => {},

@@ -220,7 +220,7 @@ describe("writeReply", () => {
     expect(refusals).toEqual([]);
   });
 
-  test("says where the platform does not take a text, and leaves nothing as if it went on", async () => {
+  test("says under what stands there that the platform does not take more, and leaves nothing as if it went on", async () => {
     const { options, sink, channel, refusals } = setUp();
     const picky = {
       ...sink,
@@ -237,7 +237,8 @@ describe("writeReply", () => {
     });
     await writing;
     expect(refusals).toEqual(["rejected"]);
-    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "_Not taken._", buttons: [], streaming: false }]);
+    const draft = { markdown: "Even\n\n_Not taken._", buttons: [], streaming: false };
+    expect(channel.map((message) => message.draft)).toEqual([draft]);
   });
 
   test("puts the closing after code that broke off, not into it", async () => {

@@ -48,6 +48,7 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     false,
     /pictures or the tools/,
   ],
+  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter of this place.*in other words/],
   ["refused by the platform", { error: "refused" }, "interrupted", true, /channel takes no more/],
   [
     "context too long",

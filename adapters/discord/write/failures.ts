@@ -7,8 +7,10 @@ const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
   ["gone", [10003, 10004, 10008, 10015, 10062, 40060, 50027]],
   // Missing access, missing permissions, a person who takes no messages, a message that is not ours, a closed thread.
   ["forbidden", [30046, 50001, 50005, 50007, 50013, 50083, 50278, 160002, 160005]],
-  // The words themselves: empty, too long, too large, blocked by the server's own filter.
-  ["rejected", [20009, 40005, 50006, 50035, 200000]],
+  // The words themselves: empty, too long, too large.
+  ["rejected", [40005, 50006, 50035]],
+  // Explicit content, and what the server's own AutoMod blocks.
+  ["filtered", [20009, 200000]],
   ["unavailable", [130000]],
 ];
 const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));

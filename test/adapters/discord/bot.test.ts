@@ -245,6 +245,18 @@ describe("the bot on Discord", () => {
     gate.resolve();
   });
 
+  test("ends with what people have read where AutoMod does not take the rest, and says so", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " they swore"]] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "tell me", { mentionBot: true });
+    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("Once upon") === true);
+    discord.faults.failNext(EDIT, { status: 400, code: 200000 });
+    gate.resolve();
+    const [text] = await finished(bot, channel);
+    expect(text).toMatch(/^Once upon a time\n\n_Withheld: the filter of this place .*in other words/);
+  });
+
   test("offers Stop before there is a word, in the message that becomes the answer", async () => {
     const hold = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });

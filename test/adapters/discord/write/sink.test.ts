@@ -252,14 +252,14 @@ describe("a write that Discord refuses", () => {
     expect(botTexts(discord, channel)).toEqual(["old"]);
   });
 
-  test("by its own filter is refused with the text", async () => {
+  test("by its own filter says that it was that", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, {
       status: 400,
       code: 200000,
       message: "Message was blocked by automatic moderation",
     });
-    await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
+    await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "filtered" });
   });
 
   test("in slow mode says how long to wait", async () => {

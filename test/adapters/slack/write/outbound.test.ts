@@ -140,7 +140,7 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
     scheduler,
     record,
     isResumed,
-    refusal: { note: "Refused.", buttons: [] },
+    refusal: () => ({ note: "Refused.", buttons: [] }),
     onRecord: save,
     onSeen: save,
     onCall: () => {},
