@@ -37,6 +37,21 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
 const TOO_LONG =
   /\b(?:maximum|max|model'?s) context (?:length|window|size)\b|\b(?:prompt|input|request|messages) (?:is|are|has) too (?:long|many tokens)|exceeds? the (?:available |maximum )?context\b|input token count .{0,40}exceeds/i;
 const TOO_LONG_CODE = "context_length_exceeded";
+/**
+ * Statuses by the type or the code of an error. Those of failures are left out: whether such a request has cost nothing
+ * is not known once the gateway has taken it.
+ */
+const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  [TOO_LONG_CODE, 400],
+  ["content_policy_violation", 400],
+  ["authentication_error", 401],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["model_not_found", 404],
+  ["rate_limit_error", 429],
+  ["rate_limit_exceeded", 429],
+]);
 /** The server gave up waiting, is locked, or wants the same once more: the next attempt may well succeed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425]);
 /** Not implemented, and not this version of HTTP: the next attempt is answered in the same way. */
@@ -62,14 +77,20 @@ export function toStatusError(
   return new GatewayError(kind, `${describeStatus(kind, status, model)}${wait}`, options);
 }
 
-/** An error object inside an answer that had begun well. */
-export function toStreamError(value: unknown, safe: SafeText): GatewayError {
+/**
+ * An error object inside an answer whose status was well. In the place of an answer it counts as the refusal that it
+ * names; once an answer `hasBegun`, and where it names none, it breaks the answer off.
+ */
+export function toStreamError(value: unknown, safe: SafeText, hasBegun = false): GatewayError {
   const object = readErrorObject(value, safe);
   const quote = object === undefined || object.message === "" ? "" : ` It said: ${endSentence(object.message)}`;
-  return new GatewayError("interrupted", "The gateway broke its answer off with an error.", {
-    quote,
-    ...toOptions(object),
-  });
+  const status = hasBegun ? undefined : readNamedStatus(object);
+  if (status === undefined) {
+    const message = "The gateway broke its answer off with an error.";
+    return new GatewayError("interrupted", message, { quote, ...toOptions(object) });
+  }
+  const kind = toKind(status);
+  return new GatewayError(kind, describeStatus(kind, status, undefined), { status, quote, ...toOptions(object) });
 }
 
 /** Ends a quoted sentence, so that the next one does not run into it. */
@@ -148,6 +169,11 @@ function describeDetail(detail: unknown): unknown {
 function toName(value: unknown, safe: SafeText): string | undefined {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" ? safe.sentence(value) : undefined;
+}
+
+/** Some gateways write the status as the code. */
+function readNamedStatus({ type = "", code = "" }: Partial<ErrorObject> = {}): number | undefined {
+  return /^4\d\d$/.test(code) ? Number(code) : (NAMED_STATUSES.get(code) ?? NAMED_STATUSES.get(type));
 }
 
 function toOptions(object: ErrorObject | undefined): GatewayErrorOptions {

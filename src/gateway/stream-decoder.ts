@@ -73,7 +73,9 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     const value = parseJson(data);
     // Without blank lines between them, events become the lines of one.
     if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
-    if (event === "error" || hasError(value)) return fail(toStreamError(value, safe));
+    if (event === "error" || hasError(value)) {
+      return fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));
+    }
     const chunk = readChunk(value);
     if (chunk !== undefined) {
       repeats.note(data, chunk);

@@ -14,12 +14,13 @@ const ERROR_FIELDS = [
   "kind",
   "method",
   "code",
+  "param",
   "errcode",
   "syscall",
   "status",
   "retryAfterMs",
 ] as const;
-const NAME = /^[\w./:@+-]{1,120}$/;
+const NAME = /^[\w./:@+[\]-]{1,120}$/;
 const FRAME = /^ +at .*$/;
 
 /**

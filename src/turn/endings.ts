@@ -155,6 +155,12 @@ function describeUnauthorized(error: GatewayError, model: string): Ending {
 function describeRejected(error: GatewayError, model: string): Ending {
   const code = codeOf(error);
   if (FILTER_CODE.test(code)) return filtered();
+  if (error.status === 402) {
+    return final(
+      "failed",
+      "Refused: this bot's account at the gateway has no credit left. Its operator should look after that.",
+    );
+  }
   if (error.status === 413 || TOO_LONG_CODE.test(code)) {
     return final(
       "failed",
@@ -173,7 +179,10 @@ function describeRejected(error: GatewayError, model: string): Ending {
       `Refused: the model ${quote(model)} cannot take the pictures or the tools of this conversation. The operator should choose another model.`,
     );
   }
-  return final("failed", "Refused: the gateway does not accept this request, and the bot's log says why.");
+  return final(
+    "failed",
+    "Refused: the gateway does not accept this request, and the bot's log says why at `LOG_LEVEL=debug`.",
+  );
 }
 
 function filtered(): Ending {

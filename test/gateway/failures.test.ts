@@ -128,6 +128,27 @@ describe("Retry-After", () => {
   });
 });
 
+describe("an error object in the place of an answer", () => {
+  const named: Array<[object, string, number]> = [
+    [{ type: "invalid_request_error", code: "context_length_exceeded" }, "rejected", 400],
+    [{ code: "model_not_found", param: "model" }, "rejected", 404],
+    [{ code: 401, message: "User not found" }, "unauthorized", 401],
+    [{ code: 402, message: "Insufficient credits" }, "rejected", 402],
+    [{ code: 429 }, "rate-limited", 429],
+    [{ type: "rate_limit_error", code: "rate_limit_exceeded" }, "rate-limited", 429],
+    [{ code: "content_policy_violation" }, "rejected", 400],
+  ];
+  test.each(named)("counts as the refusal that it names: %j", (error, kind, status) => {
+    expect(toStreamError({ error }, safe)).toMatchObject({ kind, status });
+    expect(toStreamError({ error }, safe, true)).toMatchObject({ kind: "interrupted", status: undefined });
+  });
+
+  test.each([{ code: 500 }, { type: "server_error" }, { code: "overloaded" }, { code: 200 }])(
+    "breaks it off where it names a failure, which may have cost something: %j",
+    (error) => expect(toStreamError({ error }, safe)).toMatchObject({ kind: "interrupted" }),
+  );
+});
+
 test("An error inside a stream may have no words", () => {
   for (const value of [undefined, {}, { error: {} }, { error: true }]) {
     expect(toStreamError(value, safe)).toMatchObject({ kind: "interrupted" });

@@ -105,6 +105,14 @@ describe("an answer is partial", () => {
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
+  test("with a refusal only where it comes in the place of the answer", async () => {
+    const refusal = event({ error: { code: "model_not_found", message: "no such model" } });
+    const atOnce = await read(events(ROLE, refusal));
+    expect(atOnce).toMatchObject({ text: "", error: { kind: "rejected", status: 404 } });
+    const behindText = await read(events(ROLE, words("Hel"), refusal));
+    expect(behindText).toMatchObject({ text: "Hel", error: { kind: "interrupted" } });
+  });
+
   test("when the gateway falls silent", async () => {
     const { text, error } = await read(hanging(words("Hel")), { idleMs: SHORT_MS });
     expect(text).toBe("Hel");

@@ -57,6 +57,13 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     false,
     /^_Too long: /,
   ],
+  [
+    "no credit",
+    failed("rejected", { status: 402 }),
+    "failed",
+    false,
+    /^_Refused: this bot's account .* no credit left/,
+  ],
   ["request too large", failed("rejected", { status: 413 }), "failed", false, /^_Too long: /],
   [
     "filtered request",
