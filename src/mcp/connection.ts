@@ -33,6 +33,8 @@ const UNREACHED = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
+/** What the SDK, which is loaded with the first server, calls it: `SdkErrorCode.InvalidResult`. */
+const INVALID_RESULT = "INVALID_RESULT";
 /** Calls of one server's tools at a time, of all conversations together. */
 const MAX_CALLS = 8;
 
@@ -165,7 +167,8 @@ export function connectTo(
     },
     callTool(name, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      const call = () => ask((client) => client.callTool({ name, arguments: args }, options), signal);
+      const call = () =>
+        ask((client) => client.callTool({ name, arguments: args }, options).catch(toUnreadable), signal);
       return inPlace(owner, call, signal);
     },
     getPrompt: (name, args, signal) =>
@@ -291,6 +294,12 @@ function toStatus(error: unknown, { SdkHttpError }: Sdk): number | undefined {
   if (error instanceof SdkHttpError) return error.status;
   const [, status] = /^Error: Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(String(error)) ?? [];
   return status === undefined ? undefined : Number(status);
+}
+
+/** A result came, so the call was made, also where the SDK does not know the form of it. */
+function toUnreadable(error: unknown): CallToolResult {
+  if (!(error instanceof Error && "code" in error && error.code === INVALID_RESULT)) throw error;
+  return { content: [{ type: "text", text: "[The call was made; its result has a form that cannot be read here.]" }] };
 }
 
 function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {

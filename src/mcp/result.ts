@@ -43,21 +43,28 @@ export function describeBlock(block: ContentBlock, pictures: RawPicture[]): stri
   switch (block.type) {
     case "text":
       return block.text;
-    case "image": {
-      const isTaken = pictures.length < MAX_PICTURES && block.data.length <= MAX_PICTURE_CHARS;
-      if (isTaken) pictures.push({ data: block.data, mimeType: block.mimeType });
-      return `[A picture, ${describeSize(block.mimeType, block.data)}${isTaken ? "" : ", left out"}]`;
-    }
+    case "image":
+      return describePicture("A picture", block, pictures);
     case "audio":
       return `[A sound, ${describeSize(block.mimeType, block.data)}, which cannot be heard here]`;
-    case "resource":
-      return describeContents(block.resource);
+    case "resource": {
+      const { uri, mimeType = "", ...contents } = block.resource;
+      const isPicture = "blob" in contents && mimeType.startsWith("image/");
+      if (!isPicture) return describeContents(block.resource);
+      return describePicture(`The picture ${uri}`, { data: contents.blob, mimeType }, pictures);
+    }
     case "resource_link": {
       const { uri, name, description, mimeType } = block;
       return `[${[`A resource "${name}" at ${uri}`, mimeType, description].filter(Boolean).join(", ")}]`;
     }
   }
   return "[A part of a kind that is not known]";
+}
+
+function describePicture(what: string, { data, mimeType }: RawPicture, pictures: RawPicture[]): string {
+  const isTaken = pictures.length < MAX_PICTURES && data.length <= MAX_PICTURE_CHARS;
+  if (isTaken) pictures.push({ data, mimeType });
+  return `[${what}, ${describeSize(mimeType, data)}${isTaken ? "" : ", left out"}]`;
 }
 
 type Contents = ReadResourceResult["contents"][number];

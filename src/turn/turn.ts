@@ -23,8 +23,10 @@ import { WAITS } from "./endings.ts";
 import { type Asked, goOn } from "./going-on.ts";
 import { estimateTokens } from "./token-counts.ts";
 
-/** Reasons that say that something of the answer is missing. */
-const CUT_OFF = /^(length|max_tokens|content_filter|safety)$/i;
+/** The answer has no more room: its last call may not be whole. */
+const CUT_OFF = /^(length|max_tokens)$/i;
+/** Something of the answer was taken out, so nothing of it is to act. */
+const FILTERED = /^(content_filter|safety)$/i;
 
 export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   gateway: Gateway;
@@ -107,7 +109,8 @@ export async function runTurn(
       else if (begun === undefined && said !== undefined && deps.isSaidWhole === true) repeat(round, said, onText);
       else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
       const calls = round.answer.tool_calls;
-      if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
+      const isCut = FILTERED.test(round.finish) || (CUT_OFF.test(round.finish) && !calls?.every(isWholeCall));
+      if (calls !== undefined && isCut) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
       if (calls !== undefined) {
         const onStep = (step: Step) => deps.onStep({ ...step, id: `${number}.${step.id}` });

@@ -31,12 +31,16 @@ describe("the result of a tool from outside", () => {
         { type: "image", data, mimeType: "image/png" },
         { type: "audio", data, mimeType: "audio/wav" },
         { type: "resource", resource: { uri: "a://b", text: "kept", mimeType: "text/plain" } },
+        { type: "resource", resource: { uri: "a://p", blob: data, mimeType: "image/webp" } },
         { type: "resource_link", uri: "a://c", name: "more", description: "of it" },
       ],
     });
-    expect(pictures).toEqual([{ data, mimeType: "image/png" }]);
+    expect(pictures).toEqual([
+      { data, mimeType: "image/png" },
+      { data, mimeType: "image/webp" },
+    ]);
     expect(text).toContain(
-      '[A picture, image/png, 1 KiB]\n[A sound, audio/wav, 1 KiB, which cannot be heard here]\n[The resource a://b, text/plain]\nkept\n[A resource "more" at a://c, of it]',
+      '[A picture, image/png, 1 KiB]\n[A sound, audio/wav, 1 KiB, which cannot be heard here]\n[The resource a://b, text/plain]\nkept\n[The picture a://p, image/webp, 1 KiB]\n[A resource "more" at a://c, of it]',
     );
   });
 

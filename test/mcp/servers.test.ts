@@ -173,6 +173,19 @@ test("a server that offers other tools than before is listed again", async () =>
   await eventually(names).toEqual(["shop__open", "shop__buy"]);
 });
 
+test("a call whose result has a part that nobody knows counts as made", async () => {
+  const code = `const say = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method } = JSON.parse(line);
+      const serverInfo = { name: "odd", version: "1" };
+      if (method === "initialize") say(id, { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo });
+      if (method === "tools/list") say(id, { tools: [{ name: "act", inputSchema: { type: "object" } }] });
+      if (method === "tools/call") say(id, { content: [{ type: "text", text: "done" }, { type: "hologram" }] });
+    });`;
+  const servers = await start(toMcpConfig("odd", program("--input-type=commonjs", ["-e", code])));
+  expect((await run(servers, "odd__act")).text).toContain("The call was made");
+});
+
 describe("a server of the stateless revision", () => {
   test("is spoken to over HTTP, with the headers of its configuration", async () => {
     const counter = await startCountingServer();
