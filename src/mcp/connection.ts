@@ -167,9 +167,8 @@ export function connectTo(
     },
     callTool(name, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      const call = () =>
-        ask((client) => client.callTool({ name, arguments: args }, options).catch(toUnreadable), signal);
-      return inPlace(owner, call, signal);
+      const call = (client: Client) => client.callTool({ name, arguments: args }, options).catch(toUnreadable);
+      return inPlace(owner, () => ask(call, signal), signal);
     },
     getPrompt: (name, args, signal) =>
       ask((client) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),

@@ -175,6 +175,27 @@ describe("an answer that the process died in", () => {
     expect(platform.texts()).toEqual([]);
   });
 
+  test("is taken back where its question was deleted, though its process died before it knew of its message", async () => {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const first = startEngine({ database, platform, scripts: [[BEGINNING, never]] });
+    let posts = 0;
+    const diedIn = Promise.withResolvers<void>();
+    platform.setTrouble((call) => {
+      if (call !== "post") return undefined;
+      posts += 1;
+      if (posts === 1) return { kind: "unavailable", written: true };
+      diedIn.resolve();
+      return never;
+    });
+    await first.accept(question);
+    await diedIn.promise;
+    expect(platform.texts()).toEqual([expect.stringContaining(BEGINNING)]);
+    platform.setTrouble(() => undefined);
+    openEventTable(database).claim(deleted(question));
+    await startEngine({ database, platform, scripts: [] }).idle();
+    expect(platform.texts()).toEqual([]);
+  });
+
   test("begins anew where its question was edited meanwhile", async () => {
     const { database, platform, question } = await dieIn();
     openEventTable(database).claim(edited(question, "coffee?"));
