@@ -68,14 +68,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
     const signal = AbortSignal.timeout(FIND_MS);
-    const teamIds = teamsOf(body);
-    for (const teamId of teamIds) {
+    for (const teamId of teamsOf(body)) {
       const found = await workspaces.find(teamId, signal);
       if (found !== undefined) return found;
     }
-    // Somebody of another organisation presses a button from a workspace of their own. An event names the workspace it
-    // is for; one that names none can only be for the only one there is.
-    return body["event"] === undefined || teamIds.length === 0 ? workspaces.sole?.() : undefined;
+    // Somebody of another organisation presses a button from a workspace of their own. An event of Slack names the
+    // installations it is for; one that names none can only be for the only one there is.
+    return toBodies(body["authorizations"]).length === 0 ? workspaces.sole?.() : undefined;
   }
 
   function taking(): Delivery {

@@ -61,21 +61,25 @@ describe("the dispatcher", () => {
 
   test("answers nobody in a workspace without the bot, and says so once", async () => {
     const { tell, heard, lines } = start({ isSingle: true });
-    await tell("message", { team_id: "T9" });
-    await tell("message", { team_id: "T9" });
-    await tell("app_uninstalled", { team_id: "T9" });
+    const foreign = { team_id: "T9", authorizations: [{ team_id: "T9" }] };
+    await tell("message", foreign);
+    await tell("message", foreign);
+    await tell("app_uninstalled", foreign);
     expect(heard).toEqual(["app_uninstalled in undefined"]);
     expect(lines).toHaveLength(1);
   });
 
-  test("takes an event that names no workspace as said in the only one there is", async () => {
-    const { tell, heard } = start({ isSingle: true });
-    await tell("message", {});
-    expect(heard).toEqual(["message in T1"]);
-    const several = start();
-    await several.tell("message", {});
-    expect(several.heard).toEqual([]);
-  });
+  test.each([{}, { team_id: "T9" }])(
+    "takes an event that names no installation as for the only one: %j",
+    async (body) => {
+      const { tell, heard } = start({ isSingle: true });
+      await tell("message", body);
+      expect(heard).toEqual(["message in T1"]);
+      const several = start();
+      await several.tell("message", body);
+      expect(several.heard).toEqual([]);
+    },
+  );
 
   test("takes what people of another organisation press as said in the only workspace there is", async () => {
     const foreign = { type: "block_actions", team: { id: "T9" }, user: { team_id: "T9" } };
