@@ -113,7 +113,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       deps.settings.read(record.reply),
       readPermits(deps.access, record, beginning.pressedBy),
       openLedger(deps, record.id),
-      deps.records.save(withFirstPost(record)),
+      deps.records.save(record),
     ]);
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
@@ -168,11 +168,6 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       await Promise.all([progress.clear(), run.spending.settled()]);
     }
   };
-}
-
-/** What is stored before the first message is there: whoever reads it has to look for one that may be under way. */
-function withFirstPost(record: TurnRecord): TurnRecord {
-  return { ...record, isPosting: record.isPosting || record.posted.length === 0 };
 }
 
 /** Chosen or made when the attempt begins, and the same to its end. */
@@ -273,7 +268,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     onSeen: (said) => {
       progress();
       noteSaid(record, said, ending?.outcome === "complete", run.options);
-      return waitAtMost(deps.records.note(withFirstPost(record)), SEEN_WAIT_MS);
+      return waitAtMost(deps.records.note(record), SEEN_WAIT_MS);
     },
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);

@@ -140,7 +140,8 @@ export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOp
   function store(record: TurnRecord, others: readonly Value[], pausesMs?: readonly number[]): Promise<boolean> {
     const turnId = record.id;
     return persist(
-      () => keyv.setMany([{ key: turnId, value: record, ttl: ttlMs }, ...others]),
+      // As it stands at each try: one that comes late must not put an older state over a newer one.
+      () => keyv.setMany([{ key: turnId, value: toStored(record), ttl: ttlMs }, ...others]),
       (err) => log.warn({ err, turnId }, "the record of a turn could not be stored"),
       pausesMs,
     );
@@ -257,6 +258,12 @@ function withoutFeedback({ feedback, reasons, ...record }: TurnRecord, authorId:
   const { [authorId]: _, ...others } = feedback ?? {};
   const { [authorId]: __, ...reasonsOfOthers } = reasons ?? {};
   return { ...record, feedback: others, ...(reasons && { reasons: reasonsOfOthers }) };
+}
+
+/** Whoever reads that nothing was posted yet has to look for a first message that may be under way. */
+function toStored(record: TurnRecord): TurnRecord {
+  const mayPost = record.phase === "received" && record.posted.length === 0;
+  return mayPost ? { ...record, isPosting: true } : record;
 }
 
 /** The keys under which a record stays or is found after its turn. */

@@ -39,6 +39,34 @@ describe("turn records", () => {
     expect(await ofMessage("test:reply3")).toEqual([undefined, undefined]);
   });
 
+  test("say that a first message may be there for as long as none is known", async () => {
+    const { records } = open();
+    const begun = { ...record("one"), attempts: 1, seen: 40 };
+    await records.note(begun);
+    expect(await records.load("one")).toEqual({ ...begun, isPosting: true });
+    await records.save({ ...begun, posted: ["test:reply1"], phase: "posted" });
+    expect(await records.load("one")).toMatchObject({ isPosting: false });
+    await records.save({ ...begun, phase: "final" });
+    expect(await records.load("one")).toMatchObject({ isPosting: false });
+  });
+
+  test("are not put back by a note of how far they had come that the store takes late", async () => {
+    const database = new DatabaseSync(":memory:");
+    const stores = createStores({ redisUrl: undefined, database, log: silent });
+    let isAway = true;
+    const keyv = stores.open("turns");
+    const setMany = keyv.setMany.bind(keyv);
+    keyv.setMany = async (entries) => (isAway ? Promise.reject(new Error("The store is away.")) : setMany(entries));
+    const records = createTurnRecords({ ...stores, open: () => keyv, ttlMs: 60_000, log: silent });
+    const answer: TurnRecord = record("one");
+    const late = records.note(answer);
+    isAway = false;
+    Object.assign(answer, { phase: "final", posted: ["test:reply1"] });
+    await records.save(answer);
+    await late;
+    expect(await records.load("one")).toMatchObject({ phase: "final", posted: ["test:reply1"] });
+  });
+
   test("of the first version are read with what was added since", async () => {
     const { records, stored } = open();
     const { removed, isPosting, seen, canRetry, canContinue, ...first } = record("one");
@@ -56,7 +84,7 @@ describe("turn records", () => {
   test("keep what the port says of places and people beyond what is read here", async () => {
     const { records } = open();
     const reply = { ...question.reply, threadId: "t", visibleTo: "ada", extra: { token: "x" } };
-    const full = { ...record("one", { ...ada, isModerator: true, former: { id: "old" } }), reply };
+    const full = { ...record("one", { ...ada, isModerator: true, former: { id: "old" } }), reply, isPosting: true };
     await records.save(full);
     expect(await records.load("one")).toEqual(full);
   });
