@@ -16,7 +16,7 @@ import type { Models } from "../policy/models.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { SinkErrorKind } from "../port/errors.ts";
 import { toTurnId } from "../port/ids.ts";
-import type { Button, ReplySink, Step } from "../port/sink.ts";
+import type { ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
@@ -27,10 +27,10 @@ import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
 import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
-import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
+import { canContinue, toEndingButtons } from "./answer-buttons.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
 import { describeDetour } from "./detour.ts";
-import { editionOf, formerOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
+import { editionOf, formerOf, readAnswer, toAnswerText } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { toAnswerEntry } from "./entries.ts";
 import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
@@ -51,7 +51,7 @@ import {
 import { createSpending, type Spending, type SpendingDeps } from "./spending.ts";
 import { removeStrays } from "./take-back.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
-import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-approval.ts";
+import { describeUncertain, describeWaiting } from "./tool-approval.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 
@@ -242,7 +242,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     const bounded = tight === undefined ? "" : `_It was kept short: ${tight} is nearly used up._`;
     const notes = [...run.context.notices, detour, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
     const isPartial = ending.outcome !== "complete";
-    return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending), isPartial };
+    return { note: notes.filter(Boolean).join("\n\n"), buttons: toEndingButtons(run, ending), isPartial };
   };
   const describeRefusal = (kind: SinkErrorKind): Ending => {
     const error = kind === "filtered" ? "filtered" : "refused";
@@ -256,7 +256,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     isResumed: record.attempts > 1,
     refusal(kind) {
       const described = describeRefusal(kind);
-      return { note: described.note, buttons: toButtons(run, described) };
+      return { note: described.note, buttons: toEndingButtons(run, described) };
     },
     makesWay: record.edition > 1 && record.attempts === 1,
     onRecord: async () => {
@@ -475,25 +475,6 @@ function toEnding(run: Run, cause: Cause, text: string): Ending {
   if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
   if (!isEmpty || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
-}
-
-function toButtons({ record, sink, before, ledger }: Run, ending: Ending): Button[] {
-  const { id: turnId, edition } = record;
-  const waiting = ledger.waiting();
-  // Another answer shown in its place would take the question to people away.
-  if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting.number);
-  const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
-  const steps = toEditionButtons(turnId, numbers, edition);
-  const others = [...steps, ...toExplainButton(record, sink)];
-  const retry: Button[] = ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
-  if (ledger.uncertain().length > 0) return [toRerunButton(turnId), ...retry, ...others];
-  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...others];
-  if (ending.retry) return [...retry, ...others];
-  return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;
-}
-
-function canContinue({ outcome, retry }: Ending): boolean {
-  return outcome === "length" && retry;
 }
 
 /**
