@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { Story, Trends } from "../../src/admin/page/wire.ts";
 import { comeIn } from "../support/administrator.ts";
@@ -11,9 +12,9 @@ import { isRedisMissing } from "../support/redis.ts";
 /** Two processes of one service, and a model that does not come to its end. */
 async function startTwo(last: Promise<unknown>) {
   const platform = fakePlatform();
-  const script = [["Well,", last, " done."]];
-  const one = await startReplica({ name: "one", platform, scripts: script });
-  const two = await startReplica({ name: "two", platform, scripts: script });
+  const both = { platform, storeDatabase: new DatabaseSync(":memory:"), scripts: [["Well,", last, " done."]] };
+  const one = await startReplica({ ...both, name: "one" });
+  const two = await startReplica({ ...both, name: "two" });
   return { one, two };
 }
 
@@ -56,9 +57,12 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
 
   test("an answer of a platform that one process has to itself is stopped from a process that does not know it", async () => {
     const platform = fakePlatform({ isOwn: true });
-    const one = await startReplica({ name: "one", platform, scripts: [["Well,", new Promise<never>(() => {})]] });
+    const storeDatabase = new DatabaseSync(":memory:");
+    const scripts = [["Well,", new Promise<never>(() => {})]];
+    const one = await startReplica({ name: "one", platform, storeDatabase, scripts });
     const two = await startReplica({
       name: "two",
+      storeDatabase,
       adapterOf: (name) => {
         throw new Error(`There is no ${name} here.`);
       },

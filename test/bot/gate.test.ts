@@ -53,9 +53,11 @@ describe("a question that is denied", () => {
   test("does not concern answers that were begun before", async () => {
     const database = new DatabaseSync(":memory:");
     const hold = Promise.withResolvers<void>();
-    const { accept, idle, setRules, texts } = start([], { database, scripts: [["One ", hold.promise, "more."]] });
+    const scripts = [["One ", hold.promise, "more."]];
+    const { accept, idle, setRules, requests, texts } = start([], { database, scripts });
     const asked = message("hello");
     await accept(asked);
+    while (requests.length === 0) await new Promise(setImmediate);
     setRules([{ deny: "chat" }]);
     hold.resolve();
     await idle();

@@ -4,14 +4,19 @@ import { afterEach, beforeAll } from "vitest";
 import type { Queue } from "../../src/queue/queue.ts";
 import { KEYS } from "../../src/queue/redis/keys.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
-import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { silent } from "./log.ts";
 import { startRedis } from "./redis.ts";
 
 /** Where the bots of the tests keep what they have, and what waits for them; absent: in their databases. */
 let redisUrl: string | undefined;
+/** Bots with the same database have the same one of Redis, all others one of their own: by its number there. */
+const numbers = new WeakMap<DatabaseSync, number>();
+let made = 0;
 /** Of the test that runs. */
 const open = { queues: new Set<Queue>(), stores: new Set<Stores>() };
+
+/** In one file of tests. */
+const MAX_DATABASES = 10_000;
 
 let isChosen = process.env["QUEUE"] === "redis";
 
@@ -24,47 +29,41 @@ export function isOnRedis(): boolean {
 }
 
 export function openBotStores(database: DatabaseSync, log: Logger = silent): Stores {
-  const stores = createStores({ redisUrl, database, log });
-  if (redisUrl !== undefined) open.stores.add(stores);
+  if (redisUrl === undefined) return createStores({ redisUrl, database, log });
+  const number = numbers.get(database) ?? (made += 1);
+  numbers.set(database, number);
+  const stores = createStores({ redisUrl: `${redisUrl}/${number}`, database, log });
+  open.stores.add(stores);
   return stores;
 }
 
 /** How many events wait, now: the queue itself has counted them a while ago. */
-export async function countWaiting(queue: Queue): Promise<number> {
-  const [stores] = open.stores;
-  const { shared } = stores ?? {};
+export async function countWaiting(queue: Queue, { shared }: Stores): Promise<number> {
   return shared === undefined ? queue.depth().waiting : Number(await shared.run(() => shared.client.get(KEYS.waiting)));
 }
 
-/** What is left in a queue on Redis would be given to the queue of the next test. */
+/** What goes on in a queue on Redis would be heard in the next test. */
 export function endWithTest(queue: Queue): void {
   if (redisUrl !== undefined) open.queues.add(queue);
 }
 
-/** Gives the bots of all tests around it a Redis, empty for each of them. */
+/** Gives the bots of all tests around it a Redis. */
 export function keepBotsOnRedis(): void {
   const wasChosen = isChosen;
   isChosen = true;
-  let empty = async (): Promise<void> => {};
   beforeAll(async () => {
-    const redis = await startRedis();
-    const { client, run, close } = connectToRedis(redis.url, silent);
+    const redis = await startRedis({ databases: MAX_DATABASES });
     redisUrl = redis.url;
-    empty = async () => {
-      const { queues, stores } = open;
-      // A test without a bot may have stopped the clock.
-      if (queues.size + stores.size === 0) return;
-      await Promise.all([...queues].map((queue) => queue.close(0)));
-      await Promise.all([...stores].map((one) => one.close()));
-      for (const all of [queues, stores]) all.clear();
-      await run(() => client.flushAll());
-    };
     return async () => {
       redisUrl = undefined;
       isChosen = wasChosen;
-      await close();
       await redis.stop();
     };
   });
-  afterEach(() => empty());
+  afterEach(async () => {
+    const { queues, stores } = open;
+    await Promise.all([...queues].map((queue) => queue.close(0)));
+    await Promise.all([...stores].map((one) => one.close()));
+    for (const all of [queues, stores]) all.clear();
+  });
 }

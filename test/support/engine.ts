@@ -105,7 +105,7 @@ export function startEngine({
   const { accept, commands, history, records, settings, audit, queue, imagineMenu, usage, isListening, looking } =
     engine;
   /** Resolves when nothing waits and nothing runs. */
-  const idle = watchIdle(queue, engine.worker);
+  const idle = watchIdle(queue, engine.worker, stores);
   return {
     ...platform,
     requests,
@@ -131,7 +131,7 @@ export function startEngine({
 const RECOUNT_MS = 100;
 
 /** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */
-export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
+export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => Promise<void> {
   const watchers: Array<() => void> = [];
   endWithTest(queue);
   queue.start({
@@ -148,7 +148,7 @@ export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
     },
   });
   return async () => {
-    while ((await countWaiting(queue)) > 0 || queue.depth().active > 0) {
+    while ((await countWaiting(queue, stores)) > 0 || queue.depth().active > 0) {
       // Woken a little early, it would find the last work still counted and wait for a next one that never ends.
       await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }

@@ -30,6 +30,8 @@ export interface RedisOptions {
   password?: string;
   /** A node of a cluster that has no other one. */
   isCluster?: boolean;
+  /** How many it has, each by its number; without this as many as it has anyway. */
+  databases?: number;
 }
 
 /** A Redis of one's own on a free loopback port, without persistence unless it is asked for. */
@@ -78,13 +80,14 @@ async function startOnFreePort(folder: string, options: RedisOptions): Promise<{
 }
 
 async function launch(folder: string, port: number, options: RedisOptions): Promise<ChildProcess> {
-  const { isKept = false, isCluster = false, password } = options;
+  const { isKept = false, isCluster = false, password, databases } = options;
   const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
+  const many = databases === undefined ? [] : ["--databases", String(databases)];
   const secret = password === undefined ? [] : ["--requirepass", password];
   // The nodes of a cluster talk on a port of their own, which is 10,000 higher where nothing else is said.
   const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", String(await findFreePort())] : [];
-  const child = spawn("redis-server", [...place, ...kept, ...secret, ...cluster], {
+  const child = spawn("redis-server", [...place, ...kept, ...many, ...secret, ...cluster], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const lines: string[] = [];

@@ -10,6 +10,7 @@ import type { Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { TURNS, type TurnRecord } from "../../src/turn/record.ts";
+import { isOnRedis } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, command, deleted, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
@@ -51,7 +52,7 @@ function refusing(isMeant: (entries: Entries) => boolean, refusal: { writes: num
   });
 }
 
-describe("an answer that begins again for an edit that came at its very end", () => {
+describe.skipIf(isOnRedis())("an answer that begins again for an edit that came at its very end", () => {
   test("is taken up where the process died in that", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const never = new Promise(() => {});
@@ -86,7 +87,7 @@ const LOOK = {
   tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
 };
 
-describe("an answer that the process died in", () => {
+describe.skipIf(isOnRedis())("an answer that the process died in", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
   const LAST_WORDS = "It was first drunk in China";
   /** So much more than was shown before it that the record has it too. */
@@ -454,33 +455,41 @@ test("a question that could not be stored before its answer, nor behind it, is s
   expect(refusal.writes).toBeLessThanOrEqual(0);
 });
 
-test("an answer that is taken up while the store is slow for a moment shows no less than people have read", async () => {
-  const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
-  const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });
-  const question = message("Count");
-  await first.accept(question);
-  await platform.until(() => platform.texts()[0] === "One two three");
-  // The process "dies" here.
-  let isSlow = true;
-  const wrapStores = (stores: Stores): Stores => ({
-    ...stores,
-    open(namespace) {
-      const keyv = stores.open(namespace);
-      const get = keyv.get.bind(keyv) as (key: string) => Promise<unknown>;
-      const slowGet = async (key: string) => {
-        if (key !== toTurnId(question.key) || !isSlow) return get(key);
-        isSlow = false;
-        throw new Error("The store did not answer within 2 s.");
-      };
-      return Object.assign(keyv, { get: slowGet });
-    },
-  });
-  const more = Promise.withResolvers<void>();
-  const second = startEngine({ database, platform, wrapStores, scripts: [["One", more.promise, " two three four."]] });
-  while (second.openStreams() === 0) await new Promise(setImmediate);
-  for (let pause = 0; pause < 50; pause++) await new Promise(setImmediate);
-  const shown = platform.texts()[0];
-  more.resolve();
-  await second.idle();
-  expect([isSlow, shown, platform.texts()]).toEqual([false, "One two three", ["One two three four."]]);
-});
+test.skipIf(isOnRedis())(
+  "an answer that is taken up while the store is slow for a moment shows no less than people have read",
+  async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });
+    const question = message("Count");
+    await first.accept(question);
+    await platform.until(() => platform.texts()[0] === "One two three");
+    // The process "dies" here.
+    let isSlow = true;
+    const wrapStores = (stores: Stores): Stores => ({
+      ...stores,
+      open(namespace) {
+        const keyv = stores.open(namespace);
+        const get = keyv.get.bind(keyv) as (key: string) => Promise<unknown>;
+        const slowGet = async (key: string) => {
+          if (key !== toTurnId(question.key) || !isSlow) return get(key);
+          isSlow = false;
+          throw new Error("The store did not answer within 2 s.");
+        };
+        return Object.assign(keyv, { get: slowGet });
+      },
+    });
+    const more = Promise.withResolvers<void>();
+    const second = startEngine({
+      database,
+      platform,
+      wrapStores,
+      scripts: [["One", more.promise, " two three four."]],
+    });
+    while (second.openStreams() === 0) await new Promise(setImmediate);
+    for (let pause = 0; pause < 50; pause++) await new Promise(setImmediate);
+    const shown = platform.texts()[0];
+    more.resolve();
+    await second.idle();
+    expect([isSlow, shown, platform.texts()]).toEqual([false, "One two three", ["One two three four."]]);
+  },
+);

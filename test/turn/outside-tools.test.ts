@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { isOnRedis } from "../support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -39,7 +40,7 @@ const buy = (note: string, id = "c1") => ({
 const results = ({ requests }: ReturnType<typeof startEngine>) =>
   requests.at(-1)?.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
 
-describe("a call of a tool that acts, cut by the death of the process", () => {
+describe.skipIf(isOnRedis())("a call of a tool that acts, cut by the death of the process", () => {
   /** A process dies while the tool runs, and the next one goes on. */
   async function die(how: Partial<Tool> = {}) {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
@@ -335,7 +336,8 @@ describe("a call that a person has to allow", () => {
 
   test("is not made where the tool is gone by then, or the policy says no by then, and the model is told", async () => {
     for (const what of ["gone", "denied"] as const) {
-      const { common, marks, id, platform } = await ask();
+      const { engine, common, marks, id, platform } = await ask();
+      await engine.queue.close(0);
       const policy: Policy = { access: { rules: [{ deny: ["tool:shop__buy"] }] } };
       const next = startEngine({
         ...common,
@@ -456,7 +458,7 @@ describe("a server that is switched off in a channel", () => {
 });
 
 describe("/forget", () => {
-  test("erases the calls of a person's turns", async () => {
+  test.skipIf(isOnRedis())("erases the calls of a person's turns", async () => {
     const database = new DatabaseSync(":memory:");
     const { tool } = counting(async () => "bought");
     const engine = startEngine({ database, outsideTools: () => [tool], scripts: [[buy("canary")], ["Done."]] });
@@ -482,6 +484,7 @@ describe("/forget", () => {
     await engine.accept(action("always", engine.channel[0]?.draft.buttons[0]?.turnId ?? "", { author }));
     await engine.idle();
     await engine.accept(command("forget", words, { author }));
+    await engine.idle();
     await engine.accept(message("buy more", { author }));
     await engine.idle();
     expect(marks).toEqual(["tea"]);

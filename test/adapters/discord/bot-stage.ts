@@ -37,6 +37,7 @@ export async function startBot({
   const discord = options.discord ?? (await startDiscord(options.simulator));
   const { gateway, requests } = fakeGateway(...scripts);
   const scheduler = createScheduler({ now: () => performance.now() });
+  const stores = openBotStores(database);
   const engine = createEngine({
     botName: "Palaver",
     model: "fake",
@@ -45,7 +46,7 @@ export async function startBot({
     limits: LIMITS,
     policy: options.policy ?? (() => ({})),
     database,
-    stores: openBotStores(database),
+    stores,
     gateway,
     toTools: () => [],
     ...(options.outsideTools && { outside: { toolsOf: options.outsideTools } }),
@@ -69,7 +70,7 @@ export async function startBot({
     onFatal: () => {},
     now: discord.clock.now,
   });
-  const idle = watchIdle(engine.queue, engine.worker);
+  const idle = watchIdle(engine.queue, engine.worker, stores);
   await adapter.listen(engine.accept);
   const stop = async (graceMs = 1_000) => {
     await adapter.pause();

@@ -71,7 +71,7 @@ export async function startBot({
     log: silent,
     retryMs: [1, 4],
   });
-  const idle = watchIdle(engine.queue, engine.worker);
+  const idle = watchIdle(engine.queue, engine.worker, stores);
   const started = await startAdapter(slack, {
     ...(transport && { transport }),
     ...(options.installed && { installed: options.installed }),
