@@ -40,6 +40,7 @@ describe("the stories of the dashboard", () => {
     const dead = startEngine({ database, platform, scripts: [["Well", new GatewayError("interrupted", "cut")]] });
     await dead.accept(question);
     await dead.idle();
+    await dead.queue.close(0);
     const replica = await startReplica({ database, platform });
     const admin = await comeIn(replica.url);
     expect(await admin.read<Story[]>("failures")).toEqual([]);

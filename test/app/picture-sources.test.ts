@@ -8,8 +8,8 @@ import { FileProblem } from "../../src/media/file-problem.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef } from "../../src/port/events.ts";
-import { createStores } from "../../src/store/keyv.ts";
 import { start } from "../sandbox/sandbox.ts";
+import { openBotStores, readKept } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -49,7 +49,7 @@ async function startSources(openAttachment: Adapter["openAttachment"]) {
   const { references, routes } = createPictureSources({
     config: readConfig({}),
     adapterOf: () => adapter,
-    stores: createStores({ redisUrl: undefined, database, log: silent }),
+    stores: openBotStores(database),
     ownKey: "k".repeat(32),
     serviceUrl: () => serviceUrl,
     log: silent,
@@ -149,7 +149,7 @@ describe("createPictureSources", () => {
       await until(() => texts().some((text) => text.includes("Erased: 1 message of this conversation.")));
       await idle();
       expect((await fetch(link)).status).toBe(404);
-      expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("marmalade");
+      expect((await readKept(database)).join("\n")).not.toContain("marmalade");
     },
   );
 
@@ -170,8 +170,7 @@ describe("createPictureSources", () => {
     await idle();
     end.resolve(undefined);
     expect(texts().filter(isWaiting)).toEqual([]);
-    expect(database.prepare("SELECT event FROM queue_event WHERE event IS NOT NULL").all()).toEqual([]);
-    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("marmalade");
+    expect((await readKept(database)).join("\n")).not.toContain("marmalade");
   });
 
   test("a message that is deleted, or edited without its files, ends the links to them", async () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeAll } from "vitest";
 import type { Queue } from "../../src/queue/queue.ts";
 import { KEYS } from "../../src/queue/redis/keys.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { silent } from "./log.ts";
 import { startRedis } from "./redis.ts";
 
@@ -40,6 +41,41 @@ export function openBotStores(database: DatabaseSync, log: Logger = silent): Sto
 /** How many events wait, now: the queue itself has counted them a while ago. */
 export async function countWaiting(queue: Queue, { shared }: Stores): Promise<number> {
   return shared === undefined ? queue.depth().waiting : Number(await shared.run(() => shared.client.get(KEYS.waiting)));
+}
+
+/** All that bots with this database have kept, each entry with its key, as text to look for words in. */
+export async function readKept(database: DatabaseSync): Promise<string[]> {
+  const number = numbers.get(database);
+  if (redisUrl !== undefined && number !== undefined) return readRedis(`${redisUrl}/${number}`);
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  return tables.flatMap(({ name }) =>
+    database
+      .prepare(`SELECT * FROM "${String(name)}"`)
+      .all()
+      .map((row) => JSON.stringify(row)),
+  );
+}
+
+async function readRedis(url: string): Promise<string[]> {
+  const { client, run, close } = connectToRedis(url, silent);
+  const read = {
+    string: (key: string) => client.get(key),
+    list: (key: string) => client.lRange(key, 0, -1),
+    set: (key: string) => client.sMembers(key),
+    hash: (key: string) => client.hGetAll(key),
+    zset: (key: string) => client.zRange(key, 0, -1),
+    stream: (key: string) => client.xRange(key, "-", "+"),
+  };
+  const kept: string[] = [];
+  await run(async () => {
+    for await (const keys of client.scanIterator())
+      for (const key of keys) {
+        const type = await client.type(key);
+        if (type !== "none") kept.push(JSON.stringify([key, await read[type as keyof typeof read](key)]));
+      }
+  });
+  await close();
+  return kept;
 }
 
 /** What goes on in a queue on Redis would be heard in the next test. */

@@ -1,4 +1,4 @@
 import { isOnRedis, keepBotsOnRedis } from "./bot-store.ts";
 
-/** `QUEUE=redis npm test`: all bots of the tests have Redis. */
+/** `npm run test:redis`: all bots of the tests have Redis. */
 if (isOnRedis()) keepBotsOnRedis();

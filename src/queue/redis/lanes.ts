@@ -168,6 +168,7 @@ while at < #ARGV do
 end
 redis.call('DEL', KEYS[5])
 return 1`;
+/** Where nothing is left to do, people take turns anew, and nobody is named any more. */
 const RELEASE = `
 local owner = redis.call('GET', KEYS[1]) or ''
 if owner == ARGV[1] then
@@ -178,6 +179,7 @@ end
 if redis.call('LLEN', KEYS[2]) > 0 then return 1 end
 redis.call('ZREM', KEYS[3], ARGV[2])
 redis.call('HDEL', KEYS[6], ARGV[2])
+if redis.call('HLEN', KEYS[4]) + redis.call('HLEN', KEYS[6]) == 0 then redis.call('DEL', KEYS[8]) end
 return 0`;
 /** Work that has ended is not begun any more; what stays at nought was cut. */
 const UNCOUNT = `
@@ -255,7 +257,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     finish: (laneId, token, done) => takeOff(laneId, KEYS.owner(laneId), token, done),
     async release(laneId, token = "") {
       const own = [KEYS.owner(laneId), KEYS.lane(laneId)];
-      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.queued, KEYS.lease(laneId)];
+      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.queued, KEYS.lease(laneId), KEYS.rounds];
       return (await evaluate(RELEASE, keys, [token, laneId])) === 1;
     },
     async saveFailures(laneId, failures) {

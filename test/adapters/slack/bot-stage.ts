@@ -94,8 +94,8 @@ export async function startBot({
     await idle();
     return slack.texts(channel, thread);
   }
-  const { records, history } = engine;
-  return { slack, ada, bob, general, requests, records, history, metrics, idle, finished, ...started };
+  const { queue, records, history } = engine;
+  return { slack, ada, bob, general, requests, queue, records, history, metrics, idle, finished, ...started };
 }
 
 export const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);

@@ -59,6 +59,7 @@ test("the channel that a person looks at beside a thread on Slack is known to th
   ada.lookAtFrom(root, general);
   await first.heard();
   await first.adapter.pause();
+  await first.queue.close(0);
   const second = await startBot({ slack, database, scripts });
   ada.dm("What is wrong?", { thread: root });
   await second.finished(ada.direct(), root, 2);
