@@ -6,7 +6,7 @@ const LONGEST =
   /[\\/]test[\\/](process[\\/](two-processes|chaos|roles-\w+|service)|queue[\\/]redis[\\/]traps)\.test\.ts$/;
 /** Files that wait for processes and browsers of their own, or for a bot's pauses: long, and they leave cores to others. */
 const WAITING =
-  /[\\/]test[\\/]((process|browser)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound)|imagine-surfaces[\\/]slack|fault-loop|bot[\\/]on-redis)/;
+  /[\\/]test[\\/]((process|browser)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound)|imagine-surfaces[\\/]slack|fault-loop)/;
 /** The part of all files among which they begin: those at the end take no time, and none that waits is left for it. */
 const BEGUN = 0.6;
 
