@@ -9,7 +9,7 @@ const card = (text: string) => ({ attachments: [{ color: "danger", title: "Disk"
 describe("a discussion on Slack", () => {
   test("of 300 messages is known to the bot when it is asked there, with the messages between two answers", async () => {
     const bot = await startBot({ scripts: [["The sum of it."], ["Seen."]] });
-    const { slack, ada, bob, general, requests, finished } = bot;
+    const { slack, ada, bob, general, requests, idle, finished } = bot;
     const pager = slack.user({ name: "Pager", isBot: true });
     const root = bob.say(general, ROOT);
     const place = { thread: root };
@@ -22,6 +22,8 @@ describe("a discussion on Slack", () => {
     }
     // They are heard in this process too, and would hold up the reading of the thread, which has a bound in time.
     await slack.acknowledged();
+    // What still waits when the question comes is said together with it.
+    await idle();
     const asked = bob.mention(general, "summarise this thread", place);
     const whole = "The sum of it.\n\n_Earlier messages of this conversation were left out._";
     await finished(general, root);
