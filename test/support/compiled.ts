@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PROCESS_ENV, ROOT } from "./service.ts";
@@ -23,13 +22,12 @@ const PACKAGES = ["bullmq", "@keyv/redis"];
 const EX_CONFIG = 78;
 
 /**
- * Compiles the service once in a new checkout, before tests start its processes by the hundred: Node keeps compiled code
- * when a process exits, and most of these are killed.
+ * Compiles what has changed of the service before tests start its processes by the hundred: Node keeps compiled code when
+ * a process exits, and most of these are killed.
  */
 export function setup(): void {
   // Workers, which begin after this, load the sources from there as well.
   process.env["NODE_COMPILE_CACHE"] = PROCESS_ENV.NODE_COMPILE_CACHE;
-  if (existsSync(PROCESS_ENV.NODE_COMPILE_CACHE)) return;
   const specifiers = [...PACKAGES, ...LOADED.map((file) => pathToFileURL(join(ROOT, file)).href)];
   const program = specifiers.map((specifier) => `await import(${JSON.stringify(specifier)});`).join("\n");
   const options = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", program];
