@@ -59,7 +59,8 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
 
   test("is tried by one call of one process alone when it is over, and the others follow that", async () => {
     const probe = Promise.withResolvers<void>();
-    const busy = rateLimit({ "retry-after": "0.3" });
+    // Everybody has to know of it while it lasts.
+    const busy = rateLimit({ "retry-after": "2" });
     const held: Answer = async (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
       await probe.promise;
