@@ -198,7 +198,7 @@ describe("a command", () => {
     expect(JSON.stringify(rows)).not.toMatch(/secret|\bada\b/i);
   });
 
-  test.skipIf(isOnRedis())("/forget that a process did not live to finish is carried out by the next one", async () => {
+  test.skipIf(isOnRedis)("/forget that a process did not live to finish is carried out by the next one", async () => {
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database });
     const asked = command("forget", "me for good");
@@ -246,7 +246,7 @@ describe("the log", () => {
   });
 });
 
-describe.skipIf(isOnRedis())("while the store takes nothing", () => {
+describe.skipIf(isOnRedis)("while the store takes nothing", () => {
   test("the person who gave a command is told once that it waits, and it is carried out when the store is back", async () => {
     const storeDatabase = new DatabaseSync(":memory:");
     const { log, lines } = recordingLog();

@@ -10,7 +10,7 @@ import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
-describe.skipIf(isOnRedis())("a process that dies", () => {
+describe.skipIf(isOnRedis)("a process that dies", () => {
   test("in the middle of an answer is followed by one that completes it in the same message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
@@ -153,7 +153,7 @@ describe.skipIf(isOnRedis())("a process that dies", () => {
   });
 });
 
-describe.skipIf(isOnRedis())("work on which the process dies each time", () => {
+describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
   const never = new Promise<never>(() => {});
 
   /** Starts, lets the work begin, and "dies" in it: nothing is closed, and nothing of it says another word. */

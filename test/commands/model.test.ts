@@ -33,7 +33,7 @@ const HINT =
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
 
 describe("the options of /model", () => {
-  test.skipIf(isOnRedis())(
+  test.skipIf(isOnRedis)(
     "set how a channel is answered, one by one and together with a model, and last beyond the process",
     async () => {
       const database = new DatabaseSync(":memory:");
@@ -116,7 +116,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
   });
 
-  test.skipIf(isOnRedis())("/model lasts beyond the process", async () => {
+  test.skipIf(isOnRedis)("/model lasts beyond the process", async () => {
     const database = new DatabaseSync(":memory:");
     await start({ database }).say(command("model", "maker/large"));
     const second = start({ database });
@@ -237,7 +237,7 @@ describe("/model", () => {
     expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
   });
 
-  test.skipIf(isOnRedis())("the configured model and persona answer while the store is out of reach", async () => {
+  test.skipIf(isOnRedis)("the configured model and persona answer while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say, models, prompts } = start({ database });
     await say(command("model", "maker/large"));
@@ -253,7 +253,7 @@ describe("/model", () => {
     expect(prompts()).toEqual(["Be kind.", "a pirate"]);
   });
 
-  test.skipIf(isOnRedis())("/model says what it cannot do while the store is out of reach", async () => {
+  test.skipIf(isOnRedis)("/model says what it cannot do while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say } = start({ database });
     database.exec("ALTER TABLE keyv RENAME TO away");

@@ -129,7 +129,7 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["a pirate"]);
   });
 
-  test.skipIf(isOnRedis())("/persona says what it cannot do while the store is out of reach", async () => {
+  test.skipIf(isOnRedis)("/persona says what it cannot do while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say } = start({ database });
     database.exec("ALTER TABLE keyv RENAME TO away");

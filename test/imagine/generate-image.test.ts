@@ -172,7 +172,7 @@ describe("generate_image", () => {
     expect(requests[1]?.messages.at(-1)?.content).toContain("one answer may draw 3 times");
   });
 
-  test.skipIf(isOnRedis())("does not draw twice in a turn that a crash cut, and draws anew on Retry", async () => {
+  test.skipIf(isOnRedis)("does not draw twice in a turn that a crash cut, and draws anew on Retry", async () => {
     const database = new DatabaseSync(":memory:");
     const hold = Promise.withResolvers<void>();
     const { accept, channel, until, queue, calls, run, requests } = await start(

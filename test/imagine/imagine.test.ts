@@ -158,7 +158,7 @@ describe("/imagine", () => {
     expect(texts()).toEqual([expect.stringContaining("The operator can set `IMAGE_MODEL`")]);
   });
 
-  test.skipIf(isOnRedis())(
+  test.skipIf(isOnRedis)(
     "with a part that fails keeps the others, says why, and draws that part alone again",
     async () => {
       const isRefused = { now: true };
@@ -408,7 +408,7 @@ describe("Stop", () => {
   });
 });
 
-test.skipIf(isOnRedis())(
+test.skipIf(isOnRedis)(
   "a Stop that was taken in as the process died ends the job when it is gone on with",
   async () => {
     const database = new DatabaseSync(":memory:");

@@ -19,15 +19,11 @@ const open = { queues: new Set<Queue>(), stores: new Set<Stores>() };
 /** In one file of tests. */
 const MAX_DATABASES = 10_000;
 
-let isChosen = process.env["QUEUE"] === "redis";
-
 /**
- * Whether the bots have Redis. What looks into their database, lets it fail, leaves a bot for dead, or counts on what two
+ * Whether the bots of all tests have Redis. What looks into their database, lets it fail, leaves a bot for dead, or counts on what two
  * events in one moment become, is tried without.
  */
-export function isOnRedis(): boolean {
-  return isChosen;
-}
+export const isOnRedis = process.env["QUEUE"] === "redis";
 
 export function openBotStores(database: DatabaseSync, log: Logger = silent): Stores {
   if (redisUrl === undefined) return createStores({ redisUrl, database, log });
@@ -68,11 +64,14 @@ async function readRedis(url: string): Promise<string[]> {
   };
   const kept: string[] = [];
   await run(async () => {
-    for await (const keys of client.scanIterator())
+    for await (const keys of client.scanIterator()) {
       for (const key of keys) {
         const type = await client.type(key);
-        if (type !== "none") kept.push(JSON.stringify([key, await read[type as keyof typeof read](key)]));
+        // It has expired just now.
+        if (type === "none") continue;
+        kept.push(JSON.stringify([key, await read[type as keyof typeof read](key)]));
       }
+    }
   });
   await close();
   return kept;
@@ -85,14 +84,12 @@ export function endWithTest(queue: Queue): void {
 
 /** Gives the bots of all tests around it a Redis. */
 export function keepBotsOnRedis(): void {
-  const wasChosen = isChosen;
-  isChosen = true;
   beforeAll(async () => {
     const redis = await startRedis({ databases: MAX_DATABASES });
     redisUrl = redis.url;
+    made = 0;
     return async () => {
       redisUrl = undefined;
-      isChosen = wasChosen;
       await redis.stop();
     };
   });

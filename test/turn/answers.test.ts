@@ -196,7 +196,7 @@ describe("earlier talk before the bot was asked", () => {
     expect(shown(engine, 1).join("\n")).not.toMatch(/unwanted|wrong|secret|Cleo/);
   });
 
-  test.skipIf(isOnRedis())("is there for the turn that is taken up after a crash, and not read again", async () => {
+  test.skipIf(isOnRedis)("is there for the turn that is taken up after a crash, and not read again", async () => {
     const { platform, reads } = place(before("Shall we eat?"));
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });

@@ -52,7 +52,7 @@ function refusing(isMeant: (entries: Entries) => boolean, refusal: { writes: num
   });
 }
 
-describe.skipIf(isOnRedis())("an answer that begins again for an edit that came at its very end", () => {
+describe.skipIf(isOnRedis)("an answer that begins again for an edit that came at its very end", () => {
   test("is taken up where the process died in that", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const never = new Promise(() => {});
@@ -87,7 +87,7 @@ const LOOK = {
   tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
 };
 
-describe.skipIf(isOnRedis())("an answer that the process died in", () => {
+describe.skipIf(isOnRedis)("an answer that the process died in", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
   const LAST_WORDS = "It was first drunk in China";
   /** So much more than was shown before it that the record has it too. */
@@ -455,7 +455,7 @@ test("a question that could not be stored before its answer, nor behind it, is s
   expect(refusal.writes).toBeLessThanOrEqual(0);
 });
 
-test.skipIf(isOnRedis())(
+test.skipIf(isOnRedis)(
   "an answer that is taken up while the store is slow for a moment shows no less than people have read",
   async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];

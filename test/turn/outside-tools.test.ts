@@ -40,7 +40,7 @@ const buy = (note: string, id = "c1") => ({
 const results = ({ requests }: ReturnType<typeof startEngine>) =>
   requests.at(-1)?.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
 
-describe.skipIf(isOnRedis())("a call of a tool that acts, cut by the death of the process", () => {
+describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the process", () => {
   /** A process dies while the tool runs, and the next one goes on. */
   async function die(how: Partial<Tool> = {}) {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];

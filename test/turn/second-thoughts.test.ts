@@ -100,7 +100,7 @@ describe("an edit of an answered question", () => {
     expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
   });
 
-  test.skipIf(isOnRedis())("is asked by the next run where the process died before it was", async () => {
+  test.skipIf(isOnRedis)("is asked by the next run where the process died before it was", async () => {
     const database = new DatabaseSync(":memory:");
     const question = message("The capital of France?");
     const first = start({ database, scripts: [["Paris."], [held().promise]] });
@@ -303,7 +303,7 @@ describe("a question that has to wait", () => {
     expect(texts().at(-1)).toBe("Second.");
   });
 
-  test.skipIf(isOnRedis())("loses its mark also when another run answers it", async () => {
+  test.skipIf(isOnRedis)("loses its mark also when another run answers it", async () => {
     const database = new DatabaseSync(":memory:");
     const platform = fakePlatform();
     const marks: boolean[] = [];

@@ -168,7 +168,7 @@ while at < #ARGV do
 end
 redis.call('DEL', KEYS[5])
 return 1`;
-/** Where nothing is left to do, people take turns anew, and nobody is named any more. */
+/** Once nothing is left to do the rounds begin anew: kept for longer, they would name people who are forgotten. */
 const RELEASE = `
 local owner = redis.call('GET', KEYS[1]) or ''
 if owner == ARGV[1] then

@@ -408,7 +408,7 @@ describe("the bot on Discord", () => {
     },
   );
 
-  test.skipIf(isOnRedis())(
+  test.skipIf(isOnRedis)(
     "ends an answer that a shutdown cuts in plain words, and answers later questions once after the start",
     async () => {
       const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -448,7 +448,7 @@ describe("the bot on Discord", () => {
     expect(texts.map(({ length }) => length)).toEqual(FAULTS.map(() => 1));
   });
 
-  test.skipIf(isOnRedis())("two with stores of their own write one answer together, and it is whole", async () => {
+  test.skipIf(isOnRedis)("two with stores of their own write one answer together, and it is whole", async () => {
     const gate = Promise.withResolvers<void>();
     const scripts = [["Half", gate.promise, " and half."]];
     // They do not know of each other, so an edit of one may come during one of the other.
