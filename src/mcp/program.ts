@@ -13,6 +13,12 @@ const ENDING_MS = 2_000;
 const LAST_WORDS_MS = 500;
 const LINE_FEED = 0x0a;
 
+/** The groups of the programs that run: however heedless, none outlives an exit of this process. */
+const running = new Set<number>();
+process.on("exit", () => {
+  for (const pid of running) stop(pid, "SIGKILL");
+});
+
 export interface ProgramOptions {
   program: Extract<McpTransport, { type: "stdio" }>;
   /** Variables that it has besides its own. */
@@ -102,11 +108,17 @@ export function openProgram({
       // A group of its own: what a launcher such as npx starts ends with it.
       const started = spawn(command, [...args], { env: { ...env, ...own }, stdio: "pipe", detached: true, cwd });
       child = started;
+      const { pid } = started;
+      if (pid !== undefined) running.add(pid);
       started.on("error", (error) => transport.onerror?.(error));
       started.stdin.on("error", (error) => transport.onerror?.(error));
       started.stderr.on("data", (chunk: Buffer) => onWords(String(chunk)));
       readLines(started.stdout);
-      started.once("exit", () => void leave(started));
+      started.once("exit", () => {
+        stop(pid, "SIGKILL");
+        if (pid !== undefined) running.delete(pid);
+        void leave(started);
+      });
       await once(started, "spawn");
     },
     async send(message) {
@@ -129,6 +141,6 @@ function stop(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended meanwhile.
+    // All of it has ended.
   }
 }

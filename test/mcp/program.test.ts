@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openProgram } from "../../src/mcp/program.ts";
+
+const PROGRAM = join(import.meta.dirname, "../../src/mcp/program.ts");
+
+/** A program that heeds neither the end of its input nor a word, and the connection that it holds while it runs. */
+async function startStubborn() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const connected = once(server, "connection").then(([socket]) => (socket as Socket).resume());
+  onTestFinished(async () => {
+    server.close();
+    // Ends it where nothing else has.
+    (await connected).destroy();
+  });
+  const code = `
+    for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) process.on(signal, () => {});
+    require("node:net").connect(${port}, "127.0.0.1").on("close", () => process.exit());`;
+  return { code, connected };
+}
+
+function toProgram(code: string) {
+  return { type: "stdio", command: process.execPath, args: ["-e", code], env: {}, cwd: undefined } as const;
+}
+
+test("a program that heeds nothing ends with the process that started it, which just exits", async () => {
+  const { code, connected } = await startStubborn();
+  const options = `{ program: ${JSON.stringify(toProgram(code))}, env: {}, onWords() {} }`;
+  const owner = spawn(process.execPath, [
+    "--input-type=module",
+    "-e",
+    `import { openProgram } from ${JSON.stringify(PROGRAM)};
+    await openProgram(${options}).start();
+    process.stdin.once("data", () => process.exit(3));`,
+  ]);
+  const ended = once(await connected, "close");
+  owner.stdin.write("exit\n");
+  expect(await once(owner, "exit")).toEqual([3, null]);
+  await ended;
+});
+
+test("what a launcher left behind ends with the launcher", async () => {
+  const { code, connected } = await startStubborn();
+  const launcher = `
+    require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(code)}], { stdio: "ignore" }).unref();
+    process.stdin.once("data", () => process.exit());`;
+  const transport = openProgram({ program: toProgram(launcher), env: {}, onWords: () => {} });
+  onTestFinished(transport.close);
+  await transport.start();
+  const ended = once(await connected, "close");
+  await transport.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  await ended;
+});
