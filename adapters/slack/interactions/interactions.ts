@@ -206,6 +206,7 @@ function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: W
       person: user,
       channelId,
       threadTs,
+      activeThread: inThread,
       responseUrl,
       name: toName("press", payload),
     };

@@ -53,6 +53,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       person: user,
       channelId: channel.id,
       threadTs,
+      activeThread: message.thread_ts,
       responseUrl,
       name: toName("shortcut", payload),
     };

@@ -18,6 +18,8 @@ export interface UserAction {
   person: Pick<PayloadUser, "id" | "name" | "username" | "team_id">;
   channelId: string;
   threadTs?: string | undefined;
+  /** The thread, where it has replies already. */
+  activeThread?: string | undefined;
   responseUrl?: string | undefined;
   /** On their home. */
   isFromHome?: true;
@@ -46,6 +48,7 @@ export async function toEventBase(
   { people, now }: Pick<HandlerDeps, "people" | "now">,
 ): Promise<EventBase> {
   const { workspace, channelId, threadTs, name } = userAction;
+  const at = now();
   const author = userAction.author ?? (await authorOf(userAction, people));
   const conversation = [PLATFORM, workspace.teamId, channelId, ...(threadTs === undefined ? [] : [threadTs])];
   return {
@@ -53,12 +56,12 @@ export async function toEventBase(
     conversationId: conversation.join(":"),
     author,
     reply: {
-      ...toReply(userAction),
+      ...toReply(userAction, at),
       // `mayConfigure` is left open only in a direct conversation.
       ...(author.mayConfigure === undefined && { isDirect: true }),
       ...(isPrivate && { visibleTo: author.id }),
     },
-    at: now(),
+    at,
   };
 }
 
@@ -79,13 +82,15 @@ export function authorOf({ workspace, person, channelId }: UserAction, people: H
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
 }
 
-function toReply(userAction: UserAction): ReplyAddress {
-  const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = userAction;
+function toReply(userAction: UserAction, at: number): ReplyAddress {
+  const { workspace, person, channelId, threadTs, activeThread, responseUrl, isFromHome } = userAction;
   const extra: SlackExtra = {
     team: workspace.teamId,
     user: person.id,
     recipientTeam: person.team_id ?? workspace.teamId,
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(activeThread !== undefined && { activeThread }),
+    cameAt: String(at),
     ...(isFromHome && { isFromHome: "true" }),
   };
   return {

@@ -174,6 +174,7 @@ function toReply(message: SlackMessage, lookingAt: string | undefined): ReplyAdd
     team: workspace.teamId,
     user: userId,
     recipientTeam: userTeam,
+    ...(threadTs !== undefined && { activeThread: threadTs }),
     ...(lookingAt !== undefined && { lookingAt }),
   };
   return {

@@ -33,6 +33,7 @@ export interface EphemeralWriterDeps {
   apiUrl: string | undefined;
   teamId: string;
   channelId: string;
+  /** A thread with replies: in another one Slack shows nothing to one person. */
   threadTs: string | undefined;
   userId: string;
   /** Takes answers to the command or the button; without it a message is shown once, when it is complete. */
@@ -119,12 +120,13 @@ export interface EphemeralSinkDeps extends Pick<SinkDeps, "api" | "postAndUpdate
 export function createEphemeralSink(
   place: ReplyPlace,
   userId: string,
-  { responseUrl }: SlackExtra,
+  { responseUrl, activeThread }: SlackExtra,
   deps: EphemeralSinkDeps,
 ): ReplySink {
   const { api, apiUrl, postAndUpdate, uploader } = deps;
   const { teamId, channelId, threadTs } = place;
-  const writer = createEphemeralWriter({ api, apiUrl, teamId, channelId, threadTs, userId, responseUrl });
+  const to = { teamId, channelId, threadTs: activeThread, userId, responseUrl };
+  const writer = createEphemeralWriter({ api, apiUrl, ...to });
   const status = createStatus({ api, teamId, channelId, threadTs });
 
   async function upload(

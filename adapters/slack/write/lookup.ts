@@ -17,6 +17,9 @@ const MAX_PAGES = 4;
 /** Slack lets an app read messages fifty times a minute; the rest is for reading what people said. */
 const MAX_A_MINUTE = 30;
 
+/** How far this machine's clock may be ahead of Slack's. */
+const MAX_AHEAD_MS = 120_000;
+
 /** The place of a reply: its thread, or the top level of its channel. */
 export interface ReplyPlace {
   teamId: string;
@@ -24,6 +27,14 @@ export interface ReplyPlace {
   threadTs: string | undefined;
   /** The question: answers come after it. */
   questionTs: string | undefined;
+  /** When a command or a button came, which is no message; Unix milliseconds of this machine. */
+  cameAtMs?: number | undefined;
+}
+
+/** The `ts` behind which the answers are. */
+function readStart({ questionTs, cameAtMs }: ReplyPlace): string | undefined {
+  if (questionTs !== undefined || cameAtMs === undefined) return questionTs;
+  return ((cameAtMs - MAX_AHEAD_MS) / 1_000).toFixed(6);
 }
 
 /** A message of ours that was found. */
@@ -101,7 +112,8 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
 
   /** The bot's own messages behind the question, in pages. */
   async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly Body[]> {
-    const { teamId, channelId, threadTs, questionTs } = place;
+    const { teamId, channelId, threadTs } = place;
+    const oldest = readStart(place);
     const workspace = await identify(teamId, signal);
     if (workspace === undefined) return;
     let cursor = "";
@@ -114,13 +126,13 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
           limit: PAGE,
           include_all_metadata: true,
           ...(threadTs !== undefined && { ts: threadTs }),
-          ...(questionTs !== undefined && { oldest: questionTs }),
+          ...(oldest !== undefined && { oldest }),
           ...(cursor !== "" && { cursor }),
         },
         signal,
       );
       const messages = toBodies(answer["messages"]);
-      yield messages.filter((message) => isOwn(message, workspace) && Number(message["ts"]) > Number(questionTs ?? 0));
+      yield messages.filter((message) => isOwn(message, workspace) && Number(message["ts"]) > Number(oldest ?? 0));
       cursor = readText(toBody(answer["response_metadata"])["next_cursor"]) ?? "";
       if (cursor === "") return;
     }

@@ -51,7 +51,8 @@ export function createOutbound(options: OutboundDeps): Outbound {
   };
 }
 
-function toPlace({ channelId, threadId, replyToId }: ReplyAddress, { team }: SlackExtra): ReplyPlace {
+function toPlace({ channelId, threadId, replyToId }: ReplyAddress, { team, cameAt }: SlackExtra): ReplyPlace {
   const questionTs = replyToId === undefined ? undefined : readMessageId(replyToId)?.ts;
-  return { teamId: team, channelId, threadTs: threadId, questionTs };
+  const cameAtMs = cameAt === undefined ? undefined : Number(cameAt);
+  return { teamId: team, channelId, threadTs: threadId, questionTs, cameAtMs };
 }

@@ -36,15 +36,15 @@ export interface RecoveryDeps {
 }
 
 export function createRecovery({ place, state, streams, now }: RecoveryDeps): Recovery {
-  const { teamId, channelId, questionTs } = place;
+  const { teamId, channelId, questionTs, cameAtMs } = place;
+  const askedAtMs = questionTs === undefined ? cameAtMs : timeOf(questionTs);
   const toKey = (nonce: string) => `${teamId}:${channelId}:${toFingerprint(nonce)}`;
 
   function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
     if (state.doubtful.get(toKey(nonce)) === true) return "must";
     if (isNew || state.unused.get(toKey(nonce)) === true) return "no";
     if (isTakenUp()) return "must";
-    if (questionTs === undefined) return "no";
-    const askedAtMs = timeOf(questionTs);
+    if (askedAtMs === undefined) return "no";
     if (askedAtMs < state.startedAtMs + CLOCK_SKEW_MS) return "must";
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
   }

@@ -135,10 +135,17 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
     },
     postEphemeral(said) {
       const ephemeral: Ephemeral = { ...said, ts: newTs(), shown: shownText(said.content), atMs: clock.now() };
-      said.channel.ephemerals.push(ephemeral);
+      // "Ephemeral messages in threads are only shown if there is already an active thread."
+      // https://docs.slack.dev/reference/methods/chat.postEphemeral
+      if (hasThread(said)) said.channel.ephemerals.push(ephemeral);
       watchdog.looked(said, { linksNames: false });
       changes.changed();
       return ephemeral;
     },
   };
+}
+
+/** True outside of threads, and in a thread that has replies. */
+function hasThread({ channel, threadTs }: Pick<Ephemeral, "channel" | "threadTs">): boolean {
+  return threadTs === undefined || [...channel.messages.values()].some((message) => message.threadTs === threadTs);
 }

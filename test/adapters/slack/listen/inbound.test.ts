@@ -100,7 +100,7 @@ describe("a message event", () => {
         workspaceId: "T1",
         threadId: "90.0",
         replyToId: "slack:T1:C1:100.000200",
-        extra: { team: "T1", user: "U1", recipientTeam: "T9" },
+        extra: { team: "T1", user: "U1", recipientTeam: "T9", activeThread: "90.0" },
       },
     });
   });

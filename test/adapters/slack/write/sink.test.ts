@@ -6,7 +6,7 @@ import { withFence } from "../../../../src/concurrency/fence.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
 import { createSplitter } from "../../../../src/text/split.ts";
-import { finalDraft, growing, RETRY, startDesk } from "../writing.ts";
+import { finalDraft, growing, RETRY, settle, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -158,7 +158,7 @@ test("text that a stream has shown in a message stays in that message", () => {
 
 test("a message that another process posted before it died is found and not posted again", async () => {
   const desk = await startDesk();
-  // As of a command, which is no message: nothing tells how long ago it was given.
+  // As of a command, which is no message. Earlier versions did not keep when it came.
   const { threadId: _thread, replyToId: _question, ...address } = desk.address;
   const draft = finalDraft("Drawing …");
   const { id } = await desk.outbound.sink(address).post(draft, "status", signal);
@@ -167,6 +167,23 @@ test("a message that another process posted before it died is found and not post
   const again = await withFence(fence, () => next.sink(address).post(draft, "status", signal));
   expect(again.id).toBe(id);
   expect(desk.calls("chat.postMessage")).toBe(1);
+});
+
+test.each(["post+update", "stream"])("what a press began in the process that died is found and gone on with: %s", async (way) => {
+  const { slack, general, question, address, outbound, restart, calls } = await startDesk();
+  if (way === "post+update") slack.setStreaming("unknown_method");
+  slack.advance(600_000);
+  const { replyToId: _, ...place } = address;
+  const pressed = { ...place, extra: { ...place.extra, cameAt: String(slack.now()) } };
+  const begin = () => outbound.sink(pressed).post(growing("One"), "n", signal);
+  const { id } = await begin().catch(begin);
+  slack.advance(5_000);
+  const sink = restart().sink(pressed);
+  const again = await sink.post(growing("One"), "n", signal);
+  expect(again.id).toBe(id);
+  await settle(sink, id, finalDraft("One, two."));
+  expect(slack.texts(general, question)).toEqual(["One, two."]);
+  expect(calls("chat.postMessage") + calls("chat.startStream")).toBe(way === "stream" ? 1 : 2);
 });
 
 test("a stream that another process has taken over and ended is not added to any more", async () => {
