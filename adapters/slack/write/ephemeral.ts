@@ -2,7 +2,7 @@ import { request } from "undici";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { isUncertain, SlackApiError } from "../api/error.ts";
+import { isUncertain, type ResponseInfo, SlackApiError, toRefusal } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
 import { PLATFORM, readMessageId, toEphemeralId, toFingerprint } from "../ids.ts";
 import { toMessageBody } from "./blocks.ts";
@@ -55,11 +55,10 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
   async function respond(body: object, signal: AbortSignal): Promise<boolean> {
     if (responseUrl === undefined) return false;
     uses += 1;
-    const { status, words } = await send(responseUrl, body, signal);
-    if (status === 200) return true;
+    const { isTaken, status, retryAfterS } = await send(responseUrl, body, signal);
+    if (isTaken) return true;
     // Only a rate limit or a fault of Slack's passes; every other refusal would repeat.
-    const mayPass = status === 429 || status >= 500;
-    if (mayPass) throw new SlackApiError("response_url", `Slack answered ${status}.`, { code: words, status });
+    if (status === 429 || status >= 500) throw toRefusal("response_url", {}, { status, retryAfterS });
     responseUrl = undefined;
     return false;
   }
@@ -96,7 +95,7 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
 }
 
 /** The address is a secret: it stands in no error. */
-async function send(url: string, body: object, signal: AbortSignal): Promise<{ status: number; words: string }> {
+async function send(url: string, body: object, signal: AbortSignal): Promise<ResponseInfo & { isTaken: boolean }> {
   try {
     const answer = await request(url, {
       method: "POST",
@@ -104,8 +103,10 @@ async function send(url: string, body: object, signal: AbortSignal): Promise<{ s
       body: JSON.stringify(body),
       signal,
     });
-    const text = await answer.body.text();
-    return { status: answer.statusCode, words: /"error":\s*"(\w+)"/.exec(text)?.[1] ?? "" };
+    const { statusCode: status, headers } = answer;
+    // Slack answers "ok"; what stands in for it may answer with nothing, or as the methods do.
+    const isTaken = status >= 200 && status < 300 && !/"ok":\s*false/.test(await answer.body.text());
+    return { isTaken, status, retryAfterS: String(headers["retry-after"] ?? "") };
   } catch (error) {
     if (signal.aborted) throw error;
     throw new SlackApiError("response_url", "Slack could not be reached to answer a command.", { code: "", status: 0 });

@@ -1,6 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createOutbound } from "../../../../adapters/slack/write/outbound.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
-import { type Desk, finalDraft, growing, RETRY, startDesk } from "../writing.ts";
+import { type Desk, finalDraft, growing, MARK_KEY, RETRY, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -94,5 +99,53 @@ describe("an answer on Slack that one person sees", () => {
     const failure = await sink.post(finalDraft("x"), "n", signal).catch((error: unknown) => error);
     expect(failure).toMatchObject({ kind: "unavailable" });
     expect(JSON.stringify([String(failure), (failure as Error).cause])).not.toContain("/response/");
+  });
+
+  describe("where the address of the command answers", () => {
+    /** A stand-in for Slack's hooks that answers in turn. */
+    async function startHook(...answers: { status: number; body?: string; headers?: Record<string, string> }[]) {
+      const said: string[] = [];
+      const server = createServer(async (request, response) => {
+        said.push(JSON.parse(await text(request)).text);
+        const { status, body = "", headers = {} } = answers[said.length - 1] ?? { status: 200, body: "ok" };
+        response.writeHead(status, headers).end(body);
+      });
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      onTestFinished(() => void server.close());
+      const desk = await startEphemeral(false);
+      const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const { api, workspaces, slack, address } = desk;
+      const outbound = createOutbound({ api, workspaces, markKey: MARK_KEY, apiUrl, now: slack.now });
+      const extra = { ...address.extra, responseUrl: `${apiUrl}/response/1` };
+      const sink = outbound.sink({ ...address, extra });
+      return { ...desk, said, post: () => sink.post(finalDraft("For you."), "n", signal) };
+    }
+    const json = { "content-type": "application/json" };
+
+    test("that it is too much, the answer comes after the time that Slack names", async () => {
+      const body = '{"ok":false,"error":"ratelimited"}';
+      const { post, said } = await startHook({ status: 429, body, headers: { ...json, "retry-after": "7" } });
+      await expect(post()).rejects.toMatchObject({ kind: "rate-limited", retryAfterMs: 7_000 });
+      await post();
+      expect(said).toEqual(["For you.", "For you."]);
+    });
+
+    test("that something is wrong inside, it may be tried again", async () => {
+      const { post } = await startHook({ status: 500, body: '{"ok":false,"error":"server_error"}', headers: json });
+      await expect(post()).rejects.toMatchObject({ kind: "unavailable" });
+    });
+
+    test.each([201, 204])("with %i, which means the same as 200, nothing is shown twice", async (status) => {
+      const { post, calls } = await startHook({ status });
+      await post();
+      expect(calls("chat.postEphemeral")).toBe(0);
+    });
+
+    test("with a refusal under 200, it comes another way", async () => {
+      const { post, shown } = await startHook({ status: 200, body: '{"ok": false, "error": "no_text"}', headers: json });
+      await post();
+      expect(shown()).toEqual(["For you."]);
+    });
   });
 });
