@@ -107,14 +107,19 @@ export function textOf({ content }: Pick<ChatMessage, "content">): string {
   return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
 }
 
-/** Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index. */
+const NO_CALL: ToolCall = { id: "", type: "function", function: { name: "", arguments: "" } };
+
+/**
+ * Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index; some
+ * gateways begin at 1, or with a later one: what has not come has no name.
+ */
 export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
   const content = message.content + (delta.content ?? "");
   if (delta.tool_calls === undefined) return { ...message, content };
 
   const calls = [...(message.tool_calls ?? [])];
   for (const { index, id, function: fn } of delta.tool_calls) {
-    const call = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
+    const call = calls[index] ?? NO_CALL;
     calls[index] = {
       ...call,
       id: id ?? call.id,
@@ -124,15 +129,15 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
       },
     };
   }
-  return { ...message, content, tool_calls: calls };
+  return { ...message, content, tool_calls: Array.from(calls, (call) => call ?? NO_CALL) };
 }
 
-/** Completes a message after its last delta: no holes among calls, an own id for each, no empty `tool_calls`. Pure. */
+/** Completes a message after its last delta: calls that have a name, an own id for each, no empty `tool_calls`. Pure. */
 export function settleCalls(message: AssistantMessage): AssistantMessage {
   const { tool_calls: calls = [], ...rest } = message;
   const ids = new Set<string>();
   const settled = calls
-    .filter((call) => call !== undefined && call.function.name !== "")
+    .filter((call) => call.function.name !== "")
     .map((call, index) => {
       let { id } = call;
       for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;

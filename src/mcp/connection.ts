@@ -35,6 +35,10 @@ const UNREACHED = new Set([
 ]);
 /** What the SDK, which is loaded with the first server, calls it: `SdkErrorCode.InvalidResult`. */
 const INVALID_RESULT = "INVALID_RESULT";
+/** JSON-RPC's codes for a request that was refused as it is, before anything of it was done. */
+const UNDONE = new Set([-32_700, -32_600, -32_601, -32_602]);
+/** Longest that a session is asked whether it lives. */
+const PING_MS = 5_000;
 /** Calls of one server's tools at a time, of all conversations together. */
 const MAX_CALLS = 8;
 
@@ -47,7 +51,7 @@ export type OnProgress = (progress: {
   message?: string | undefined;
 }) => void;
 
-/** A server, reconnected as long as it is wanted. A `ToolError`: nothing was done; other errors: unknown. */
+/** A server, reconnected as long as it is wanted. A `ToolError` says whether anything may be done; after other errors nobody knows. */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
@@ -143,8 +147,9 @@ export function connectTo(
       return await request(session.client);
     } catch (error) {
       signal.throwIfAborted();
-      const failure = toCallError(error, config.name, session, toProblem(error));
-      if (isAgain || !isForgotten(error, session)) throw failure;
+      const isGone = await isForgotten(error, session, signal);
+      const failure = toCallError(error, config.name, { session, isGone, problem: toProblem(error) });
+      if (isAgain || !isGone) throw failure;
       const bound = AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
       await untilAborted(renewed, bound).catch(() => signal.throwIfAborted());
     }
@@ -281,11 +286,21 @@ function deepestCause(error: Error): Error {
   return error.cause instanceof Error ? deepestCause(error.cause) : error;
 }
 
-/** A server that was started anew, or cleans up, refuses whatever names the session that it knew. */
-function isForgotten(error: unknown, { sdk, client: { transport } }: Session): boolean {
-  const status = toStatus(error, sdk);
+/**
+ * A server that was started anew, or cleans up, refuses whatever names the session that it knew: with 404, many with 400.
+ * With 400 some refuse one call, so the session is asked.
+ */
+async function isForgotten(error: unknown, { sdk, client }: Session, signal: AbortSignal): Promise<boolean> {
+  const { transport } = client;
   const hasSession = transport?.sessionId !== undefined || transport instanceof sdk.SSEClientTransport;
-  return (status === 404 || status === 400) && hasSession;
+  const status = toStatus(error, sdk);
+  if (!hasSession || status !== 400) return hasSession && status === 404;
+  const refusal = await client.ping({ timeout: PING_MS, signal }).then(
+    () => undefined,
+    (failure: unknown) => failure,
+  );
+  signal.throwIfAborted();
+  return [400, 404].includes(toStatus(refusal, sdk) ?? 0);
 }
 
 /** The number with which a server refused a request. The SDK's transport for `sse` has it in its words alone. */
@@ -301,14 +316,25 @@ function toUnreadable(error: unknown): CallToolResult {
   return { content: [{ type: "text", text: "[The call was made; its result has a form that cannot be read here.]" }] };
 }
 
-function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {
+interface Failure {
+  session: Session;
+  /** The server knows the session no more. */
+  isGone: boolean;
+  problem: LoggableError;
+}
+
+function toCallError(error: unknown, server: string, { session, isGone, problem }: Failure): Error {
   const { SdkError, SdkErrorCode, ProtocolError } = session.sdk;
-  if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call${problem.quote}`);
+  if (error instanceof ProtocolError) {
+    const mayBeDone = !UNDONE.has(error.code);
+    const what = mayBeDone ? "answered the call with an error" : "refused the call";
+    return new ToolError(`The server "${server}" ${what}${problem.quote}`, { mayBeDone });
+  }
   const status = toStatus(error, session.sdk);
   const isRefused = status !== undefined && status >= 400 && status < 500;
   const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
   // Any other failure is that of one call, and cuts no other.
-  if (isUnsent || isForgotten(error, session)) session.end(problem);
+  if (isUnsent || isGone) session.end(problem);
   if (isRefused || isUnsent) {
     return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
   }

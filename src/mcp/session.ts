@@ -21,7 +21,8 @@ const CONNECT_MS = 60_000;
 /** Longest that a server is asked whether it speaks the newest revision; a program that is silent does not. */
 const PROBE_MS = 10_000;
 const LIST_MS = 30_000;
-const LIST_PAGES = 20;
+/** Some give a tool or two on each page; one that never comes to an end is given up. */
+const LIST_PAGES = 500;
 const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;

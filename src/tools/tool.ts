@@ -58,8 +58,8 @@ export interface Tool {
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
   readonly approval?: { server: string };
   /**
-   * `args` is `schema`'s output. A `ToolError` is told to the model and means that nothing was done; after any other
-   * rejection of a tool that acts, nobody knows.
+   * `args` is `schema`'s output. A `ToolError` is told to the model and means that nothing was done, unless it says
+   * otherwise; after any other rejection of a tool that acts, nobody knows.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
@@ -86,6 +86,13 @@ export interface ToolOptions<S extends z.ZodObject> {
 /** A tool could not do what was asked. The message is for the model: what was wrong, what to do instead. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
+  /** It failed when it had begun: of a tool that acts, nobody knows what was done. */
+  readonly mayBeDone: boolean;
+
+  constructor(message: string, { mayBeDone = false }: { mayBeDone?: boolean } = {}) {
+    super(message);
+    this.mayBeDone = mayBeDone;
+  }
 }
 
 /** Makes a tool of ours: it changes nothing outside, or bears repeating. */
@@ -168,9 +175,12 @@ export async function runCall(
     return { state: "done", text: cutResult(text), pictures };
   } catch (error) {
     signal.throwIfAborted();
-    const isRefused = error instanceof ToolError;
-    if (!isRefused) context.onFailure?.(tool.name, error);
-    if (tool.acts && !isRefused) return { state: "unknown", text: describeUnknown(tool.name), pictures: [] };
+    const isTold = error instanceof ToolError;
+    if (!isTold) context.onFailure?.(tool.name, error);
+    if (tool.acts && (!isTold || error.mayBeDone)) {
+      const words = isTold ? ` ${error.message}` : "";
+      return { state: "unknown", text: cutResult(describeUnknown(tool.name) + words), pictures: [] };
+    }
     return { state: "failed", text: cutResult(describeFailure(tool, error)), pictures: [] };
   }
 }

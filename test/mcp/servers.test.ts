@@ -318,6 +318,7 @@ describe("a server that is spoken to by a stream of events", () => {
 
 describe("a server that refuses one call", () => {
   test.each([
+    [400, true],
     [429, true],
     [403, true],
     [413, true],
@@ -325,13 +326,16 @@ describe("a server that refuses one call", () => {
   ])("with %i goes on with the others", async (status, isUndone) => {
     const held = Promise.withResolvers<object>();
     const begun = Promise.withResolvers<void>();
-    const raw = await startRawServer((method, params, response) => {
-      const inputSchema = { type: "object" };
-      if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
-      if ((params as { name: string }).name === "buy") return void response.writeHead(status).end("not now");
-      begun.resolve();
-      return held.promise;
-    });
+    const raw = await startRawServer(
+      (method, params, response) => {
+        const inputSchema = { type: "object" };
+        if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
+        if ((params as { name: string }).name === "buy") return void response.writeHead(status).end("not now");
+        begun.resolve();
+        return held.promise;
+      },
+      { id: "one", status: 404 },
+    );
     onTestFinished(raw.close);
     const servers = await start(toMcpConfig("shop", address(raw.url)));
     const call = run(servers, "shop__hold");
@@ -341,6 +345,33 @@ describe("a server that refuses one call", () => {
     held.resolve({ content: [{ type: "text", text: "held" }] });
     expect((await call).text).toContain("held");
   });
+
+  test.each([
+    [-32_602, false],
+    [-32_603, true],
+    [-32_000, true],
+  ])("with the error %i, has its words told to the model, and may have done something: %s", async (code, mayBeDone) => {
+    const raw = await startRawServer((method) => {
+      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+      return { error: { code, message: "the till fell over" } };
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
+    expect(refused).toMatchObject({ mayBeDone, message: expect.stringContaining("the till fell over") });
+  });
+});
+
+test("a server that lists one tool on a page has all of them listed", async () => {
+  const raw = await startRawServer((method, params) => {
+    if (method !== "tools/list") return {};
+    const page = Number((params as { cursor?: string } | undefined)?.cursor ?? 0);
+    const tool = { name: `tool${page}`, inputSchema: { type: "object" } };
+    return { tools: [tool], ...(page < 30 && { nextCursor: String(page + 1) }) };
+  });
+  onTestFinished(raw.close);
+  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  expect(servers.toolsOf(PLACE)).toHaveLength(31);
 });
 
 describe("calls of one server side by side", () => {

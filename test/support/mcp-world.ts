@@ -133,12 +133,13 @@ export async function startRawServer(
       params?: unknown;
     };
     const isForgotten = session !== undefined && request.headers["mcp-session-id"] !== session.id;
-    if (isForgotten && method === "tools/call") return void response.writeHead(session.status).end("Session not found");
+    if (isForgotten && ["tools/call", "ping"].includes(method)) return void response.writeHead(session.status).end("Session not found");
     if (id === undefined) return void response.writeHead(202).end();
     const result = method === "initialize" ? INITIALIZED : await answer(method, params, response);
     if (result === undefined) return;
     const isUnknown = method === "server/discover";
-    const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : { result };
+    const told = typeof result === "object" && result !== null && "error" in result ? result : { result };
+    const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : told;
     response.writeHead(200, { "content-type": "application/json", ...(session && { "mcp-session-id": session.id }) });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
   }

@@ -182,6 +182,12 @@ describe("runTurn", () => {
     expect(thinking.usages[0]).toMatchObject({ estimated: true });
   });
 
+  test("estimates tokens of an answer that was cut in calls of which the first has the index 1", async () => {
+    const { turn, usages } = setUp([call(1, 1), call(1, 2), new GatewayError("interrupted", "The answer broke off.")]);
+    expect((await collect(turn)).error).toMatchObject({ kind: "interrupted" });
+    expect(usages).toMatchObject([{ estimated: true }]);
+  });
+
   test("estimates tokens where the gateway counts none, also of an answer that was cut", async () => {
     const { turn, usages } = setUp(["So far", new GatewayError("interrupted", "The answer broke off.")]);
     await collect(turn);
