@@ -133,7 +133,8 @@ export async function startRawServer(
       params?: unknown;
     };
     const isForgotten = session !== undefined && request.headers["mcp-session-id"] !== session.id;
-    if (isForgotten && ["tools/call", "ping"].includes(method)) return void response.writeHead(session.status).end("Session not found");
+    if (isForgotten && ["tools/call", "ping"].includes(method))
+      return void response.writeHead(session.status).end("Session not found");
     if (id === undefined) return void response.writeHead(202).end();
     const result = method === "initialize" ? INITIALIZED : await answer(method, params, response);
     if (result === undefined) return;
