@@ -3,7 +3,7 @@ import type { Config, FallbackConfig } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { withFallbacks } from "../gateway/fallback.ts";
 import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../gateway/health.ts";
-import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
+import { withOptionalParts } from "../gateway/optional-parts.ts";
 import type { SharedLimits } from "./shared.ts";
 
 /** The sandbox fails where somebody asks it to, which is no reason to leave it alone. */
@@ -40,7 +40,7 @@ export async function openGateway({
 }: OpenGatewayOptions): Promise<OpenGateway> {
   const { baseUrl, apiKey, imageKeyHeader, extraBody, fallback } = config.gateway;
   const options = { imageKeyHeader, extraBody, log };
-  const adapt = (gateway: Gateway) => withOptionalPictures(withOptionalTools(gateway, log), log);
+  const adapt = (gateway: Gateway) => withOptionalParts(gateway, log);
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
     const first = adapt(

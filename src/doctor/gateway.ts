@@ -7,8 +7,8 @@ import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */
 const LIMITS = { connectMs: 5_000, firstTokenMs: 30_000, idleMs: 10_000, totalMs: 45_000, attempts: 1 };
-/** The cheapest question there is. */
-const QUESTION = { messages: [{ role: "user" as const, content: "Say yes." }], max_tokens: 1 };
+/** Without a bound: some models take none so small, and the answer is left at its beginning. */
+const QUESTION = { messages: [{ role: "user" as const, content: "Say yes." }] };
 
 export interface GatewayCheckOptions {
   /** Allows one question, which costs a few tokens. */
@@ -16,7 +16,7 @@ export interface GatewayCheckOptions {
 }
 
 /**
- * Tries the gateway: its address, the key, the models, an answer of one token; and in the same way what answers while it is
+ * Tries the gateway: its address, the key, the models, the beginning of an answer; and in the same way what answers while it is
  * down. Draws nothing, as pictures cost more.
  */
 export async function checkGateway(
@@ -85,13 +85,23 @@ function open(config: Pick<GatewayOptions, "baseUrl" | "apiKey" | "extraBody">) 
 async function checkChat(gateway: Gateway, model: string, mayChat: boolean, signal: AbortSignal): Promise<Finding> {
   if (!mayChat) return { ok: true, what: "No question was asked (--no-chat)." };
   try {
-    await gateway.streamChat({ model, ...QUESTION }, signal, { onChunk() {} });
+    await hearBeginning(gateway, model, signal);
     return { ok: true, what: `${model} answers. That was a question of a few tokens; --no-chat leaves it out.` };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const { what } = toFinding(error);
     return { ok: false, what: `${model} does not answer. ${what}`, fix: CHAT_FIXES[error.kind] ?? "Try again later." };
   }
+}
+
+/** Resolves when an answer begins, and leaves it there. */
+async function hearBeginning(gateway: Gateway, model: string, signal: AbortSignal): Promise<void> {
+  const begun = new AbortController();
+  const onChunk = () => begun.abort();
+  const answer = gateway.streamChat({ model, ...QUESTION }, AbortSignal.any([signal, begun.signal]), { onChunk });
+  await answer.catch((error: unknown) => {
+    if (!begun.signal.aborted) throw error;
+  });
 }
 
 const CHAT_FIXES: Partial<Record<GatewayErrorKind, string>> = {

@@ -4,40 +4,52 @@ import type { Gateway, StreamOptions } from "./client.ts";
 import { GatewayError } from "./errors.ts";
 import type { ChatRequest } from "./validate.ts";
 
+/**
+ * A refusal is believed for so long: the model behind a name changes, and some refuse one picture with the words in which
+ * others refuse all.
+ */
+const BELIEVED_MS = 10 * 60_000;
+
 /** Matches the codes with which gateways refuse what a model cannot do; mistakes in a request have other codes. */
 const UNSUPPORTED_CODE = /unsupported|not_supported/i;
 
 /** A part of requests that some models do not take. */
 export interface OptionalPart {
   isIn(request: ChatRequest): boolean;
+  /** The request without the part, or with what stands for it elsewhere. */
   without(request: ChatRequest): ChatRequest;
   /** The field that a refusal names. */
   param: RegExp;
   /** Codes and messages that can mean nothing else. */
   code: RegExp;
   message: RegExp;
-  /** Logged once for each model. */
+  /** Logged when a model has refused it. */
   notice: string;
 }
 
-/** Repeats a request without a part that the model does not take, and leaves it out from then on. */
+/** Repeats a request without a part that the model does not take, and leaves it out for some time. */
 export function withOptionalPart(gateway: Gateway, part: OptionalPart, log: Logger): Gateway {
-  const refusing = new Set<string>();
+  /** Until when each model is asked without the part at once, on the clock of `performance`. */
+  const refusing = new Map<string, number>();
 
   async function streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void> {
     const { model } = request;
     if (!part.isIn(request)) return gateway.streamChat(request, signal, options);
     const plain = part.without(request);
-    if (refusing.has(model)) return gateway.streamChat(plain, signal, options);
+    if ((refusing.get(model) ?? 0) > performance.now()) return gateway.streamChat(plain, signal, options);
     try {
       return await gateway.streamChat(request, signal, options);
     } catch (error) {
       if (!isRefusalOf(part, error)) throw error;
     }
+    let isThrough = false;
     const onChunk = (chunk: ChatCompletionChunk) => {
       // Only what goes through without the part was refused because of it.
-      if (!refusing.has(model)) log.info({ model }, part.notice);
-      refusing.add(model);
+      if (!isThrough) {
+        log.info({ model }, part.notice);
+        refusing.set(model, performance.now() + BELIEVED_MS);
+      }
+      isThrough = true;
       options.onChunk(chunk);
     };
     return gateway.streamChat(plain, signal, { ...options, onChunk });
@@ -74,11 +86,6 @@ const TOOLS: OptionalPart = {
   notice: "the model takes no tools and answers without",
 };
 
-/** A gateway that lets models answer which take no tools: without them. */
-export function withOptionalTools(gateway: Gateway, log: Logger): Gateway {
-  return withOptionalPart(gateway, TOOLS, log);
-}
-
 /** Stands in for a picture where the model would refuse the whole conversation because of it. */
 const UNSEEN = "(You cannot see this picture. Say so when it matters.)";
 
@@ -103,9 +110,22 @@ const PICTURES: OptionalPart = {
   notice: "the model sees no pictures and answers without",
 };
 
-/** Puts words in the place of pictures for models that see none, so that a conversation can go on. */
-export function withOptionalPictures(gateway: Gateway, log: Logger): Gateway {
-  return withOptionalPart(gateway, PICTURES, log);
+/** OpenAI's newer models count their thoughts too, and call the bound by another name. */
+const MAX_TOKENS: OptionalPart = {
+  isIn: ({ max_tokens }) => max_tokens !== undefined,
+  without: ({ max_tokens, ...plain }) => ({ ...plain, max_completion_tokens: max_tokens }),
+  param: /^max_tokens$/,
+  code: /^max_tokens_not_supported$/,
+  message: /max_completion_tokens/,
+  notice: "the model takes max_completion_tokens in the place of max_tokens",
+};
+
+/**
+ * A gateway that lets models answer which take no tools, which see no pictures (words stand in their place), and which
+ * call the bound of an answer `max_completion_tokens`.
+ */
+export function withOptionalParts(gateway: Gateway, log: Logger): Gateway {
+  return [MAX_TOKENS, TOOLS, PICTURES].reduce((adapted, part) => withOptionalPart(adapted, part, log), gateway);
 }
 
 function hasPicture({ content }: ChatMessage): boolean {

@@ -69,6 +69,8 @@ const answering = {
   temperature: z.number().min(0).max(2).optional(),
   top_p: z.number().min(0).max(1).optional(),
   max_tokens: z.int().min(1).optional(),
+  /** Not of the interface: for models that take no `max_tokens`. */
+  max_completion_tokens: z.int().min(1).optional(),
   stop: z.union([z.string(), z.array(z.string())]).optional(),
   presence_penalty: z.number().min(-2).max(2).optional(),
   frequency_penalty: z.number().min(-2).max(2).optional(),

@@ -34,12 +34,19 @@ describe("checkGateway", () => {
     expect(found[3]?.what).toMatch(/^sandbox-chat answers.*--no-chat/);
   });
 
-  test("checkGateway asks for one token, and for none when it may not chat", async () => {
+  test("checkGateway leaves an answer at its beginning, and asks for none when it may not chat", async () => {
     const list = (response: { end(text: string): void }) => response.end('{"data":[{"id":"sandbox-chat"}]}');
-    const server = await startFaultServer(list, (response) => response.writeHead(404).end());
+    const left = Promise.withResolvers<void>();
+    const server = await startFaultServer(list, (response) => {
+      const choices = [{ index: 0, delta: { role: "assistant", content: "Yes" } }];
+      const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "sandbox-chat", choices };
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(`data: ${JSON.stringify(chunk)}\n\n`);
+      response.on("close", left.resolve);
+    });
     const config = toConfig(server.url, { imageModel: undefined });
-    await checkGateway(config, { mayChat: true }, signal);
-    expect(server.received[1]?.json).toMatchObject({ model: "sandbox-chat", max_tokens: 1 });
+    const found = await checkGateway(config, { mayChat: true }, signal);
+    expect(found.at(-1)).toMatchObject({ ok: true, what: expect.stringMatching(/^sandbox-chat answers/) });
+    await left.promise;
     const quiet = await startFaultServer(list);
     expect(
       (await checkGateway({ ...config, baseUrl: quiet.url } as GatewayConfig, { mayChat: false }, signal))[2],

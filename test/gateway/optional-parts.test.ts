@@ -1,8 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ToolDefinition } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
-import { withOptionalPart, withOptionalPictures, withOptionalTools } from "../../src/gateway/optional-parts.ts";
+import { withOptionalPart, withOptionalParts } from "../../src/gateway/optional-parts.ts";
 import type { ChatRequest } from "../../src/gateway/validate.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { start } from "../sandbox/sandbox.ts";
@@ -46,7 +46,9 @@ test("a request goes as it is to a model that takes the part", async () => {
   expect(asked).toEqual([request]);
 });
 
-test("a model that refuses the part is asked without it, and from then on without it at once", async () => {
+test("a model that refuses the part is asked without it, then without it at once, and with it again after a while", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
   const { asked, ask } = setUp(({ stop }) =>
     stop === undefined
       ? undefined
@@ -55,6 +57,9 @@ test("a model that refuses the part is asked without it, and from then on withou
   await ask();
   await ask();
   expect(asked.map(({ stop }) => stop)).toEqual([["x"], undefined, undefined]);
+  vi.advanceTimersByTime(11 * 60_000);
+  await ask();
+  expect(asked.slice(3).map(({ stop }) => stop)).toEqual([["x"], undefined]);
 });
 
 test("a request that is refused without the part too was not refused because of it", async () => {
@@ -62,6 +67,20 @@ test("a request that is refused without the part too was not refused because of 
   await expect(ask()).rejects.toThrow();
   await expect(ask()).rejects.toThrow();
   expect(asked.map(({ stop }) => stop)).toEqual([["x"], undefined, ["x"], undefined]);
+});
+
+test("a model that wants max_completion_tokens is given it in the place of max_tokens", async () => {
+  // As OpenAI's reasoning models answer.
+  const words =
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+  const refused = refusal({ type: "invalid_request_error", param: "max_tokens", code: "unsupported_parameter" }, words);
+  const { gateway, requests } = fakeGateway([refused], ["Yes."]);
+  const messages = [{ role: "user" as const, content: "hi" }];
+  await withOptionalParts(gateway, silent).streamChat({ model: "o", messages, max_tokens: 100 }, open, ignoring);
+  expect(requests).toEqual([
+    { model: "o", messages, max_tokens: 100 },
+    { model: "o", messages, max_completion_tokens: 100 },
+  ]);
 });
 
 test("another refusal is passed on", async () => {
@@ -77,7 +96,7 @@ const withTools: ChatRequest = { model: "plain", messages: [{ role: "user", cont
 
 function startTools(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
-  const adapted = withOptionalTools(gateway, silent);
+  const adapted = withOptionalParts(gateway, silent);
   const ask = async (asked = withTools) => {
     const { text, error } = await readAnswer(adapted, asked, open);
     if (error !== undefined) throw error;
@@ -134,7 +153,7 @@ describe("tools that a model does not take", () => {
       offered.push(asked.tools !== undefined);
       throw noTools;
     };
-    const adapted = withOptionalTools({ ...gateway, streamChat: refusing }, silent);
+    const adapted = withOptionalParts({ ...gateway, streamChat: refusing }, silent);
     for (const _ of [1, 2]) await expect(adapted.streamChat(withTools, open, ignoring)).rejects.toBe(noTools);
     expect(offered).toEqual([true, false, true, false]);
   });
@@ -157,7 +176,7 @@ const withPicture: ChatRequest = {
 
 function startPictures(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
-  const adapted = withOptionalPictures(gateway, silent);
+  const adapted = withOptionalParts(gateway, silent);
   const ask = async (asked = withPicture) => {
     const { text, error } = await readAnswer(adapted, asked, open);
     if (error !== undefined) throw error;
@@ -199,7 +218,7 @@ describe("pictures that a model does not see", () => {
 
   test("do not keep a text model of the sandbox from answering", async () => {
     const sandbox = await start();
-    const gateway = withOptionalPictures(connect(sandbox.url, { apiKey: "sk-sandbox-all" }), silent);
+    const gateway = withOptionalParts(connect(sandbox.url, { apiKey: "sk-sandbox-all" }), silent);
     const asked = { ...withPicture, model: "sandbox-text" };
     expect((await readAnswer(gateway, asked, open)).chunks.length).toBeGreaterThan(1);
   });
