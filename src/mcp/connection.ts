@@ -83,6 +83,7 @@ export function connectTo(
   log: Logger,
   tokens: TokenStore | undefined,
 ): McpConnection {
+  const { name: server, timeoutMs: timeout } = config;
   const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
   const toProblem = createProblems(config);
@@ -101,11 +102,10 @@ export function connectTo(
   async function serve(): Promise<LoggableError> {
     const onChanged = (session: Session) => {
       list(session).catch((error: unknown) => {
-        log.warn({ server: config.name, err: toProblem(error) }, "the tools of a server could not be listed again");
+        log.warn({ server, err: toProblem(error) }, "the tools of a server could not be listed again");
       });
     };
-    const onError = (error: unknown) =>
-      log.debug({ server: config.name, err: toProblem(error) }, "a tool server: error");
+    const onError = (error: unknown) => log.debug({ server, err: toProblem(error) }, "a tool server: error");
     const session = await openSession({ config, onChanged, onError, tokens, log }, closing.signal);
     const leave = () => session.end(new LoggableError("it is not wanted any more"));
     closing.signal.addEventListener("abort", leave, { once: true });
@@ -115,7 +115,7 @@ export function connectTo(
       coming.resolve();
       coming = Promise.withResolvers();
       Object.assign(status, { state: "ready", problem: undefined });
-      log.info({ server: config.name, tools: offer.tools.length }, "a tool server is ready");
+      log.info({ server, tools: offer.tools.length }, "a tool server is ready");
       tried.resolve();
       void followChanges(session, onChanged, onError);
       return await session.ended;
@@ -130,7 +130,7 @@ export function connectTo(
     const onAway = (err: LoggableError, pauseMs: number) => {
       Object.assign(status, { state: "failed", problem: err.message });
       tried.resolve();
-      log.warn({ server: config.name, err, pauseMs }, "a tool server is away and is tried again");
+      log.warn({ server, err, pauseMs }, "a tool server is away and is tried again");
     };
     await serveAgain(() => serve().catch(toProblem), onAway, closing.signal);
     tried.resolve();
@@ -140,24 +140,22 @@ export function connectTo(
   async function ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal, isAgain = false): Promise<T> {
     const session = live;
     if (session === undefined) {
-      throw new ToolError(`The server "${config.name}" cannot be reached now. Answer without it, and say so.`);
+      throw new ToolError(`The server "${server}" cannot be reached now. Answer without it, and say so.`);
     }
     const { promise: renewed } = coming;
     try {
       return await request(session.client);
     } catch (error) {
       signal.throwIfAborted();
-      const isGone = await isForgotten(error, session, signal);
-      const failure = toCallError(error, config.name, { session, isGone, problem: toProblem(error) });
-      if (isAgain || !isGone) throw failure;
-      const bound = AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
-      await untilAborted(renewed, bound).catch(() => signal.throwIfAborted());
+      const problem = toProblem(error);
+      if (isAgain || !(await isForgotten(error, session, signal))) throw toCallError(error, server, session, problem);
+      session.end(problem);
+      await untilAborted(renewed, untilRenewed(signal)).catch(() => signal.throwIfAborted());
     }
     return ask(request, signal, true);
   }
 
   const running = keepConnected();
-  const { timeoutMs: timeout } = config;
 
   return {
     config,
@@ -249,6 +247,10 @@ function createPlaces({ name, timeoutMs }: McpServerConfig) {
   };
 }
 
+function untilRenewed(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
+}
+
 function isUnreached(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
@@ -295,12 +297,13 @@ async function isForgotten(error: unknown, { sdk, client }: Session, signal: Abo
   const hasSession = transport?.sessionId !== undefined || transport instanceof sdk.SSEClientTransport;
   const status = toStatus(error, sdk);
   if (!hasSession || status !== 400) return hasSession && status === 404;
-  const refusal = await client.ping({ timeout: PING_MS, signal }).then(
-    () => undefined,
-    (failure: unknown) => failure,
-  );
-  signal.throwIfAborted();
-  return [400, 404].includes(toStatus(refusal, sdk) ?? 0);
+  try {
+    await client.ping({ timeout: PING_MS, signal });
+    return false;
+  } catch (refusal) {
+    signal.throwIfAborted();
+    return [400, 404].includes(toStatus(refusal, sdk) ?? 0);
+  }
 }
 
 /** The number with which a server refused a request. The SDK's transport for `sse` has it in its words alone. */
@@ -316,14 +319,7 @@ function toUnreadable(error: unknown): CallToolResult {
   return { content: [{ type: "text", text: "[The call was made; its result has a form that cannot be read here.]" }] };
 }
 
-interface Failure {
-  session: Session;
-  /** The server knows the session no more. */
-  isGone: boolean;
-  problem: LoggableError;
-}
-
-function toCallError(error: unknown, server: string, { session, isGone, problem }: Failure): Error {
+function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {
   const { SdkError, SdkErrorCode, ProtocolError } = session.sdk;
   if (error instanceof ProtocolError) {
     const mayBeDone = !UNDONE.has(error.code);
@@ -334,7 +330,7 @@ function toCallError(error: unknown, server: string, { session, isGone, problem 
   const isRefused = status !== undefined && status >= 400 && status < 500;
   const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
   // Any other failure is that of one call, and cuts no other.
-  if (isUnsent || isGone) session.end(problem);
+  if (isUnsent) session.end(problem);
   if (isRefused || isUnsent) {
     return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
   }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import { json } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createOutbound } from "../../../../adapters/slack/write/outbound.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
@@ -105,11 +105,12 @@ describe("an answer on Slack that one person sees", () => {
     /** A stand-in for Slack's hooks that answers in turn. */
     async function startHook(...answers: { status: number; body?: string; headers?: Record<string, string> }[]) {
       const said: string[] = [];
-      const server = createServer(async (request, response) => {
-        said.push(JSON.parse(await text(request)).text);
-        const { status, body = "", headers = {} } = answers[said.length - 1] ?? { status: 200, body: "ok" };
+      const serve = async (request: IncomingMessage, response: ServerResponse) => {
+        const { text: words } = (await json(request)) as { text: string };
+        const { status, body = "", headers = {} } = answers[said.push(words) - 1] ?? { status: 200, body: "ok" };
         response.writeHead(status, headers).end(body);
-      });
+      };
+      const server = createServer((request, response) => void serve(request, response));
       server.listen(0, "127.0.0.1");
       await once(server, "listening");
       onTestFinished(() => void server.close());
@@ -121,18 +122,18 @@ describe("an answer on Slack that one person sees", () => {
       const sink = outbound.sink({ ...address, extra });
       return { ...desk, said, post: () => sink.post(finalDraft("For you."), "n", signal) };
     }
-    const json = { "content-type": "application/json" };
+    const asJson = { "content-type": "application/json" };
 
     test("that it is too much, the answer comes after the time that Slack names", async () => {
       const body = '{"ok":false,"error":"ratelimited"}';
-      const { post, said } = await startHook({ status: 429, body, headers: { ...json, "retry-after": "7" } });
+      const { post, said } = await startHook({ status: 429, body, headers: { ...asJson, "retry-after": "7" } });
       await expect(post()).rejects.toMatchObject({ kind: "rate-limited", retryAfterMs: 7_000 });
       await post();
       expect(said).toEqual(["For you.", "For you."]);
     });
 
     test("that something is wrong inside, it may be tried again", async () => {
-      const { post } = await startHook({ status: 500, body: '{"ok":false,"error":"server_error"}', headers: json });
+      const { post } = await startHook({ status: 500, body: '{"ok":false,"error":"server_error"}', headers: asJson });
       await expect(post()).rejects.toMatchObject({ kind: "unavailable" });
     });
 
@@ -143,7 +144,11 @@ describe("an answer on Slack that one person sees", () => {
     });
 
     test("with a refusal under 200, it comes another way", async () => {
-      const { post, shown } = await startHook({ status: 200, body: '{"ok": false, "error": "no_text"}', headers: json });
+      const { post, shown } = await startHook({
+        status: 200,
+        body: '{"ok": false, "error": "no_text"}',
+        headers: asJson,
+      });
       await post();
       expect(shown()).toEqual(["For you."]);
     });

@@ -169,22 +169,25 @@ test("a message that another process posted before it died is found and not post
   expect(desk.calls("chat.postMessage")).toBe(1);
 });
 
-test.each(["post+update", "stream"])("what a press began in the process that died is found and gone on with: %s", async (way) => {
-  const { slack, general, question, address, outbound, restart, calls } = await startDesk();
-  if (way === "post+update") slack.setStreaming("unknown_method");
-  slack.advance(600_000);
-  const { replyToId: _, ...place } = address;
-  const pressed = { ...place, extra: { ...place.extra, cameAt: String(slack.now()) } };
-  const begin = () => outbound.sink(pressed).post(growing("One"), "n", signal);
-  const { id } = await begin().catch(begin);
-  slack.advance(5_000);
-  const sink = restart().sink(pressed);
-  const again = await sink.post(growing("One"), "n", signal);
-  expect(again.id).toBe(id);
-  await settle(sink, id, finalDraft("One, two."));
-  expect(slack.texts(general, question)).toEqual(["One, two."]);
-  expect(calls("chat.postMessage") + calls("chat.startStream")).toBe(way === "stream" ? 1 : 2);
-});
+test.each(["post+update", "stream"])(
+  "what a press began in the process that died is found and gone on with: %s",
+  async (way) => {
+    const { slack, general, question, address, outbound, restart, calls } = await startDesk();
+    if (way === "post+update") slack.setStreaming("unknown_method");
+    slack.advance(600_000);
+    const { replyToId: _, ...place } = address;
+    const pressed = { ...place, extra: { ...place.extra, cameAt: String(slack.now()) } };
+    const begin = () => outbound.sink(pressed).post(growing("One"), "n", signal);
+    const { id } = await begin().catch(begin);
+    slack.advance(5_000);
+    const sink = restart().sink(pressed);
+    const again = await sink.post(growing("One"), "n", signal);
+    expect(again.id).toBe(id);
+    await settle(sink, id, finalDraft("One, two."));
+    expect(slack.texts(general, question)).toEqual(["One, two."]);
+    expect(calls("chat.postMessage") + calls("chat.startStream")).toBe(way === "stream" ? 1 : 2);
+  },
+);
 
 test("a stream that another process has taken over and ended is not added to any more", async () => {
   const { slack, general, question, address, outbound, calls, restart } = await startDesk();
