@@ -30,6 +30,8 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   retryAfterMs?: number;
   /** The quoted words were not inside an error object: this address may not be a gateway. */
   isFormless?: true;
+  /** The connection ended when the request was on its way: whether it was carried out is not known. */
+  isCut?: boolean;
 }
 
 /** The gateway gave no whole answer. The message may quote it, shortened and without keys, never a body. */
@@ -42,6 +44,7 @@ export class GatewayError extends LoggableError {
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
   readonly isFormless: boolean;
+  readonly isCut: boolean;
 
   constructor(kind: GatewayErrorKind, message: string, options: GatewayErrorOptions = {}) {
     super(message, options);
@@ -52,6 +55,7 @@ export class GatewayError extends LoggableError {
     this.param = options.param;
     this.retryAfterMs = options.retryAfterMs;
     this.isFormless = options.isFormless === true;
+    this.isCut = options.isCut === true;
   }
 }
 
@@ -66,4 +70,12 @@ const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
 /** True for a failure before anything of an answer came that says that the gateway did not take the request: it costs nothing. */
 export function isUnspent(error: unknown): boolean {
   return error instanceof GatewayError && UNSPENT.has(error.kind);
+}
+
+/**
+ * True for a failure after which a picture is certainly not there. Drawing takes long: a proxy that gave up (504) and a
+ * connection that ended meanwhile leave that open.
+ */
+export function isUndrawn(error: unknown): boolean {
+  return error instanceof GatewayError && isUnspent(error) && error.status !== 504 && !error.isCut;
 }

@@ -33,6 +33,9 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
+/** The network's words for a connection that was there. */
+const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
 /** Many servers say in words alone that a request is longer than the model's context; the code is the usual one. */
 const TOO_LONG =
   /\b(?:maximum|max|model'?s) context (?:length|window|size)\b|\b(?:prompt|input|request|messages) (?:is|are|has) too (?:long|many tokens)|exceeds? the (?:available |maximum )?context\b|input token count .{0,40}exceeds/i;
@@ -107,7 +110,9 @@ export function toConnectionError(kind: "unreachable" | "interrupted", error: un
   const code = readCode(error);
   const words = (code === undefined ? undefined : CONNECTION_WORDS[code]) ?? "the connection failed";
   const begin = kind === "unreachable" ? "The gateway cannot be reached" : "The gateway's answer broke off";
-  return new GatewayError(kind, `${begin}: ${words}${code === undefined ? "" : ` (${code})`}.`, { cause: error });
+  const isCut = kind === "unreachable" && CUTS.has(code ?? "");
+  const name = code === undefined ? "" : ` (${code})`;
+  return new GatewayError(kind, `${begin}: ${words}${name}.`, { cause: error, isCut });
 }
 
 /** Milliseconds from a number of seconds or an HTTP date; 0 for the past, undefined for anything else. */

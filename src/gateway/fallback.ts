@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ChatCompletionChunk } from "./chunks.ts";
 import type { CallOptions, Gateway } from "./client.ts";
-import { GatewayError, type GatewayErrorKind } from "./errors.ts";
+import { GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
 import { DEFAULT_LIMITS } from "./limits.ts";
 import { PASSING } from "./retry.ts";
 
@@ -110,7 +110,7 @@ export function withFallbacks({ first, second, fallbackModel, log }: FallbackOpt
         detours: second === undefined ? [] : [{ gateway: second, model: request.model }],
         options,
         ask: ({ gateway }, how) => gateway.generateImage(request, signal, how),
-        isDown: ({ kind, status }) => NOT_DRAWN.has(kind) || ELSEWHERE_STATUSES.has(status),
+        isDown: (error) => (NOT_DRAWN.has(error.kind) && isUndrawn(error)) || ELSEWHERE_STATUSES.has(error.status),
         isOver: () => signal.aborted,
         isLate: () => false,
       }),

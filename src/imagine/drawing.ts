@@ -1,7 +1,7 @@
 import { isCut } from "../concurrency/cut.ts";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Detour, Gateway, RetryNotice } from "../gateway/client.ts";
-import { isUnspent } from "../gateway/errors.ts";
+import { isUndrawn } from "../gateway/errors.ts";
 import type { GeneratedImage, ImageReference, ImageRequest, ImageUsage } from "../gateway/images.ts";
 import { fitPicture } from "../media/picture.ts";
 import { describeReferenceFailure, type References } from "../media/reference.ts";
@@ -131,7 +131,7 @@ async function drawPart(
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
     // Cut off, it may have been drawn all the same.
-    await settle(mayBeDrawn && !isUnspent(error) ? { pictures: 1 } : undefined);
+    await settle(mayBeDrawn && !isUndrawn(error) ? { pictures: 1 } : undefined);
     throw error;
   }
   await settle({ pictures: 1, usage: image.usage });
