@@ -5,7 +5,7 @@ import { isSamePerson } from "../port/identity.ts";
 import { readPictureId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import { mayPress } from "../turn/rights.ts";
+import { mayPress, toPressedReply } from "../turn/rights.ts";
 import type { WriteHistory } from "./history-entry.ts";
 import type { FindJobRefusal } from "./job-refusal.ts";
 import type { JobStore } from "./job-store.ts";
@@ -99,7 +99,7 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
       const { job, part: number } = found;
       const part = job.parts[number - 1];
       if (part?.state !== "done") return undefined;
-      const sink = sinkOf(job.reply);
+      const sink = sinkOf(toPressedReply(event, job, 1));
       try {
         await sink.remove(part.messageId, signal);
       } catch (err) {

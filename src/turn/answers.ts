@@ -15,7 +15,7 @@ import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier, Overhear } from "./earlier.ts";
 import { editionOf, readAnswer } from "./editions.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
-import { mayPress, NOT_YOURS } from "./rights.ts";
+import { mayPress, NOT_YOURS, toPressedReply } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
 import { forgetSaid } from "./said.ts";
 import { isChanged } from "./second-thoughts.ts";
@@ -135,6 +135,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
       await countEarlierEnd(deps, record);
       if (!mayPress(event, record)) return refuse(events, NOT_YOURS);
+      record.reply = toPressedReply(event, record, record.posted.length);
       const isRunning = running.values().some((turn) => turn.record.id === record.id);
       const orphaned = await endOrphan(deps, record, events, isRunning);
       if (orphaned !== undefined) return orphaned;
@@ -178,6 +179,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
     async continued(event, signal) {
       const record = await records.load(event.turnId);
       if (record === undefined) return;
+      record.reply = toPressedReply(event, record, record.posted.length);
       await records.save({ ...record, canContinue: false });
       await takeClosingOff(deps, record, signal);
     },
@@ -366,9 +368,12 @@ async function loadEarlierAttempt(
 }
 
 /** Makes the question that lets an answer go on. The same press makes the same question. */
-export function toContinuationEvent({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
-  const { conversationId, reply, posted } = record;
+export function toContinuationEvent(event: ActionEvent, record: TurnRecord): MessageEvent {
+  const { key, author, at } = event;
+  const { conversationId, posted } = record;
   const inReplyTo = posted.at(-1);
+  // It has messages of its own.
+  const reply = toPressedReply(event, record, 0);
   return {
     kind: "message",
     key: `${key}:continue`,

@@ -45,3 +45,12 @@ function isSamePlace(one: ReplyAddress, other: ReplyAddress): boolean {
 function differ(one: string | undefined, other: string | undefined): boolean {
   return one !== undefined && other !== undefined && one !== other;
 }
+
+/**
+ * The address at which something is written after a press under it. What only one person sees is reached by its command
+ * for minutes alone, and then by what is pressed under it: that one message, and no others of the same reply.
+ */
+export function toPressedReply({ reply }: Pick<Actor, "reply">, made: Made, messages: number): ReplyAddress {
+  const isReached = made.reply.visibleTo !== undefined && made.reply.visibleTo === reply.visibleTo && messages <= 1;
+  return isReached ? reply : made.reply;
+}

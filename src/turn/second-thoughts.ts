@@ -13,7 +13,7 @@ import { isQuestionGone } from "./context.ts";
 import { rewriteClosing } from "./cut-answer.ts";
 import { editionsOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
-import { mayPress, NOT_YOURS } from "./rights.ts";
+import { mayPress, NOT_YOURS, toPressedReply } from "./rights.ts";
 import { type TakeBackDeps, takeBack } from "./take-back.ts";
 import { describeUncertain, toRerunButton } from "./tool-approval.ts";
 
@@ -57,6 +57,7 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
     const record = await records.load(readEditionId(event.turnId).turnId);
     if (record === undefined) return TOO_OLD;
     if (!mayPress(event, record)) return NOT_YOURS;
+    record.reply = toPressedReply(event, record, record.posted.length);
     return record.phase === "final" ? record : STILL_WRITTEN;
   }
 

@@ -214,9 +214,12 @@ function toSelectField(
   values: readonly string[],
   chosen: string | undefined,
 ): unknown[] {
-  // A former choice is offered again, even if the list has lost it since.
-  const all = chosen === undefined || values.includes(chosen) ? values : [chosen, ...values];
-  const short = all.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
+  const short = values.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
+  // A former choice is offered again, even where the list has lost it since, or is too long for it.
+  if (chosen !== undefined && chosen.length <= MAX_VALUE && !short.includes(chosen)) {
+    short.unshift(chosen);
+    short.splice(MAX_OPTIONS);
+  }
   if (short.length === 0) return [];
   const options = short.map((value) => ({ label: value, value, ...(value === chosen && { default: true }) }));
   const component = { type: ComponentType.StringSelect, custom_id: name, required: false, options };

@@ -9,8 +9,8 @@ const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
   ["forbidden", [30046, 50001, 50005, 50007, 50013, 50083, 50278, 160002, 160005]],
   // The words themselves: empty, too long, too large.
   ["rejected", [40005, 50006, 50035]],
-  // Explicit content, and what the server's own AutoMod blocks.
-  ["filtered", [20009, 200000]],
+  // Explicit content, what the server's own AutoMod blocks, and links that Discord takes for harmful.
+  ["filtered", [20009, 200000, 240000]],
   ["unavailable", [130000]],
 ];
 const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));

@@ -117,8 +117,10 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return posted;
   }
 
+  const nameOf = ({ messageId }: MessagePlace) => (messageId === to.pressedId ? ORIGINAL : messageId);
+
   async function edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt> {
-    const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
+    const messageId = nameOf(place);
     const answer = await token.call({ method: "PATCH", messageId, body }, signal);
     if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
     if (isPrivate) finalMessages.note(to, messageId, body);
@@ -129,7 +131,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     post: (given, signal) => finalMessages.whileWriting(to, () => post(given, signal)),
     edit: (place, body, signal) => finalMessages.whileWriting(to, () => edit(place, body, signal)),
     async remove(place, signal) {
-      const answer = await token.call({ method: "DELETE", messageId: place.messageId }, signal);
+      const answer = await token.call({ method: "DELETE", messageId: nameOf(place) }, signal);
       if (answer === undefined) await channel.remove(place, signal);
       finalMessages.settle(to, place.messageId);
     },

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import type { Discord } from "../../simulators/discord/index.ts";
-import { type Channel, shown } from "../../simulators/discord/world.ts";
+import { type Channel, type Message, shown } from "../../simulators/discord/world.ts";
 import { isOnRedis } from "../../support/bot-store.ts";
 import { startReferenceServers } from "../../support/mcp-world.ts";
 import { makeDataDir } from "../../support/service.ts";
@@ -380,6 +380,24 @@ describe("the bot on Discord", () => {
     gate.resolve();
     await bot.idle();
     expect(botTexts(discord, thread).toSorted()).toEqual(["Four.", "One.", "Three.", "Two."]);
+  });
+
+  test("writes a private answer again, and shows an earlier one, long after its command may be answered", async () => {
+    const bot = await startGuild({ scripts: [["One."], ["Two."]] });
+    const { discord, channel, ada } = bot;
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
+    expect(await finished(bot, channel)).toEqual(["One."]);
+    discord.clock.advance(30 * 60_000);
+    const answer = () => botMessages(discord, channel)[0] as Message;
+    discord.people.press(answer(), ada, "Regenerate");
+    await discord.until(() => botTexts(discord, channel)[0] === "Two.");
+    await bot.idle();
+    discord.clock.advance(30 * 60_000);
+    discord.people.press(answer(), ada, "‹ 2/2");
+    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("One.") === true);
+    await bot.idle();
+    expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([ada.id]);
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(

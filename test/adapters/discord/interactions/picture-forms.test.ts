@@ -223,6 +223,16 @@ describe("the buttons of a picture", () => {
     expect(event.reply.visibleTo).toBeUndefined();
   });
 
+  test("edit keeps the model of a picture beyond the twenty-five that a menu has room for", async () => {
+    const listed = [...Array.from({ length: 30 }, (_, index) => `draw-${index}`), "draw-small"];
+    const { discord, bob, picture, command } = await startPicture({ imagine: { listModels: async () => listed } });
+    const pressed = discord.people.press(picture, bob, "edit");
+    const fields = fieldsOf(await shownForm({ discord }, pressed));
+    expect(chosenIn(fields["model"])).toBe("draw-small");
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await command(1)).options).toMatchObject({ model: "draw-small" });
+  });
+
   test("edit asks how a picture was asked for in the name of who pressed, and for their place", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);

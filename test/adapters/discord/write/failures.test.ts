@@ -32,6 +32,7 @@ describe("what Discord's refusals mean", () => {
     [400, 50006, "rejected"],
     [413, 40005, "rejected"],
     [400, 200000, "filtered"],
+    [400, 240000, "filtered"],
     [400, 20009, "filtered"],
     [429, 20016, "rate-limited"],
     [429, 20028, "rate-limited"],
