@@ -51,7 +51,10 @@ export type OnProgress = (progress: {
   message?: string | undefined;
 }) => void;
 
-/** A server, reconnected as long as it is wanted. A `ToolError` says whether anything may be done; after other errors nobody knows. */
+/**
+ * A server, reconnected as long as it is wanted. A `ToolError` says whether anything may be done; after other errors
+ * nobody knows.
+ */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
