@@ -25,7 +25,9 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       return {
         hold(sizeBytes) {
           const othersBytes = heldBytes - ownBytes;
-          if (!isOpen || sizeBytes > maxBytes - othersBytes - sizeBytes) return false;
+          // What is no number has no room either: added up, it would make room for everything.
+          const hasRoom = sizeBytes <= maxBytes - othersBytes - sizeBytes;
+          if (!isOpen || !hasRoom) return false;
           heldBytes = othersBytes + sizeBytes;
           ownBytes = sizeBytes;
           return true;

@@ -94,7 +94,7 @@ async function startWorld(rules: object[]) {
     postPrivately: async () => {},
     openAttachment: async () => {
       did.push("file");
-      return Readable.from(["words"]);
+      return Readable.from([Buffer.from("words")]);
     },
   });
   const bot = startEngine({

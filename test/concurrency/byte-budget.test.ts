@@ -21,6 +21,13 @@ describe("createByteBudget", () => {
     expect(budget.open().hold(20_000)).toBe(true);
   });
 
+  test("has no room for a size that is no number, and goes on with the others", () => {
+    const budget = createByteBudget(100);
+    expect(budget.open().hold(Number.NaN)).toBe(false);
+    expect(budget.open().hold(50)).toBe(true);
+    expect(budget.open().hold(50)).toBe(false);
+  });
+
   test("is never exceeded, and is whole again once everything is given back, also twice", () => {
     const step = fc.record({ body: fc.nat(4), sizeBytes: fc.nat(120), isOver: fc.boolean() });
     fc.assert(

@@ -43,7 +43,9 @@ export function createFiles(deps: FilesDeps): Files {
   const fetch = createGuardedFetch({ owner: "Discord", hosts: [...HOSTS], origins });
 
   function toRef(id: string, { filename, title, size }: APIAttachment): AttachmentRef {
-    return { platform: PLATFORM, id, name: toOriginalName(filename, title), sizeBytes: size };
+    // Some servers do not tell the size; the file is bounded as it is read.
+    const sizeBytes = Number.isFinite(size) ? size : 0;
+    return { platform: PLATFORM, id, name: toOriginalName(filename, title), sizeBytes };
   }
 
   function toRefs(message: MessageWithFiles, attachments = attachmentsOf(message)): AttachmentRef[] {

@@ -45,6 +45,13 @@ test("a message without a list of attachments has none", async () => {
   expect(createFiles({ api, now: Date.now }).toPostedRefs(bare)).toEqual([]);
 });
 
+test("a file whose size is not told counts as one that is bounded as it is read", async () => {
+  const { discord } = await startStage({ listens: false });
+  const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
+  const unknown = { id: "1", filename: "a.txt", url: "https://cdn.discordapp.com/a.txt" } as APIAttachment;
+  expect(createFiles({ api, now: Date.now }).toLinkedRefs([unknown])).toMatchObject([{ name: "a.txt", sizeBytes: 0 }]);
+});
+
 test("a file of an unknown type is a picture where it has a size in pixels", async () => {
   const unknown = { id: "1", filename: "a", size: 1, url: "", proxy_url: "", content_type: null };
   const attachments = [unknown, { ...unknown, id: "2", width: 10 }] as unknown as APIAttachment[];
