@@ -23,7 +23,7 @@ export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }:
   const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now });
 
   async function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
-    const find = async () => (await findMember(guildId, userId))?.roles ?? [];
+    const find = async () => (await findMember(guildId, userId))?.roles;
     return (await cache.get(`${guildId} ${userId}`, find)) ?? [];
   }
 
