@@ -152,6 +152,17 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(() => desk.tab.locator("main .message.found").innerText()).toContain("The needle is in here.");
   });
 
+  test("a search keeps what is typed when the place behind it changes", async () => {
+    await desk.tab.keyboard.press("Control+k");
+    const isTypedInto = () => desk.tab.locator(".switcher input").evaluate((input) => input.matches(":focus"));
+    await eventually(isTypedInto).toBe(true);
+    await desk.tab.evaluate(`new Promise((changed) => {
+      addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(changed)));
+      location.hash = "general";
+    })`);
+    expect(await isTypedInto()).toBe(true);
+  });
+
   test("a deleted message can be brought back for a while, and one that is not goes", async () => {
     await desk.write("first");
     await desk.lastEvent(1);

@@ -68,7 +68,11 @@ addEventListener("hashchange", () => {
     state.isDrawerOpen = false;
     state.editingId = undefined;
   });
-  requestAnimationFrame(() => (place.threadId === null ? parts.main : parts.thread).composer.focus());
+  const { composer } = place.threadId === null ? parts.main : parts.thread;
+  requestAnimationFrame(() => {
+    // Opened since, the switcher has what is typed.
+    if (!store.state.isSwitcherOpen) composer.focus();
+  });
 });
 listenToKeys(store.state, actions);
 followEventStream(store, sending.resume, () => actions.sendWaiting());
