@@ -70,7 +70,7 @@ addEventListener("hashchange", () => {
   });
   const { composer } = place.threadId === null ? parts.main : parts.thread;
   requestAnimationFrame(() => {
-    // Opened since, the switcher has what is typed.
+    // What is typed into a switcher that was opened meanwhile must not end up here.
     if (!store.state.isSwitcherOpen) composer.focus();
   });
 });

@@ -38,18 +38,22 @@ async function startFile() {
   return { ...stage, clock, said, ref, asked };
 }
 
-test("a message without a list of attachments has none", async () => {
-  const { discord } = await startStage({ listens: false });
-  const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
-  const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
-  expect(createFiles({ api, now: Date.now }).toPostedRefs(bare)).toEqual([]);
-});
+describe("what a server leaves out", () => {
+  async function startFiles(): Promise<Files> {
+    const { discord } = await startStage({ listens: false });
+    const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
+    return createFiles({ api, now: Date.now });
+  }
 
-test("a file whose size is not told counts as one that is bounded as it is read", async () => {
-  const { discord } = await startStage({ listens: false });
-  const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
-  const unknown = { id: "1", filename: "a.txt", url: "https://cdn.discordapp.com/a.txt" } as APIAttachment;
-  expect(createFiles({ api, now: Date.now }).toLinkedRefs([unknown])).toMatchObject([{ name: "a.txt", sizeBytes: 0 }]);
+  test("a message without a list of attachments has none", async () => {
+    const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
+    expect((await startFiles()).toPostedRefs(bare)).toEqual([]);
+  });
+
+  test("a file without a size has 0 bytes until it is read", async () => {
+    const bare = { id: "1", filename: "a.txt", url: "https://cdn.discordapp.com/a.txt" } as APIAttachment;
+    expect((await startFiles()).toLinkedRefs([bare])).toMatchObject([{ name: "a.txt", sizeBytes: 0 }]);
+  });
 });
 
 test("a file of an unknown type is a picture where it has a size in pixels", async () => {
