@@ -1,13 +1,11 @@
 import type { Logger } from "pino";
-import type { Config, FallbackConfig } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
-import { withFallbacks } from "../gateway/fallback.ts";
 import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../gateway/health.ts";
-import { withOptionalParts } from "../gateway/optional-parts.ts";
 import type { SharedLimits } from "./shared.ts";
 
-/** The sandbox fails where somebody asks it to, which is no reason to leave it alone. */
-const NO_BREAKER = { breakerFailures: Number.POSITIVE_INFINITY };
+/** The sandbox fails if somebody asks it to, which is no reason to pause for anyone. */
+const NO_PAUSES = { breakerFailures: Number.POSITIVE_INFINITY, maxPauseMs: 0 };
 
 export interface OpenGateway {
   client: Gateway;
@@ -38,15 +36,11 @@ export async function openGateway({
   shared,
   log,
 }: OpenGatewayOptions): Promise<OpenGateway> {
-  const { baseUrl, apiKey, imageKeyHeader, extraBody, fallback } = config.gateway;
-  const options = { imageKeyHeader, extraBody, log };
-  const adapt = (gateway: Gateway) => withOptionalParts(gateway, log);
+  const { baseUrl, apiKey, headers, imageKeyHeader, extraBody, fallback } = config.gateway;
+  const options = { imageKeyHeader, extraBody, fallbackModel: fallback.model, log };
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
-    const first = adapt(
-      createGateway({ ...options, limits: NO_BREAKER, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" }),
-    );
-    const client = withFallbacks({ first, second: undefined, fallbackModel: fallback.model, log });
+    const client = createGateway({ ...options, limits: NO_PAUSES, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });
     const close = async () => {
       await client.close();
       await sandbox.close();
@@ -54,19 +48,26 @@ export async function openGateway({
     return { client, health: undefined, countPaused: () => 0, close };
   }
   const paused = new Map<string, number>();
+  const client = createGateway({
+    ...options,
+    baseUrl,
+    apiKey,
+    headers,
+    second: fallback.gateway,
+    pausesOf: shared?.pausesOf,
+    onPaused: (name, count) => void paused.set(name, count),
+    onAnswered: (name, model) => (name === "first" ? health : secondHealth)?.answered(model),
+  });
   const models = namedModels(config.gateway);
-  const open = (address: NonNullable<FallbackConfig["gateway"]>, name: "first" | "second") => {
-    const pauses = shared?.pausesOf(name);
-    const gateway = createGateway({ ...options, ...address, pauses, onPaused: (count) => paused.set(name, count) });
+  const watch = (name: "first" | "second", address: string) => {
     const isSecond = name === "second";
     // People are shown the trouble of the gateway that answers them.
     const onChange = isSecond ? () => {} : onProblem;
-    return watchGateway({ gateway, baseUrl: address.baseUrl, models: models[name], isSecond, log, onChange });
+    const list = (signal: AbortSignal) => client.listModels(signal, name);
+    return watchGateway({ list, baseUrl: address, models: models[name], isSecond, log, onChange });
   };
-  const health = open({ baseUrl, apiKey }, "first");
-  const secondHealth = fallback.gateway && open(fallback.gateway, "second");
-  const second = secondHealth && adapt(secondHealth.heard);
-  const client = withFallbacks({ first: adapt(health.heard), second, fallbackModel: fallback.model, log });
+  const health = watch("first", baseUrl);
+  const secondHealth = fallback.gateway && watch("second", fallback.gateway.baseUrl);
   const countPaused = () => paused.values().reduce((sum, count) => sum + count, 0);
   return { client, health, secondHealth, countPaused, close: client.close };
 }

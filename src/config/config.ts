@@ -17,6 +17,8 @@ interface GatewayModels {
   imageModel: string | undefined;
   /** In lower case. */
   imageKeyHeader: string | undefined;
+  /** Sent with every call of the first gateway. */
+  headers: Readonly<Record<string, string>> | undefined;
   systemPrompt: string;
   extraBody: ExtraBody;
   fallback: FallbackConfig;
@@ -275,6 +277,7 @@ function toGateway(values: Values, extraBody: ExtraBody): GatewayConfig {
   const { GATEWAY_BASE_URL: baseUrl, GATEWAY_API_KEY: apiKey, CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel } = values;
   const rest = {
     imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER,
+    headers: values.GATEWAY_HEADERS,
     systemPrompt: values.SYSTEM_PROMPT,
     extraBody,
     fallback: toFallback(values),

@@ -56,9 +56,14 @@ const SECTIONS: readonly Section[] = [
         meaning: "A header of the form `x-<vendor>-api-key`: tried once when the image endpoint answers 401.",
       },
       {
+        names: ["GATEWAY_HEADERS"],
+        meaning:
+          'Headers that are sent with every request to the first gateway, as a JSON object: `{"x-portkey-provider":"openai"}`. A header of the same name replaces ours.',
+      },
+      {
         names: ["GATEWAY_EXTRA_BODY"],
         meaning:
-          'Fields beyond the interface that are added to every chat request, as a JSON object: `{"reasoning_effort":"low","stream_options":{"include_usage":true}}`. The second one makes most gateways count the tokens of an answer, which are estimated otherwise. What a channel chose with `/model` counts more.',
+          'Fields beyond the interface that are added to every chat request, as a JSON object: `{"reasoning_effort":"low"}`. An option that a channel chose with `/model` counts more.',
       },
       {
         names: ["GATEWAY_EXTRA_BODY_FILE"],

@@ -26,6 +26,7 @@ export function secretsOf(config: Config): string[] {
   const secrets = [
     gateway.apiKey,
     gateway.fallback.gateway?.apiKey,
+    ...Object.values(gateway.headers ?? {}),
     discord?.token,
     localChat.password,
     metricsToken,

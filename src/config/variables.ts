@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import { z } from "zod";
+import { parseJson } from "../gateway/failures.ts";
 import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
 const DEFAULT_SYSTEM_PROMPT =
@@ -25,6 +26,7 @@ export const variables = {
     .regex(/^x-[a-z0-9]+(-[a-z0-9]+)*-api-key$/i, "must be a header name of the form x-<vendor>-api-key")
     .transform((name) => name.toLowerCase())
     .optional(),
+  GATEWAY_HEADERS: headers().optional(),
   GATEWAY_EXTRA_BODY: z.string().optional(),
   GATEWAY_EXTRA_BODY_FILE: z.string().optional(),
   GATEWAY_FALLBACK_BASE_URL: gatewayAddress().optional(),
@@ -145,6 +147,19 @@ function webAddress() {
 }
 
 /** Many servers are documented with the version in their address; Palaver adds /v1 and /v1beta itself. */
+/** Headers by their names. A header is a token and a line of visible ASCII, see RFC 9110, section 5. */
+const headerFields = z.record(z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/), z.string().regex(/^[\x20-\x7e]*$/));
+
+function headers() {
+  return z.string().transform((text, context) => {
+    const { data } = headerFields.safeParse(parseJson(text));
+    if (data !== undefined) return data;
+    const message = 'must be a JSON object of header names and texts, like {"x-portkey-provider":"openai"}';
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+}
+
 function gatewayAddress() {
   return webAddress().transform((url) => url.replace(/\/v1(beta)?$/, ""));
 }

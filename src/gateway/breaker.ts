@@ -2,8 +2,6 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
 
-/** The longest pause that is believed. */
-const MAX_PAUSE_MS = 3_600_000;
 /** Milliseconds until another probe of a pause may start when the last one never ended. */
 const HALF_OPEN_MS = 5_000;
 
@@ -78,7 +76,8 @@ export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {
   }
 
   function open(model: string, askedMs: number, error: GatewayError, isAsked: boolean): void {
-    const [id, forMs] = [randomUUID(), Math.min(askedMs, MAX_PAUSE_MS)];
+    const [id, forMs] = [randomUUID(), Math.min(askedMs, limits.maxPauseMs)];
+    if (forMs <= 0) return;
     set(model, forMs, { id, isAsked, error });
     board?.tell(model, toTold({ id, isAsked, error }), forMs);
   }

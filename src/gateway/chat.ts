@@ -1,195 +1,295 @@
 import type { Logger } from "pino";
 import { isName } from "../log/fields.ts";
+import { applyChanges, type Change, describeChange, findChange } from "./adaptations.ts";
+import { type AskDeps, ask, type CallOptions, type Route } from "./ask.ts";
 import type { ResponseBody } from "./body.ts";
-import type { ChatCompletionChunk } from "./chunks.ts";
-import { GatewayError } from "./errors.ts";
-import { type ExtraBody, type ExtraFields, fieldsFor } from "./extra-body.ts";
+import { type ChatCompletionChunk, textOf } from "./chunks.ts";
+import { GatewayError, PASSING } from "./errors.ts";
+import { type ExtraBody, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
-import type { Attempts, CallDeps, CallOptions } from "./retry.ts";
+import { type ChatBody, type ChatRequest, toChatBody, toChatJson } from "./request.ts";
 import type { SafeText } from "./safe-text.ts";
 import {
-  createAnswerDecoder,
+  createStreamDecoder,
   createUtf8Decoder,
   type OnChunk,
   type StreamDecoder,
   type Tally,
 } from "./stream-decoder.ts";
-import type { GatewayCall } from "./transport.ts";
-import { type ChatRequest, toChatJson } from "./validate.ts";
-import { createWatch, type Watch } from "./watch.ts";
+import type { Watch } from "./watch.ts";
 
-type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, options: CallOptions) => Promise<void>;
-
-export function createStreamChat(deps: CallDeps, extraBody: ExtraBody): StreamChat {
-  return async (request, signal, onChunk, options) => {
-    const call = { ...toCall(request, fieldsFor(extraBody, request.model)), beforeSend: options.beforeSend };
-    const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
-    for (;;) {
-      await attempts.begin(signal);
-      const failure = await attempt(deps, call, attempts, onChunk, signal);
-      if (failure === undefined) return;
-      if (failure.answered) throw failure.error;
-      await attempts.recover(failure.error, signal);
-    }
-  };
+export interface StreamOptions extends CallOptions {
+  /** Returns without waiting for anything: a promise for each of thousands of chunks would cost too much. */
+  onChunk: OnChunk;
+  /** Called when an answer begins whose request had to be changed, with the names of the changes, see `adaptations.ts`. */
+  onAdapted?: (changes: readonly string[]) => void;
 }
 
-interface Failure {
-  error: unknown;
-  /** Text or a tool call has come: the answer cannot be begun again. */
-  answered: boolean;
-}
-
-/** Resolves to what went wrong, or to undefined when the answer is whole and all its chunks were handed over. */
-async function attempt(
-  { transport, limits: usual, safe, log }: CallDeps,
-  call: GatewayCall,
-  attempts: Attempts,
-  onChunk: OnChunk,
+export type StreamChat = (
+  request: ChatRequest,
+  routes: readonly [Route, ...Route[]],
+  options: StreamOptions,
   signal: AbortSignal,
-): Promise<Failure | undefined> {
-  const watch = createWatch(signal, attempts.remainingMs());
-  const report = createAnswerReport(log, call.model ?? "", safe);
-  const firstTokenMs = Math.max(1, Math.min(usual.firstTokenMs, attempts.remainingSilenceMs()));
-  const limits = { ...usual, firstTokenMs };
-  let reader: AnswerReader | undefined;
-  let hasBegun = false;
-  const handOver = (chunk: ChatCompletionChunk) => {
-    if (!hasBegun) attempts.succeed();
-    hasBegun = true;
-    onChunk(chunk);
-  };
-  try {
-    watch.expect(limits.firstTokenMs);
-    reader = createAnswerReader(await transport.send(call, watch), watch, handOver, { limits, safe, report });
-    await reader.read();
-    signal.throwIfAborted();
-    report.complete(reader.tally);
-    return undefined;
-  } catch (error) {
-    if (reader !== undefined) report.broken(reader.tally, error);
-    return { error, answered: reader?.tally.answered === true };
-  } finally {
-    reader?.leave();
-    watch.end();
-  }
+) => Promise<void>;
+
+export interface ChatDeps extends AskDeps {
+  safe: SafeText;
+  extraBody: ExtraBody;
 }
 
-function toCall(request: ChatRequest, extra: ExtraFields): GatewayCall {
-  const { model } = request;
-  return { method: "POST", path: "/v1/chat/completions", json: toChatJson(request, extra), model, streaming: true };
+/** Gateways say with these that they cannot do what was asked; another one may. */
+const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
+
+export function createStreamChat(deps: ChatDeps): StreamChat {
+  const { limits, log } = deps;
+  const believed = createBeliefs();
+
+  return async (request, routes, { onChunk, onAdapted, ...options }, signal) => {
+    const forms = new Map<Route, Form>();
+    let tally: Readonly<Tally> | undefined;
+    const formOf = (route: Route): Form => {
+      const form = forms.get(route) ?? createForm(deps, request, route, believed);
+      forms.set(route, form);
+      return form;
+    };
+
+    await ask(
+      deps,
+      {
+        routes,
+        options,
+        firstTokenTotalMs: limits.firstTokenTotalMs,
+        hasBegun: () => tally?.answered === true,
+        adapt: (route, refusal) => formOf(route).adapt(refusal),
+        isDown: ({ kind, status, reason }) =>
+          PASSING.has(kind) || kind === "malformed" || reason === "no-credit" || ELSEWHERE_STATUSES.has(status),
+        texts: () => request.messages.filter(({ role }) => role !== "system").map(textOf),
+        async call(route, watch, firstTokenMs, onSign) {
+          const { endpoint, model } = route;
+          const form = formOf(route);
+          const report = createAnswerReport(log, model, deps.safe);
+          let hasSign = false;
+          const hand = (chunk: ChatCompletionChunk) => {
+            if (!hasSign) {
+              hasSign = true;
+              report.firstChunk();
+              onSign();
+              form.succeed();
+              if (form.changes.length > 0) onAdapted?.(form.changes.map(({ name }) => name));
+            }
+            onChunk(chunk);
+          };
+          const answer = createAnswer({ ...limits, firstTokenMs }, deps.safe, watch, hand, form.name);
+          tally = answer.tally;
+          try {
+            watch.expect(firstTokenMs);
+            const call = { method: "POST", api: "openai", path: "/chat/completions", model, streaming: true } as const;
+            const { beforeSend } = options;
+            const body = toChatJson(form.body(), form.name);
+            await answer.read(await endpoint.send({ ...call, body, beforeSend }, watch));
+            signal.throwIfAborted();
+            form.finish(answer.tally);
+            report.complete(answer.tally);
+          } catch (error) {
+            if (answer.isOpen()) report.broken(answer.tally, error);
+            throw error;
+          } finally {
+            answer.leave();
+          }
+        },
+      },
+      signal,
+    );
+  };
+}
+
+/** How one request is put to one route. */
+interface Form {
+  /** The route, for what it attaches to its answers. */
+  readonly name: string;
+  readonly changes: readonly Change[];
+  body(): ChatBody;
+  /** Changes the request as a refusal asks. False if there is nothing to change. */
+  adapt(refusal: GatewayError): boolean;
+  /** The model answers: its refusals are believed. */
+  succeed(): void;
+  /** The answer is whole. */
+  finish(tally: Readonly<Tally>): void;
+}
+
+function createForm(
+  { extraBody, log }: ChatDeps,
+  request: ChatRequest,
+  { endpoint, model }: Route,
+  beliefs: Beliefs,
+): Form {
+  const name = `${endpoint.name} ${model}`;
+  const plain = toChatBody({ ...request, model }, fieldsFor(extraBody, model));
+  const own: Array<{ change: Change; refusal: GatewayError }> = [];
+  let changes = beliefs.changesOf(name);
+  // The first answer without usage shows that the gateway has to be asked for it.
+  let asksUsage = plain.stream_options === undefined && beliefs.usageOf(name) === "ask";
+  let isUsageRefused = false;
+
+  const body = () => applyChanges(asksUsage ? { ...plain, stream_options: { include_usage: true } } : plain, changes);
+
+  return {
+    name,
+    get changes() {
+      return changes;
+    },
+    body,
+    adapt(refusal) {
+      if (asksUsage && refusal.kind === "rejected" && refusal.reason === undefined) {
+        asksUsage = false;
+        isUsageRefused = true;
+        return true;
+      }
+      const change = findChange(refusal, body(), changes);
+      if (change === undefined) return false;
+      own.push({ change, refusal });
+      changes = [...changes, change];
+      return true;
+    },
+    succeed() {
+      // A request that is refused in its new form too was refused for another reason.
+      for (const { change, refusal } of own.splice(0)) {
+        const fields = { model, gateway: endpoint.name, adaptation: change.name, err: refusal };
+        log.info(fields, `the gateway refused a request; from now on Palaver ${describeChange(change)}`);
+        beliefs.believe(name, change);
+      }
+      if (isUsageRefused) beliefs.setUsage(name, "leave");
+    },
+    finish({ usage }) {
+      if (plain.stream_options !== undefined || isUsageRefused) return;
+      if (usage === undefined) beliefs.setUsage(name, asksUsage ? "leave" : "ask");
+    },
+  };
+}
+
+/**
+ * A refusal is believed for so long: the model behind a name changes, and some refuse one picture with the words that
+ * others use to refuse all.
+ */
+const BELIEVED_MS = 10 * 60_000;
+
+interface Beliefs {
+  changesOf(route: string): Change[];
+  believe(route: string, change: Change): void;
+  usageOf(route: string): "ask" | "leave" | undefined;
+  setUsage(route: string, usage: "ask" | "leave"): void;
+}
+
+function createBeliefs(): Beliefs {
+  const changes = new Map<string, Array<{ change: Change; untilMs: number }>>();
+  const usages = new Map<string, "ask" | "leave">();
+  return {
+    changesOf: (route) =>
+      (changes.get(route) ?? []).filter(({ untilMs }) => untilMs > performance.now()).map(({ change }) => change),
+    believe(route, change) {
+      const others = (changes.get(route) ?? []).filter(({ untilMs }) => untilMs > performance.now());
+      changes.set(route, [...others, { change, untilMs: performance.now() + BELIEVED_MS }]);
+    },
+    usageOf: (route) => usages.get(route),
+    setUsage: (route, usage) => void usages.set(route, usage),
+  };
 }
 
 /** Reads one answer to a streaming request. */
-interface AnswerReader {
+interface Answer {
   readonly tally: Readonly<Tally>;
-  /** Resolves when all chunks are taken. Rejects with a GatewayError, the watch's reason or the taker's error. */
-  read(): Promise<void>;
-  /** Gives the connection back when the answer was whole, and closes it otherwise. */
+  /** Resolves when all chunks are handed over. Rejects with a GatewayError, the watch's reason or the error of `onChunk`. */
+  read(body: ResponseBody): Promise<void>;
+  isOpen(): boolean;
+  /** Gives the connection back if the answer was whole, and closes it otherwise. */
   leave(): void;
-}
-
-interface AnswerReaderOptions {
-  limits: GatewayLimits;
-  safe: SafeText;
-  report: AnswerReport;
 }
 
 interface Thrown {
   error: unknown;
 }
 
-/** Decodes as the bytes come and hands the chunks over at once, so that a chunk costs no promise. */
-function createAnswerReader(
-  body: ResponseBody,
-  watch: Watch,
-  onChunk: OnChunk,
-  { limits, safe, report }: AnswerReaderOptions,
-): AnswerReader {
-  const decoder = createAnswerDecoder(limits, safe, hand);
+/** Decodes the bytes as they come and hands the chunks over at once, so that a chunk costs no promise. */
+function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChunk: OnChunk, from: string): Answer {
+  let isOver = false;
+  const hand = (chunk: ChatCompletionChunk) => {
+    if (!isOver) onChunk(chunk);
+  };
+  const decoder = createStreamDecoder(limits, safe, hand, from);
   const { tally } = decoder;
   const decodeUtf8 = createUtf8Decoder();
   const end = Promise.withResolvers<void>();
-  let hasBegun = false;
-  let isOver = false;
+  let body: ResponseBody | undefined;
   let isClean = false;
   let patienceMs = 0;
 
   function settle(broken?: unknown, thrown?: Thrown): void {
     if (isOver) return;
+    const { signal } = watch;
+    // A silent gateway leaves text behind that waited for more; a caller who left takes none.
+    const hasRest = !signal.aborted || signal.reason instanceof GatewayError;
+    const gap = thrown ?? (hasRest ? attempt(decoder.rest) : undefined) ?? findGap(decoder, broken, signal);
     isOver = true;
-    const gap = thrown ?? findGap(decoder, broken, watch.signal);
     isClean = gap === undefined && broken === undefined && decoder.failure() === undefined && !watch.signal.aborted;
     if (gap === undefined) end.resolve();
     else end.reject(gap.error);
   }
 
-  /** The rest of what was read together is dropped once the taker has left. */
-  function hand(chunk: ChatCompletionChunk): void {
-    if (isOver) return;
-    if (!hasBegun) report.firstChunk();
-    hasBegun = true;
-    onChunk(chunk);
-  }
-
   function expect(ms: number): void {
     patienceMs = ms;
-    watch.expect(ms, countSigns);
-  }
-
-  function countSigns(): number {
-    return tally.signs;
+    watch.expect(ms, () => tally.signs);
   }
 
   function onData(bytes: Buffer): void {
     if (isOver) return;
-    try {
-      decoder.feed(decodeUtf8(bytes));
-    } catch (error) {
-      return settle(undefined, { error });
-    }
+    const thrown = attempt(() => decoder.feed(decodeUtf8(bytes)));
+    if (thrown !== undefined) return settle(undefined, thrown);
     if (decoder.isDone() || decoder.failure() !== undefined) return settle();
     const ms = readPatience(tally, limits);
     if (ms !== patienceMs) expect(ms);
   }
 
-  function onEnd(): void {
-    try {
-      if (!isOver) decoder.end();
-    } catch (error) {
-      return settle(undefined, { error });
-    }
-    settle();
-  }
-
   return {
     tally,
-    read() {
+    read(given) {
+      body = given;
       expect(readPatience(tally, limits));
-      // At once, because more may have been read together with what its taker left at.
+      // At once: the reader may leave in the middle of what was read together.
       watch.signal.addEventListener("abort", () => settle(), { once: true });
-      body.listen({ onData, onEnd, onError: settle });
+      body.listen({ onData, onEnd: () => settle(undefined, attempt(decoder.end)), onError: settle });
       return end.promise;
     },
+    isOpen: () => body !== undefined,
     leave() {
-      if (isClean) body.drain();
-      else body.destroy();
+      if (isClean) body?.drain();
+      else body?.destroy();
     },
   };
 }
 
+function attempt(work: () => void): Thrown | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
 function readPatience(tally: Readonly<Tally>, { firstTokenMs, idleMs, tailMs }: GatewayLimits): number {
-  if (tally.finishReason !== undefined) return tailMs;
+  if (tally.isFinished) return tailMs;
   return tally.answered ? idleMs : firstTokenMs;
 }
 
 /** Finds the reason why an answer that has ended is not whole. */
 function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): Thrown | undefined {
-  // A finished answer lacks nothing but its usage and `[DONE]`: no reason to call it partial.
-  if (decoder.tally.finishReason !== undefined) return undefined;
-  if (signal.aborted) return { error: signal.reason };
   const failure = decoder.failure();
+  const { finishReason, isFinished, reasons } = decoder.tally;
+  const isBroken = signal.aborted || failure !== undefined || broken !== undefined;
+  // A finished answer lacks nothing but its usage and `[DONE]`. If each piece came with a reason, none says so.
+  if (finishReason !== undefined && (isFinished || reasons < 2 || !isBroken)) return undefined;
+  if (signal.aborted) return { error: signal.reason };
   if (failure !== undefined) return { error: failure };
   if (broken !== undefined) return { error: toConnectionError("interrupted", broken) };
   if (!decoder.tally.opened) {

@@ -1,15 +1,32 @@
+import { type Attached, readAttached } from "./attached.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
 import { readReasoning } from "./reasoning.ts";
 
-/** Reads one event's JSON as a chunk; undefined when it is none. */
+/** Reads one event's JSON as a chunk; undefined if it is none. */
 type ReadChunk = (value: unknown) => ChatCompletionChunk | undefined;
 
+/** The fields of a delta or a message that are read, or that say nothing about the answer. */
+const DELTA_FIELDS: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "tool_calls",
+  "refusal",
+  "name",
+  "function_call",
+  "images",
+  "audio",
+  "annotations",
+  "citations",
+]);
+const CALL_FIELDS: ReadonlySet<string> = new Set(["index", "id", "type", "function"]);
+
 /**
- * Reads the chunks of one answer, and evens out what servers do differently, from missing `choices` to arguments as an
- * object. Changes chunks in place, because there are thousands of them.
+ * Reads the chunks of one answer, or a whole answer as one chunk, and evens out what servers do differently, from missing
+ * `choices` to arguments as an object. Changes chunks in place, because there are thousands of them. `from` is the route
+ * that answers, see `Attached`.
  */
-export function createReadChunk(): ReadChunk {
+export function createReadChunk(from: string): ReadChunk {
   const placeOf = createPlaceOf();
   let hasDeltas = false;
 
@@ -17,6 +34,7 @@ export function createReadChunk(): ReadChunk {
     if (!isRecord(call)) return false;
     if (typeof call.id !== "string" || call.id === "") delete call.id;
     if (!fixFunction(call)) return false;
+    attach(call, readAttached(call, CALL_FIELDS, from));
     const { name, arguments: args } = isRecord(call.function) ? call.function : {};
     const place = placeOf({ index: call.index, id: toText(call.id), name: toText(name), args: toText(args) });
     call.index = place;
@@ -28,11 +46,15 @@ export function createReadChunk(): ReadChunk {
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
     if (isRecord(choice.delta)) hasDeltas = true;
-    // Behind deltas a message says all of it once more.
+    // After deltas, a message repeats all of the answer.
     const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
+    // A whole answer need not say why it ended.
+    if (choice.delta === undefined && choice.message === delta) choice.finish_reason ??= "stop";
     choice.delta = delta;
+    attach(delta, readAttached(delta, DELTA_FIELDS, from));
     if (typeof delta.content !== "string" && !fixContent(delta)) return false;
+    fixPictures(delta);
     fixReasoning(delta);
     const calls = delta.tool_calls;
     if (calls === undefined) return true;
@@ -49,6 +71,10 @@ export function createReadChunk(): ReadChunk {
     if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
     return value as unknown as ChatCompletionChunk;
   };
+}
+
+function attach(target: Record<string, unknown>, attached: Attached | undefined): void {
+  if (attached !== undefined) target.attached = attached;
 }
 
 /** Reads events that differ in nothing but their text from one that was read before. */
@@ -81,8 +107,8 @@ export function createRepeatReader(): RepeatReader {
       return PLAIN.test(content) ? toTextChunk(noted, content) : undefined;
     },
     note(data, chunk) {
-      const { content, reasoning, tool_calls: calls } = chunk.choices[0]?.delta ?? {};
-      if (!content || reasoning !== undefined || calls !== undefined || chunk.usage) return;
+      const { content, reasoning, tool_calls: calls, pictures, attached } = chunk.choices[0]?.delta ?? {};
+      if (!content || (reasoning ?? calls ?? pictures ?? attached) !== undefined || chunk.usage) return;
       const [head = "", tail = "", another] = data.split(KEY, 3);
       const opening = /^\s*:\s*"/.exec(tail)?.[0];
       // With two fields of that name, either may be the one that counts.
@@ -113,12 +139,15 @@ function toText(value: unknown): string {
 }
 
 /** Makes a text of a message's content: of a list of parts, or of a refusal. False for anything else. */
-export function fixContent(message: Record<string, unknown>): boolean {
+function fixContent(message: Record<string, unknown>): boolean {
   const { content, refusal } = message;
   if (Array.isArray(content)) {
-    // Parts of other types are the model thinking, or nothing that can be shown as text.
+    const others = content.filter((part) => !isTextPart(part));
+    const pictures = others.filter((part) => readPicture(part) !== undefined);
+    // Parts of other types are the model thinking, or nothing that can be shown.
     message.content = content.map((part) => (isTextPart(part) ? toText(part.text) : "")).join("");
-    message.reasoning ??= content.filter((part) => !isTextPart(part));
+    message.images ??= pictures;
+    message.reasoning ??= others.filter((part) => !pictures.includes(part));
     return true;
   }
   if (content !== undefined && content !== null && typeof content !== "string") return false;
@@ -130,8 +159,25 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
+/** Puts the pictures of a message, by whatever name they came, into `pictures`. */
+function fixPictures(message: Record<string, unknown>): void {
+  if (!Array.isArray(message.images)) return;
+  const pictures = message.images.map(readPicture).filter((url) => url !== undefined);
+  if (pictures.length > 0) message.pictures = pictures;
+}
+
+/** The data URL of a picture, in the forms that gateways have for one. */
+function readPicture(part: unknown): string | undefined {
+  if (typeof part === "string") return part.startsWith("data:image/") ? part : undefined;
+  if (!isRecord(part)) return undefined;
+  const { image_url: link, url = link, b64_json: base64, data = base64 } = part;
+  if (typeof data === "string" && data !== "") return data.startsWith("data:") ? data : `data:image/png;base64,${data}`;
+  const address = isRecord(url) ? url.url : url;
+  return typeof address === "string" && address.startsWith("data:image/") ? address : undefined;
+}
+
 /** Puts what a message, whole or a fragment, thinks into `reasoning`, by whatever name it came. */
-export function fixReasoning(message: Record<string, unknown>): void {
+function fixReasoning(message: Record<string, unknown>): void {
   const reasoning = readReasoning(message);
   if (reasoning !== undefined) message.reasoning = reasoning;
   else if (message.reasoning !== undefined) delete message.reasoning;
@@ -141,7 +187,7 @@ export function fixReasoning(message: Record<string, unknown>): void {
 const MAX_COST = 1_000_000;
 
 /** Token counts under the names in use; undefined unless both parts are there. A missing total is their sum. */
-export function readUsage(value: unknown): TokenUsage | undefined {
+function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
@@ -161,7 +207,7 @@ function isCount(value: unknown): value is number {
 }
 
 /** Makes the function of a call, whole or a fragment, what the wire types say; false when it cannot. */
-export function fixFunction(call: Record<string, unknown>): boolean {
+function fixFunction(call: Record<string, unknown>): boolean {
   const fn = call.function;
   if (fn === undefined || fn === null) return delete call.function;
   if (!isRecord(fn)) return false;
@@ -172,7 +218,7 @@ export function fixFunction(call: Record<string, unknown>): boolean {
 }
 
 /** Above this an index is a mistake or an attack, and would make a list of that length. */
-export const MAX_TOOL_CALLS = 128;
+const MAX_TOOL_CALLS = 128;
 
 /** The fields by which a fragment tells the call it belongs to; an empty text tells nothing. */
 export interface CallFragment {

@@ -1,5 +1,8 @@
 /** The messages on the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
 
+import { type Attached, joinAttached } from "./attached.ts";
+import { repairArguments } from "./repair-arguments.ts";
+
 export interface TextPart {
   type: "text";
   text: string;
@@ -17,6 +20,8 @@ export interface ToolCall {
   type: "function";
   /** `arguments` is JSON as the model wrote it: unchecked. */
   function: { name: string; arguments: string };
+  /** Goes back to the gateway within the turn, and is not kept. */
+  attached?: Attached;
 }
 
 export interface SystemMessage {
@@ -36,6 +41,8 @@ export interface AssistantMessage {
   content: string;
   name?: string;
   tool_calls?: ToolCall[];
+  /** Goes back to the gateway within the turn, and is not kept. */
+  attached?: Attached;
 }
 
 export interface ToolMessage {
@@ -66,6 +73,7 @@ export interface ToolCallDelta {
   id?: string;
   type?: "function";
   function?: { name?: string; arguments?: string };
+  attached?: Attached;
 }
 
 export interface Delta {
@@ -74,6 +82,9 @@ export interface Delta {
   /** The model's thoughts before its answer; "" when its server withholds them. */
   reasoning?: string;
   tool_calls?: ToolCallDelta[];
+  /** Pictures of the answer, as data URLs. */
+  pictures?: string[];
+  attached?: Attached;
 }
 
 export interface ChunkChoice {
@@ -92,15 +103,6 @@ export interface ChatCompletionChunk {
   usage?: TokenUsage | null;
 }
 
-export interface ChatCompletion {
-  id: string;
-  object: string;
-  created: number;
-  model: string;
-  choices: Array<{ index: number; message: AssistantMessage & Pick<Delta, "reasoning">; finish_reason: string }>;
-  usage: TokenUsage;
-}
-
 /** The text of a message, one line for each of its texts; pictures have none. Pure. */
 export function textOf({ content }: Pick<ChatMessage, "content">): string {
   if (typeof content === "string") return content;
@@ -111,15 +113,18 @@ const NO_CALL: ToolCall = { id: "", type: "function", function: { name: "", argu
 
 /**
  * Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index; some
- * gateways begin at 1, or with a later one: what has not come has no name.
+ * gateways begin at 1, or with a later one: a call that has not come has no name.
  */
 export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
   const content = message.content + (delta.content ?? "");
-  if (delta.tool_calls === undefined) return { ...message, content };
+  const attached = joinAttached(message.attached, delta.attached);
+  const folded = { ...message, content, ...(attached !== undefined && { attached }) };
+  if (delta.tool_calls === undefined) return folded;
 
   const calls = [...(message.tool_calls ?? [])];
-  for (const { index, id, function: fn } of delta.tool_calls) {
+  for (const { index, id, function: fn, ...more } of delta.tool_calls) {
     const call = calls[index] ?? NO_CALL;
+    const own = joinAttached(call.attached, more.attached);
     calls[index] = {
       ...call,
       id: id ?? call.id,
@@ -127,14 +132,17 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
         name: fn?.name ?? call.function.name,
         arguments: call.function.arguments + (fn?.arguments ?? ""),
       },
+      ...(own !== undefined && { attached: own }),
     };
   }
-  return { ...message, content, tool_calls: Array.from(calls, (call) => call ?? NO_CALL) };
+  return { ...folded, tool_calls: Array.from(calls, (call) => call ?? NO_CALL) };
 }
 
-/** Completes a message after its last delta: calls that have a name, an own id for each, no empty `tool_calls`. Pure. */
-export function settleCalls(message: AssistantMessage): AssistantMessage {
-  const { tool_calls: calls = [], ...rest } = message;
+/**
+ * Completes a message after its last delta: calls that have a name, a different id for each, arguments that are JSON if
+ * they can only mean one thing, no empty `tool_calls`. An answer without calls keeps nothing attached. Pure.
+ */
+export function settleCalls({ tool_calls: calls = [], attached, ...rest }: AssistantMessage): AssistantMessage {
   const ids = new Set<string>();
   const settled = calls
     .filter((call) => call.function.name !== "")
@@ -142,9 +150,19 @@ export function settleCalls(message: AssistantMessage): AssistantMessage {
       let { id } = call;
       for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;
       ids.add(id);
-      return { ...call, id };
+      const args = repairArguments(call.function.arguments);
+      return { ...call, id, function: { ...call.function, arguments: args } };
     });
-  return settled.length === 0 ? rest : { ...rest, tool_calls: settled };
+  if (settled.length === 0) return rest;
+  return { ...rest, tool_calls: settled, ...(attached !== undefined && { attached }) };
+}
+
+/** The message without what the gateway attached, as the history keeps it. Pure. */
+export function withoutAttached(message: ChatMessage): ChatMessage {
+  if (message.role !== "assistant") return message;
+  const { attached: _fields, tool_calls: calls, ...rest } = message;
+  if (calls === undefined) return rest;
+  return { ...rest, tool_calls: calls.map(({ attached: _own, ...call }) => call) };
 }
 
 /** The message as a strict gateway takes it back: arguments that are no JSON, which it would refuse, become `{}`. Pure. */

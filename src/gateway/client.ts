@@ -1,85 +1,142 @@
 import type { Logger } from "pino";
-import type { PauseBoard } from "./breaker.ts";
-import { createStreamChat } from "./chat.ts";
+import { type AskDeps, ask, type CallOptions, type Endpoint, type Route } from "./ask.ts";
+import { createBreaker, type PauseBoard } from "./breaker.ts";
+import { createStreamChat, type StreamOptions } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import type { ExtraBody } from "./extra-body.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
 import { createGenerateImage, type GeneratedImage, type ImageRequest } from "./images.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
-import { ask, type CallDeps, type CallOptions, createRetry, type Question } from "./retry.ts";
+import type { ChatRequest } from "./request.ts";
 import { createSafeText, type SafeText } from "./safe-text.ts";
-import type { OnChunk } from "./stream-decoder.ts";
-import { createTransport } from "./transport.ts";
-import type { ChatRequest } from "./validate.ts";
+import { createTransport, readBody } from "./transport.ts";
 
+export type { CallOptions, Detour, RetryNotice } from "./ask.ts";
+export type { StreamOptions } from "./chat.ts";
 export type { GatewayLimits } from "./limits.ts";
-export type { CallOptions, Detour, RetryNotice } from "./retry.ts";
-
-export interface StreamOptions extends CallOptions {
-  /** Takes what comes without waiting for anything: a promise for each of thousands of chunks would cost too much. */
-  onChunk: OnChunk;
-}
 
 /**
- * Every method rejects with a GatewayError, or with the signal's reason when the signal aborts. Failures that
- * pass are tried again before that, as long as nothing of the answer has come. What `beforeSend` rejects with is passed on.
+ * Every method rejects with a GatewayError, or with the signal's reason when the signal aborts. Before that it retries
+ * failures that pass, and changes a request that is refused, as long as nothing of the answer has come. It passes on the
+ * rejection of `beforeSend`.
  */
 export interface Gateway {
   /**
    * Hands chunks over as they come. Resolves when the answer is complete: after a finish_reason or `[DONE]`. Rejects
-   * otherwise, and with what `onChunk` throws. Aborting closes the connection within a second. Before the first text or
+   * otherwise, and with the error of `onChunk`. Aborting closes the connection within a second. Before the first text or
    * tool call, chunks of a failed attempt may precede those of the next.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
-  /** Ids of the models that the key may use. */
-  listModels(signal: AbortSignal, options?: CallOptions): Promise<string[]>;
-  /** Rejects as `rejected` also when the model declines to draw; the message then quotes its reason. */
+  /** Ids of the models that the key may use, at the first gateway or the second. */
+  listModels(signal: AbortSignal, which?: Endpoint["name"]): Promise<string[]>;
+  /** Rejects as `rejected` also if the model declines to draw; the message then quotes its reason. */
   generateImage(request: ImageRequest, signal: AbortSignal, options?: CallOptions): Promise<GeneratedImage>;
   /** Ends every running call. */
   close(): Promise<void>;
 }
 
-export interface GatewayOptions {
+export interface GatewayAddress {
   /** With or without a slash or `/v1` at its end. */
   baseUrl: string;
   apiKey: string;
-  /** Header that carries the key on the image endpoint where a Bearer is answered with 401. */
-  imageKeyHeader?: string;
+  /** Sent with every call; they replace ours of the same name. */
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface GatewayOptions extends GatewayAddress {
+  /** Header that carries the key on the image endpoint if a Bearer is answered with 401. */
+  imageKeyHeader?: string | undefined;
+  /** Asked while the first is down: for the same model, and for the fallback model if it does not give that. */
+  second?: GatewayAddress | undefined;
+  /** Asked in place of every other model for conversations. */
+  fallbackModel?: string | undefined;
   /** Fields beyond the interface; absent: none are sent. */
   extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;
-  /** Shares pauses that models ask for with other processes. */
-  pauses?: PauseBoard;
-  /** Told how many models are left alone, whenever that changes. */
-  onPaused?: (count: number) => void;
+  /** Shares pauses with other processes. */
+  pausesOf?: ((name: Endpoint["name"]) => PauseBoard) | undefined;
+  /** Called with the number of paused models of a gateway whenever it changes. */
+  onPaused?: (name: Endpoint["name"], count: number) => void;
+  /** Called with each model that gave a whole answer. */
+  onAnswered?: (name: Endpoint["name"], model: string) => void;
 }
 
-/** Throws a `rejected` GatewayError when an option cannot be used. */
-export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, ...options }: GatewayOptions): Gateway {
-  const { limits: given, extraBody = { all: {}, models: new Map() }, pauses, onPaused } = options;
-  checkHeader(apiKey, imageKeyHeader);
-  const limits = { ...DEFAULT_LIMITS, ...given };
-  const safe = createSafeText([apiKey]);
-  const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, limits, safe });
-  const deps: CallDeps = { transport, retry: createRetry(limits, { board: pauses, onPaused }), limits, safe, log };
-  const streamChat = createStreamChat(deps, extraBody);
+/** Throws a `rejected` GatewayError if an option cannot be used. */
+export function createGateway({
+  imageKeyHeader,
+  second,
+  fallbackModel,
+  log,
+  onAnswered,
+  ...options
+}: GatewayOptions): Gateway {
+  const { extraBody = { all: {}, models: new Map() }, pausesOf, onPaused } = options;
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const safe = createSafeText([options, second].flatMap((address) => address?.apiKey ?? []));
+  const deps = { limits, log, safe, extraBody, onAnswered };
+
+  function open(name: Endpoint["name"], { baseUrl, apiKey, headers }: GatewayAddress) {
+    checkHeader(apiKey, imageKeyHeader);
+    const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, headers, limits, safe });
+    const breaker = createBreaker(limits, { board: pausesOf?.(name), onPaused: (count) => onPaused?.(name, count) });
+    return { name, breaker, ...transport };
+  }
+
+  const first = open("first", options);
+  const other = second && open("second", second);
+  const endpoints = other === undefined ? ([first] as const) : ([first, other] as const);
+  const streamChat = createStreamChat(deps);
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 
+  /** The requested route, then the fallback model and the second gateway. */
+  function toRoutes(model: string, models: readonly string[]): [Route, ...Route[]] {
+    const [, ...others] = endpoints.flatMap((endpoint) => models.map((name) => ({ endpoint, model: name })));
+    return [{ endpoint: first, model }, ...others];
+  }
+
   return {
-    streamChat: (request, signal, { onChunk, ...options }) => streamChat(request, signal, onChunk, options),
-    generateImage: (request, signal, options = {}) => generateImage(request, signal, options),
-    async listModels(signal, options = {}) {
-      const question: Question<string[]> = {
-        call: { method: "GET", path: "/v1/models" },
-        maxBytes: limits.maxBodyBytes,
-        send: transport.send,
-        read: (json) => parseModelIds(json, safe),
-      };
-      return ask(deps, question, signal, options);
+    async streamChat(request, signal, how) {
+      const { model } = request;
+      const mayFallBack = fallbackModel !== undefined && how.mayAsk?.(fallbackModel) !== false;
+      const routes = toRoutes(model, [...new Set([model, mayFallBack ? fallbackModel : model])]);
+      await streamChat(request, routes, how, signal);
     },
-    close: () => transport.close(),
+    generateImage: (request, signal, how = {}) =>
+      generateImage(request, toRoutes(request.model, [request.model]), how, signal),
+    listModels: (signal, which = "first") => listModels(deps, which === "second" && other ? other : first, signal),
+    async close() {
+      await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+    },
   };
+}
+
+async function listModels(
+  deps: AskDeps & { safe: SafeText },
+  endpoint: Endpoint,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { maxBodyBytes } = deps.limits;
+  const question = {
+    // The list is not a model's: its pauses are its own.
+    routes: [{ endpoint, model: "" }] as const,
+    options: {},
+    firstTokenTotalMs: Number.POSITIVE_INFINITY,
+    hasBegun: () => false,
+    adapt: () => false,
+    isDown: () => false,
+    texts: () => [],
+    call: async (_route: Route, watch: Parameters<Endpoint["send"]>[1]) =>
+      parseModelIds(
+        await readBody(
+          await endpoint.send({ method: "GET", api: "openai", path: "/models" }, watch),
+          maxBodyBytes,
+          watch,
+        ),
+        deps.safe,
+      ),
+  };
+  return ask(deps, question, signal);
 }
 
 /** Both are sent as headers, where a line break would be an attack and anything odd an error without a name. */

@@ -1,5 +1,5 @@
 import { isRecord, parseJson } from "./failures.ts";
-import { findProblems, optionalFields } from "./validate.ts";
+import { findProblems, optionalFields } from "./request.ts";
 
 /** Fields that somebody asked for beyond what Palaver sends: what an answer was asked for with counts more. */
 export type ExtraFields = Readonly<Record<string, unknown>>;

@@ -1,15 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { errors } from "undici";
-import { GatewayError, type GatewayErrorKind, type GatewayErrorOptions } from "./errors.ts";
+import { GatewayError, type GatewayErrorKind, type GatewayErrorReason } from "./errors.ts";
 import type { SafeText } from "./safe-text.ts";
 import { describeSeconds } from "./watch.ts";
 
-/** The gateway's own words about what went wrong, made safe. */
+/** What the gateway says went wrong, made safe. */
 interface ErrorObject {
   type: string | undefined;
   code: string | undefined;
   param: string | undefined;
   message: string;
+  /** The wait in milliseconds that the body asks for. */
+  retryAfterMs: number | undefined;
 }
 
 const CONNECTION_WORDS: Readonly<Record<string, string>> = {
@@ -21,8 +23,8 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "it closed the connection",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "its answer is not as long as it says",
   UND_ERR_HEADERS_OVERFLOW: "the headers of its answer are too large",
-  UND_ERR_CONNECT_TIMEOUT: "it did not take the connection in time",
-  ETIMEDOUT: "it did not take the connection in time",
+  UND_ERR_CONNECT_TIMEOUT: "it did not accept the connection in time",
+  ETIMEDOUT: "it did not accept the connection in time",
   EHOSTUNREACH: "there is no way to its host",
   ENETUNREACH: "there is no way to its network",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS; its address may have to begin with http://",
@@ -33,31 +35,56 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
-/** The network's words for a connection that was there. */
+/** The network's codes for a connection that existed and ended. */
 const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
-/** Many servers say in words alone that a request is longer than the model's context; the code is the usual one. */
-const TOO_LONG =
-  /\b(?:maximum|max|model'?s) context (?:length|window|size)\b|\b(?:prompt|input|request|messages) (?:is|are|has) too (?:long|many tokens)|exceeds? the (?:available |maximum )?context\b|input token count .{0,40}exceeds/i;
-const TOO_LONG_CODE = "context_length_exceeded";
 /**
- * Statuses by the type or the code of an error. Those of failures are left out: whether such a request has cost nothing
- * is not known once the gateway has taken it.
+ * The causes of refusals by the codes and the words that gateways use for them. Many of them have no code, or the same
+ * code for everything, so the words count too.
+ */
+const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: RegExp]> = [
+  [
+    "no-credit",
+    /insufficient_(quota|balance|credits?|funds)|billing|payment_required|credit_balance|out_of_credits/i,
+    /insufficient (balance|credits?|funds|quota)|credit balance is too low|out of credits|requires more credits|exceeded your (current )?quota|account is not active|has been suspended.{0,40}(balance|billing)|(credits?|balance) (is|are|has been|have been) (exhausted|used up|depleted)|used all available credits|spending limit/i,
+  ],
+  [
+    "too-long",
+    /context_(length|window)|(prompt|input|request|context)_too_long|request_too_large|string_above_max/i,
+    /\b(maximum|max|model'?s) context (length|window|size)\b|\b(prompt|input|request|messages) (is|are|has) too (long|many tokens)|exceeds? the (available |maximum )?context\b|input token count .{0,40}exceeds|too large for model with \d+ maximum context|context (length|window|size) (exceeded|is too small)/i,
+  ],
+  [
+    "filtered",
+    /content_?(filter|policy|management)|safety|moderation|guardrail|sensitive/i,
+    /content (management|safety|moderation) (policy|system)|flagged (as|by|for)|(violat\w+|against) .{0,30}(content|usage|safety) polic/i,
+  ],
+  [
+    "unknown-model",
+    /model_?not_?(found|available|exist\w*|supported)|(unknown|invalid)_?model|no_such_model|deployment_?not_?found/i,
+    /\bmodel\b.{0,120}(does not exist|not found|is not available|was not found|not a valid model|isn't available|is unknown|not supported for generateContent)|(no such|unknown|invalid) model|not a valid model/i,
+  ],
+];
+
+/**
+ * Statuses by the type or the code of an error. Failures of the server are left out: whether such a request has cost
+ * something is not known once the gateway has accepted it.
  */
 const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
-  [TOO_LONG_CODE, 400],
+  ["INVALID_ARGUMENT", 400],
+  ["context_length_exceeded", 400],
   ["content_policy_violation", 400],
   ["authentication_error", 401],
+  ["insufficient_quota", 402],
   ["permission_error", 403],
   ["not_found_error", 404],
   ["model_not_found", 404],
   ["rate_limit_error", 429],
   ["rate_limit_exceeded", 429],
 ]);
-/** The server gave up waiting, is locked, or wants the same once more: the next attempt may well succeed. */
+/** The server gave up waiting, is locked, or asks for the same request again: the next attempt may well succeed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425]);
-/** Not implemented, and not this version of HTTP: the next attempt is answered in the same way. */
+/** Not implemented, and not this version of HTTP: the next attempt gets the same answer. */
 const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505]);
 
 /** An answer with a status other than 2xx. `body` may be anything, also nothing. */
@@ -69,31 +96,50 @@ export function toStatusError(
   safe: SafeText,
 ): GatewayError {
   const object = readErrorObject(parseJson(body), safe);
-  const retryAfterMs = readRetryAfter(headers["retry-after"], Date.now());
-  const words = object?.message ?? describeBody(body, safe);
-  const quote = words === "" ? "" : ` It said: ${endSentence(words)}`;
-  const options: GatewayErrorOptions = { status, quote, ...toOptions(object) };
-  if (object === undefined) options.isFormless = true;
-  if (retryAfterMs !== undefined) options.retryAfterMs = retryAfterMs;
-  const kind = toKind(status);
-  const wait = retryAfterMs === undefined ? "" : ` It asks to wait ${describeSeconds(retryAfterMs)}.`;
-  return new GatewayError(kind, `${describeStatus(kind, status, model)}${wait}`, options);
+  const headerMs = readRetryAfter(headers["retry-after"], Date.now());
+  return toRefusal(status, { object, words: object?.message ?? describeBody(body, safe), headerMs, model });
 }
 
 /**
- * An error object inside an answer whose status was well. In the place of an answer it counts as the refusal that it
- * names; once an answer `hasBegun`, and where it names none, it breaks the answer off.
+ * An error object inside an answer with status 2xx. In place of an answer it counts as the refusal that it names. Once
+ * an answer `hasBegun`, or if it names none, it breaks the answer off.
  */
 export function toStreamError(value: unknown, safe: SafeText, hasBegun = false): GatewayError {
   const object = readErrorObject(value, safe);
-  const quote = object === undefined || object.message === "" ? "" : ` It said: ${endSentence(object.message)}`;
+  const words = object?.message ?? "";
   const status = hasBegun ? undefined : readNamedStatus(object);
-  if (status === undefined) {
-    const message = "The gateway broke its answer off with an error.";
-    return new GatewayError("interrupted", message, { quote, ...toOptions(object) });
-  }
-  const kind = toKind(status);
-  return new GatewayError(kind, describeStatus(kind, status, undefined), { status, quote, ...toOptions(object) });
+  if (status !== undefined) return toRefusal(status, { object, words, headerMs: undefined, model: undefined });
+  const { type, code, param } = object ?? {};
+  const reason = object && readReason(object);
+  const options = { quote: toQuote(words), type, code, param, reason };
+  return new GatewayError("interrupted", "The gateway broke its answer off with an error.", options);
+}
+
+interface Refusal {
+  object: ErrorObject | undefined;
+  words: string;
+  headerMs: number | undefined;
+  model: string | undefined;
+}
+
+function toRefusal(status: number, { object, words, headerMs, model }: Refusal): GatewayError {
+  const retryAfterMs = headerMs ?? object?.retryAfterMs;
+  const named = status === 402 ? "no-credit" : object && readReason(object);
+  // Some gateways use the words for an empty account to limit requests per minute, and then name a wait.
+  const isLimit = status === 429 && retryAfterMs !== undefined && !/^insufficient/.test(object?.code ?? "");
+  const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
+  // The model wrote a call that its server could not read: asked again, it may write another one.
+  const isFailedCall = object?.code === "tool_use_failed";
+  const kind = reason === "no-credit" ? "rejected" : isFailedCall ? "interrupted" : toKind(status);
+  const wait = retryAfterMs === undefined ? "" : ` It asks to wait ${describeSeconds(retryAfterMs)}.`;
+  const { type, code, param } = object ?? {};
+  const isFormless = object === undefined;
+  const options = { status, quote: toQuote(words), type, code, param, reason, retryAfterMs, isFormless };
+  return new GatewayError(kind, `${describeStatus(kind, status, model)}${wait}`, options);
+}
+
+function toQuote(words: string): string {
+  return words === "" ? "" : ` It said: ${endSentence(words)}`;
 }
 
 /** Ends a quoted sentence, so that the next one does not run into it. */
@@ -149,26 +195,64 @@ export function hasError(value: unknown): boolean {
 function readErrorObject(value: unknown, safe: SafeText): ErrorObject | undefined {
   const outer: unknown = Array.isArray(value) ? value[0] : value;
   if (!isRecord(outer)) return undefined;
-  const error = outer.error ?? outer;
-  if (typeof error === "string") {
-    return { type: undefined, code: undefined, param: undefined, message: safe.sentence(error) };
-  }
-  if (!isRecord(error)) return undefined;
-  const words = error.message ?? describeDetail(error.detail) ?? error.error_description ?? error.msg;
-  const message = typeof words === "string" ? safe.sentence(words) : "";
+  const inner = outer.error ?? outer;
+  const error: Record<string, unknown> = isRecord(inner) ? inner : { ...outer, message: inner };
+  const broken = readBrokenRules(error.detail ?? (isRecord(error.message) ? error.message.detail : undefined));
+  const said = [error.message, error.detail, broken?.message, error.error_description, error.msg];
+  const message = safe.sentence(said.find((words) => typeof words === "string") ?? "");
   return {
     type: toName(error.type ?? error.status, safe),
-    code: TOO_LONG.test(message) ? TOO_LONG_CODE : toName(error.code, safe),
-    param: toName(error.param, safe),
-    message,
+    code: toName(error.code, safe) ?? broken?.code,
+    param: toName(error.param, safe) ?? broken?.param,
+    message: message === "" ? "" : [message, safe.sentence(readUpstream(error.metadata))].filter(Boolean).join(" "),
+    retryAfterMs: readWait(error, message),
   };
 }
 
-/** Describes the first of a list of broken rules, as FastAPI writes it, and where it was broken. */
-function describeDetail(detail: unknown): unknown {
-  const [first] = Array.isArray(detail) ? (detail as unknown[]) : [];
-  if (!isRecord(first) || typeof first.msg !== "string") return detail;
-  return Array.isArray(first.loc) ? `${first.loc.join(".")}: ${first.msg}` : first.msg;
+/** Reads a list of broken rules, as FastAPI writes it: what is wrong, and the places of the fields. */
+function readBrokenRules(detail: unknown): { message: string; code?: string; param?: string } | undefined {
+  const rules = Array.isArray(detail) ? detail.filter(isRecord).filter(({ msg }) => typeof msg === "string") : [];
+  const [first] = rules;
+  if (first === undefined) return undefined;
+  const placeOf = ({ loc }: Record<string, unknown>) => (Array.isArray(loc) ? loc.join(".") : "");
+  const message = rules
+    .slice(0, 5)
+    .map((rule) => [placeOf(rule), rule.msg].filter(Boolean).join(": "))
+    .join("; ");
+  const param = placeOf(first).replace(/^body\./, "");
+  return { message, ...(typeof first.type === "string" && { code: first.type }), ...(param !== "" && { param }) };
+}
+
+/** A relay's own message may say no more than that its provider refused; the provider's words are beside it. */
+function readUpstream(metadata: unknown): string {
+  const raw = isRecord(metadata) ? metadata.raw : undefined;
+  if (typeof raw !== "string") return "";
+  const inner = parseJson(raw);
+  const error: unknown = isRecord(inner) ? (inner.error ?? inner) : undefined;
+  return isRecord(error) && typeof error.message === "string" ? error.message : raw;
+}
+
+/** Google writes the wait among the details; others write it in a field, or in the sentence alone. */
+function readWait(error: Record<string, unknown>, message: string): number | undefined {
+  const details = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
+  const delay = details.map(({ retryDelay }) => retryDelay).find((value) => typeof value === "string");
+  const field = error.retry_after ?? error.retryAfter;
+  if (typeof field === "number" && field >= 0) return Math.ceil(field * 1_000);
+  const words = /\b(?:try again|retry)(?: your request)? (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|[hms])\w* ?)+)/i.exec(
+    message,
+  );
+  return readDuration(delay ?? words?.[1] ?? "");
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+/** Milliseconds of a text such as "36.2s", "6m0s" or "20 seconds". */
+function readDuration(text: string): number | undefined {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?) ?(ms|[hms])/gi)];
+  if (parts.length === 0) return undefined;
+  return Math.ceil(
+    parts.reduce((sum, [, count, unit = "s"]) => sum + Number(count) * (UNIT_MS[unit.toLowerCase()] ?? 0), 0),
+  );
 }
 
 function toName(value: unknown, safe: SafeText): string | undefined {
@@ -176,17 +260,14 @@ function toName(value: unknown, safe: SafeText): string | undefined {
   return typeof value === "string" && value !== "" ? safe.sentence(value) : undefined;
 }
 
+function readReason({ type = "", code = "", message }: ErrorObject): GatewayErrorReason | undefined {
+  const byCode = REASONS.find(([, codes]) => codes.test(`${type} ${code}`));
+  return (byCode ?? REASONS.find(([, , words]) => words.test(message)))?.[0];
+}
+
 /** Some gateways write the status as the code. */
 function readNamedStatus({ type = "", code = "" }: Partial<ErrorObject> = {}): number | undefined {
   return /^4\d\d$/.test(code) ? Number(code) : (NAMED_STATUSES.get(code) ?? NAMED_STATUSES.get(type));
-}
-
-function toOptions(object: ErrorObject | undefined): GatewayErrorOptions {
-  const options: GatewayErrorOptions = {};
-  if (object?.type !== undefined) options.type = object.type;
-  if (object?.code !== undefined) options.code = object.code;
-  if (object?.param !== undefined) options.param = object.param;
-  return options;
 }
 
 function toKind(status: number): GatewayErrorKind {

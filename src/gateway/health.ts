@@ -115,13 +115,14 @@ export interface GatewayHealth {
   /** Begins to ask; at most once. Waits for nothing. */
   begin(): void;
   state(): GatewayState;
-  /** The same gateway, listened to: a model that answers is well, whatever the list says. */
-  heard: Gateway;
+  /** Notes that a model answers: it is well, whatever the list says. */
+  answered(model: string): void;
   close(): void;
 }
 
 export interface GatewayHealthOptions {
-  gateway: Gateway;
+  /** Lists the models that the key may use. */
+  list(signal: AbortSignal): Promise<string[]>;
   baseUrl: string;
   models: NamedModels;
   /** This is the second gateway, asked while the first is down. */
@@ -142,7 +143,7 @@ interface Trouble {
 
 /** Asks for the models, in the background, until the gateway is well. Logs each problem once, with the cure. */
 export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
-  const { gateway, baseUrl, models, isSecond = false, log, onChange } = options;
+  const { list, baseUrl, models, isSecond = false, log, onChange } = options;
   let troubles: readonly Trouble[] | undefined;
   let timer: NodeJS.Timeout | undefined;
   const closing = new AbortController();
@@ -170,7 +171,7 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   async function look(): Promise<void> {
     try {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(LIST_MS)]);
-      settle(findUnlisted(models, await gateway.listModels(signal)));
+      settle(findUnlisted(models, await list(signal)));
     } catch (error) {
       if (closing.signal.aborted) return;
       settle(error instanceof GatewayError ? toTroubles(error) : [toSilence(baseUrl)]);
@@ -179,25 +180,12 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
     timer = setTimeout(() => void look(), AGAIN_MS).unref();
   }
 
-  function answered(model: string): void {
-    if (troubles === undefined || troubles.length === 0) return;
-    settle(troubles.filter((trouble) => trouble.model !== undefined && trouble.model !== model));
-  }
-
   return {
     begin: () => void look(),
     state: () => (troubles === undefined ? "not known yet" : (troubles[0]?.state ?? "ok")),
-    heard: {
-      ...gateway,
-      async streamChat(request, signal, how) {
-        await gateway.streamChat(request, signal, how);
-        answered(request.model);
-      },
-      async generateImage(request, signal, how) {
-        const image = await gateway.generateImage(request, signal, how);
-        answered(request.model);
-        return image;
-      },
+    answered(model) {
+      if (troubles === undefined || troubles.length === 0) return;
+      settle(troubles.filter((trouble) => trouble.model !== undefined && trouble.model !== model));
     },
     close() {
       closing.abort();

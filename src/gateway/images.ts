@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { GatewayError } from "./errors.ts";
+import { type AskDeps, ask, type CallOptions, type Endpoint, type Question, type Route } from "./ask.ts";
+import { GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
 import { endSentence, hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
-import { ask, type CallDeps, type CallOptions } from "./retry.ts";
+import { check, toJson } from "./request.ts";
 import type { SafeText } from "./safe-text.ts";
-import type { Send, Transport } from "./transport.ts";
-import { check, toJson } from "./validate.ts";
+import { readBody, type Send } from "./transport.ts";
 
 /** Shapes that image models take; the interface names the first five. */
 export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5:4 4:5 21:9".split(" ");
@@ -186,67 +186,89 @@ function toNoImageError(text: string, reason: string | undefined, safe: SafeText
   });
 }
 
-type GenerateImage = (request: ImageRequest, signal: AbortSignal, options: CallOptions) => Promise<GeneratedImage>;
+type GenerateImage = (
+  request: ImageRequest,
+  routes: readonly [Route, ...Route[]],
+  options: CallOptions,
+  signal: AbortSignal,
+) => Promise<GeneratedImage>;
 
 /** Room for the text beside the picture. */
 const MAX_TEXT_BYTES = 1_048_576;
+/** A picture that may have been made, and paid for, is not asked for elsewhere as well. */
+const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
+const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
-/** `keyHeader` carries the key where the gateway does not take it as a Bearer. */
-export function createGenerateImage(deps: CallDeps, keyHeader: string | undefined): GenerateImage {
-  const { transport, limits, safe, log } = deps;
-  const send = keyHeader === undefined ? sendWithHint(transport) : createHeaderSend(transport, keyHeader);
+/** `keyHeader` carries the key if the gateway does not accept it as a Bearer. */
+export function createGenerateImage(deps: AskDeps & { safe: SafeText }, keyHeader: string | undefined): GenerateImage {
+  const { limits, safe, log } = deps;
+  const send = keyHeader === undefined ? sendWithHint : createHeaderSend(keyHeader);
   const maxBytes = Math.ceil((limits.maxImageBytes * 4) / 3) + MAX_TEXT_BYTES;
 
-  return async (request, signal, options) => {
-    const { model } = request;
+  return async (request, routes, options, signal) => {
     const startedMs = performance.now();
-    const json = toImageJson(request);
-    const path = `/v1beta/models/${encodeURIComponent(model)}:generateContent`;
-    const question = {
-      call: { method: "POST", path, json, model } as const,
-      maxBytes,
-      send,
-      read: (answer: string) => parseImage(answer, limits.maxImageBytes, safe),
+    const body = toImageJson(request);
+    const question: Question<GeneratedImage> = {
+      routes,
+      options,
+      firstTokenTotalMs: Number.POSITIVE_INFINITY,
+      hasBegun: () => false,
+      adapt: () => false,
+      isDown: (error) => (NOT_DRAWN.has(error.kind) && isUndrawn(error)) || ELSEWHERE_STATUSES.has(error.status),
+      texts: () => [request.prompt],
+      async call({ endpoint, model }, watch) {
+        const path = `/v1beta/models/${encodeURIComponent(model)}:generateContent`;
+        const { beforeSend } = options;
+        const call = { method: "POST", api: "google", path, body, model, beforeSend } as const;
+        return parseImage(
+          await readBody(await send(endpoint, call, watch), maxBytes, watch),
+          limits.maxImageBytes,
+          safe,
+        );
+      },
     };
-    const image = await ask(deps, question, signal, options);
+    const image = await ask(deps, question, signal);
     const totalMs = Math.round(performance.now() - startedMs);
-    log.info({ model, mimeType: image.mimeType, sizeBytes: image.bytes.length, totalMs }, "picture complete");
+    log.info(
+      { model: request.model, mimeType: image.mimeType, sizeBytes: image.bytes.length, totalMs },
+      "picture complete",
+    );
     return image;
   };
 }
 
-/** Sends the key as a Bearer, and after a 401 in its own header. Remembers the way that worked. */
-function createHeaderSend(transport: Transport, keyHeader: string): Send {
-  let usesHeader = false;
+type SendTo = (endpoint: Endpoint, ...call: Parameters<Send>) => ReturnType<Send>;
 
-  return async (call, watch) => {
-    if (!usesHeader) {
+/** Sends the key as a Bearer, and after a 401 in its own header. Remembers the way that worked. */
+function createHeaderSend(keyHeader: string): SendTo {
+  const usesHeader = new Set<Endpoint>();
+
+  return async (endpoint, call, watch) => {
+    if (!usesHeader.has(endpoint)) {
       try {
-        return await transport.send(call, watch);
+        return await endpoint.send(call, watch);
       } catch (error) {
         if (!isUnauthorized(error)) throw error;
       }
     }
     try {
-      const body = await transport.send({ ...call, keyHeader }, watch);
-      usesHeader = true;
+      const body = await endpoint.send({ ...call, keyHeader }, watch);
+      usesHeader.add(endpoint);
       return body;
     } catch (error) {
-      if (isUnauthorized(error)) usesHeader = false;
+      if (isUnauthorized(error)) usesHeader.delete(endpoint);
       throw error;
     }
   };
 }
 
-function sendWithHint(transport: Transport): Send {
-  return (call, watch) =>
-    transport.send(call, watch).catch((error: unknown) => {
-      if (!isUnauthorized(error)) throw error;
-      const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
-      const { kind, logMessage, quote } = error;
-      throw new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
-    });
-}
+const sendWithHint: SendTo = (endpoint, call, watch) =>
+  endpoint.send(call, watch).catch((error: unknown) => {
+    if (!isUnauthorized(error)) throw error;
+    const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
+    const { kind, logMessage, quote } = error;
+    throw new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
+  });
 
 function isUnauthorized(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.status === 401;

@@ -15,11 +15,12 @@ export const DEFAULT_LIMITS = {
   totalMs: 600_000,
   /** Longest wait for the body of an error. */
   errorBodyMs: 5_000,
-  maxEventBytes: 1_048_576,
+  /** Also holds a picture as base64. */
+  maxEventBytes: 29_360_128,
   /** Longest answer, arguments of tool calls included; and as much may be thought before it. */
   maxAnswerChars: 262_144,
-  /** Largest JSON body that is not a picture. */
-  maxBodyBytes: 4_194_304,
+  /** Largest JSON body; that of an answer may hold a picture. */
+  maxBodyBytes: 29_360_128,
   /** Largest picture, decoded. */
   maxImageBytes: 20_971_520,
   /** Calls made at most, the first one included. */
@@ -28,11 +29,13 @@ export const DEFAULT_LIMITS = {
   backoffMaxMs: 8_000,
   /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
   maxRetryWaitMs: 20_000,
-  /** A model is probed this often in spite of a longer `Retry-After`: one wrong or spiteful answer must not silence it for long. */
+  /** A paused model is tried this often, although it asked for a longer pause: a wrong answer must not silence it for long. */
   probeMs: 30_000,
-  /** Failed attempts in a row after which a model is left alone, unless one that was made before it succeeds. */
+  /** The longest pause that a gateway can ask for. */
+  maxPauseMs: 3_600_000,
+  /** Failed attempts in a row after which a model is paused. */
   breakerFailures: 5,
-  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
-  breakerMs: 5_000,
-  breakerMaxMs: 60_000,
+  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. Then one call tries the model. */
+  breakerMs: 2_000,
+  breakerMaxMs: 10_000,
 };

@@ -1,19 +1,18 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
+import { createAnswerText } from "./answer-text.ts";
 import { createReadChunk, createRepeatReader } from "./chunk-reader.ts";
-import type { ChatCompletion, ChatCompletionChunk, TokenUsage } from "./chunks.ts";
-import { parseCompletion, toChunks } from "./completion.ts";
+import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, parseJson, toStreamError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
-import { createThoughtFilter } from "./reasoning.ts";
 import type { SafeText } from "./safe-text.ts";
 
 const LINE_FEED = 10;
 /** More broken events than this, and the stream is not worth believing. */
 const MAX_MALFORMED = 3;
 
-/** The facts about an answer that the log gets and that decide if it is whole. Never its text. */
+/** The facts about an answer that are logged and that decide if it is whole. Never its text. */
 export interface Tally {
   id: string;
   model: string;
@@ -21,11 +20,15 @@ export interface Tally {
   chars: number;
   /** Characters of what the model thought before. */
   reasoningChars: number;
-  /** Text or a tool call has come: the answer cannot be begun again. */
+  /** Text, a picture or a tool call has come: the answer cannot be started again. */
   answered: boolean;
   /** A choice has come, whatever was in it. */
   opened: boolean;
   finishReason: string | undefined;
+  /** Chunks with a reason. */
+  reasons: number;
+  /** The latest chunk gave a reason and nothing else: only usage and `[DONE]` can follow. */
+  isFinished: boolean;
   usage: TokenUsage | undefined;
   /** Chunks with text, a tool call or reasoning: comments and empty deltas are no sign that the answer goes on. */
   signs: number;
@@ -35,38 +38,45 @@ export interface Tally {
 
 export type OnChunk = (chunk: ChatCompletionChunk) => void;
 
-/** Turns the text of an event stream into chunks. Pure: the same text, however it is cut, gives the same chunks. */
+/** Turns the text of an answer into chunks. Pure: the same text, however it is cut, gives the same answer. */
 export interface StreamDecoder {
   readonly tally: Readonly<Tally>;
   /** Hands over the chunks that the text completes. After `done` or `failure` there are no more. */
   feed(text: string): void;
-  /** Hands over the chunks that the end of the text completes: a last event need not have its blank line. */
+  /** Hands over the chunks that the end of the answer completes: a last event need not have its blank line. */
   end(): void;
-  /** Counts a chunk that did not come as an event, and hands it over. */
-  take(chunk: ChatCompletionChunk): void;
+  /** Hands over the text that waits for more. */
+  rest(): void;
   /** `[DONE]` has come. */
   isDone(): boolean;
-  /** Why the stream is over before its end; what was handed over before still stands. */
+  /** Why the stream is over before its end; chunks that were handed over before are still valid. */
   failure(): GatewayError | undefined;
 }
 
-type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars">;
+type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars" | "maxBodyBytes">;
 
-export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
-  const { maxEventBytes, maxAnswerChars } = limits;
+/**
+ * Decodes the answer to a streaming request: events, or one JSON document, told apart by the first character. `from`
+ * names the route that answers, see `Attached`.
+ */
+export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = ""): StreamDecoder {
+  const { maxEventBytes, maxAnswerChars, maxBodyBytes } = limits;
   const tally = createTally();
-  const readChunk = createReadChunk();
+  const readChunk = createReadChunk(from);
   const repeats = createRepeatReader();
-  const thoughts = createThoughtFilter();
+  const text = createAnswerText();
   let done = false;
   let failure: GatewayError | undefined;
   /** Nothing of a line or of an event waits in the parser for what comes next. */
   let isBetween = false;
+  /** The text of an answer that is no stream; undefined until the first character came, and for a stream. */
+  let whole: string[] | undefined;
+  let isOpen = false;
 
   function takeEvent(event: string | undefined, data: string): void {
     if (done || failure !== undefined || data === "") return;
     done = data.startsWith("[DONE]");
-    if (done) return takeRest();
+    if (done) return;
     if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return takeChunk(repeated);
@@ -86,7 +96,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   }
 
   function takeChunk(chunk: ChatCompletionChunk): void {
-    for (const choice of chunk.choices) thoughts.apply(choice);
+    for (const choice of chunk.choices) text.apply(choice);
     hand(chunk);
   }
 
@@ -96,11 +106,10 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     else onChunk(chunk);
   }
 
-  /** Text that was kept back, in an answer that ends with `[DONE]` alone. */
   function takeRest(): void {
-    const content = thoughts.rest();
-    if (content === "") return;
-    const choices = [{ index: 0, delta: { content }, finish_reason: null }];
+    const { content, pictures } = text.rest();
+    if (content === "" && pictures.length === 0) return;
+    const choices = [{ index: 0, delta: { content, ...(pictures.length > 0 && { pictures }) }, finish_reason: null }];
     hand({ id: tally.id, object: "chat.completion.chunk", created: 0, model: tally.model, choices });
   }
 
@@ -116,20 +125,52 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     },
   });
 
-  function feed(text: string): void {
-    if (done || failure !== undefined) return;
+  function feedEvents(text: string): void {
     const rest = isBetween ? takePlainEvents(text, takeEvent) : text;
     if (rest === "") return;
     parser.feed(rest);
     isBetween = rest.endsWith("\n\n");
   }
 
+  let wholeChars = 0;
+  function collect(text: string): void {
+    whole?.push(text);
+    wholeChars += text.length;
+    if (wholeChars > maxBodyBytes) {
+      fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
+    }
+  }
+
+  function takeWhole(json: string): void {
+    if (json.startsWith("<")) return fail(toPageError());
+    const parsed = parseJson(json);
+    const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+    if (hasError(value)) return fail(toStreamError(value, safe));
+    const chunk = readChunk(value);
+    if (chunk === undefined || chunk.choices.length === 0) return fail(toNoAnswerError());
+    takeChunk(chunk);
+  }
+
   return {
     tally,
-    feed,
-    // A line that was cut is broken JSON and falls away; one that is whole is an event.
-    end: () => feed("\n\n"),
-    take: takeChunk,
+    feed(text) {
+      if (done || failure !== undefined) return;
+      if (isOpen) return whole === undefined ? feedEvents(text) : collect(text);
+      const first = text.trimStart();
+      if (first === "") return;
+      isOpen = true;
+      if (/^[{[<]/.test(first)) {
+        whole = [];
+        collect(first);
+      } else feedEvents(first);
+    },
+    end() {
+      if (done || failure !== undefined) return;
+      if (whole !== undefined) takeWhole(whole.join("").trim());
+      // A line that was cut is broken JSON and is dropped; one that is whole is an event.
+      else feedEvents("\n\n");
+    },
+    rest: takeRest,
     isDone: () => done,
     failure: () => failure,
   };
@@ -156,11 +197,23 @@ function toGarbageError(): GatewayError {
 }
 
 function toLengthError(maxChars: number): GatewayError {
-  return new GatewayError("interrupted", `The answer is longer than ${maxChars} characters and was cut off there.`);
+  return new GatewayError("interrupted", `The answer is longer than ${maxChars} characters and was truncated there.`);
 }
 
 function toGiantError(maxBytes: number): GatewayError {
   return new GatewayError("interrupted", `The gateway sent an event of more than ${maxBytes} characters.`);
+}
+
+function toNoAnswerError(): GatewayError {
+  return new GatewayError("malformed", "The gateway's answer is not a chat completion: it has no readable choices.");
+}
+
+/** A page where an answer should be comes from something else than a gateway. */
+function toPageError(): GatewayError {
+  return new GatewayError(
+    "malformed",
+    "The gateway answered with a web page instead of an answer: check that its base address is right.",
+  );
 }
 
 function createTally(): Tally {
@@ -172,6 +225,8 @@ function createTally(): Tally {
     answered: false,
     opened: false,
     finishReason: undefined,
+    reasons: 0,
+    isFinished: false,
     usage: undefined,
     signs: 0,
     malformed: 0,
@@ -184,61 +239,20 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
   if (chunk.usage) tally.usage = chunk.usage;
   for (const { index, delta, finish_reason } of chunk.choices) {
     tally.opened = true;
-    const { content, reasoning, tool_calls: calls } = delta;
+    const { content, reasoning, tool_calls: calls, pictures } = delta;
     if (content) tally.chars += content.length;
     if (reasoning) tally.reasoningChars += reasoning.length;
     if (calls !== undefined) for (const call of calls) tally.chars += call.function?.arguments?.length ?? 0;
-    const hasAnswer = Boolean(content) || (calls !== undefined && calls.length > 0);
+    const hasAnswer = Boolean(content) || (calls !== undefined && calls.length > 0) || pictures !== undefined;
     if (hasAnswer) tally.answered = true;
     if (hasAnswer || reasoning !== undefined) tally.signs += 1;
-    if (index === 0 && finish_reason) tally.finishReason = finish_reason;
-  }
-}
-
-/** Decodes the answer to a streaming request: events, or one JSON document, told apart by the first character. */
-export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
-  const events = createStreamDecoder(limits, safe, onChunk);
-  const decoder: StreamDecoder = { ...events, feed: begin };
-  /** The text of an answer that is no stream. */
-  let whole = "";
-
-  function begin(text: string): void {
-    const first = text.trimStart();
-    if (first === "") return;
-    const isStream = !/^[{[<]/.test(first);
-    // From here on nothing stands between the events and their decoder: this is where the thousands of chunks go.
-    decoder.feed = isStream ? events.feed : collect;
-    if (!isStream) decoder.end = finish;
-    decoder.feed(first);
-  }
-
-  function collect(text: string): void {
-    whole += text;
-    if (whole.length > limits.maxBodyBytes) {
-      fail(new GatewayError("malformed", `The gateway's answer is larger than ${limits.maxBodyBytes} characters.`));
+    if (index !== 0) continue;
+    if (finish_reason) {
+      tally.finishReason = finish_reason;
+      tally.reasons += 1;
     }
+    tally.isFinished = Boolean(finish_reason) && !hasAnswer && (tally.answered || finish_reason !== "stop");
   }
-
-  function finish(): void {
-    if (decoder.failure() !== undefined) return;
-    const completion = readWhole();
-    if (completion !== undefined) for (const chunk of toChunks(completion)) events.take(chunk);
-  }
-
-  function readWhole(): ChatCompletion | undefined {
-    try {
-      return parseCompletion(whole, safe);
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      fail(error);
-      return undefined;
-    }
-  }
-
-  function fail(error: GatewayError): void {
-    decoder.failure = () => error;
-  }
-  return decoder;
 }
 
 const FIRST_NON_ASCII = 0x80;

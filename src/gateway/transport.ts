@@ -8,9 +8,13 @@ import type { Watch } from "./watch.ts";
 
 export interface GatewayCall {
   method: "GET" | "POST";
+  /** Whose paths `path` belongs to: OpenAI's, below the version, or Google's, with the version. */
+  api: "openai" | "google";
   path: string;
   /** Absent with GET. */
-  json?: string;
+  body?: string | Buffer;
+  /** The type of `body`, if it is no JSON. */
+  contentType?: string;
   /** The answer may come as events. */
   streaming?: boolean;
   model?: string;
@@ -21,8 +25,8 @@ export interface GatewayCall {
 }
 
 /**
- * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError
- * for every other answer and when none comes, with the signal's reason when `watch` ends, and with what `beforeSend` rejects with.
+ * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError for every
+ * other answer and if none comes, with the signal's reason when `watch` ends, and with the reason of `beforeSend`.
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
@@ -33,8 +37,11 @@ export interface Transport {
 }
 
 export interface TransportOptions {
+  /** See `readBaseUrl`. */
   baseUrl: string;
   apiKey: string;
+  /** Sent with every call; they replace ours of the same name. */
+  headers?: Readonly<Record<string, string>> | undefined;
   limits: GatewayLimits;
   safe: SafeText;
 }
@@ -42,82 +49,117 @@ export interface TransportOptions {
 /** Error bodies are a few lines; more is not read. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 
-export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOptions): Transport {
-  // HTTP/1.1 only, so that leaving one answer closes its socket. The waits are watched by the caller:
-  // undici's own body timeout is held off by comments that carry no data.
+export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions): Transport {
+  // HTTP/1.1 only, so that leaving one answer closes its socket. The caller watches the waits:
+  // comments that carry no data hold off undici's own body timeout.
   const agent = new Agent({
     allowH2: false,
     connect: { timeout: limits.connectMs },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  const roots = toRoots(baseUrl);
+  /** The root of OpenAI's paths that has answered. */
+  let root: string | undefined;
 
-  function toHeaders({ json, streaming, keyHeader }: GatewayCall): Record<string, string> {
+  function toHeaders({
+    body,
+    contentType = "application/json",
+    streaming,
+    keyHeader,
+  }: GatewayCall): Record<string, string> {
     const headers: Record<string, string> = {
       accept: streaming === true ? "text/event-stream, application/json" : "application/json",
       // A compressed stream arrives in blocks, not in words.
       "accept-encoding": "identity",
     };
-    if (json !== undefined) {
-      headers["content-type"] = "application/json";
-      headers["content-length"] = String(Buffer.byteLength(json));
+    if (body !== undefined) {
+      headers["content-type"] = contentType;
+      headers["content-length"] = String(Buffer.byteLength(body));
     }
     if (keyHeader === undefined) headers.authorization = `Bearer ${apiKey}`;
     else headers[keyHeader] = apiKey;
-    return headers;
+    return { ...headers, ...extra };
   }
 
-  async function readFailure(
-    { status, headers }: GatewayResponse,
-    body: ResponseBody,
-    call: GatewayCall,
-    watch: Watch,
-  ) {
-    const text = await readErrorBody(body, limits.errorBodyMs, watch.signal);
-    return toStatusError(status, headers, text, call.model, safe);
+  async function sendTo(address: string, call: GatewayCall, watch: Watch): Promise<ResponseBody> {
+    const { origin, pathname } = new URL(address);
+    const { body = null, beforeSend } = call;
+    let refused: { reason: unknown } | undefined;
+    const confirm = async () => {
+      await beforeSend?.().catch((reason: unknown) => {
+        refused = { reason };
+        throw reason;
+      });
+    };
+    const options = {
+      origin,
+      path: pathname,
+      method: call.method,
+      headers: toHeaders(call),
+      body: (body === null || beforeSend === undefined
+        ? body
+        : writeBody(body, confirm)) as Dispatcher.DispatchOptions["body"],
+    };
+    let answer: GatewayResponse;
+    try {
+      answer = await dispatchRequest(agent, options, watch.signal);
+    } catch (error) {
+      watch.signal.throwIfAborted();
+      if (refused !== undefined) throw refused.reason;
+      throw toConnectionError("unreachable", error);
+    }
+    const received = toPlainBody(answer);
+    const { status, headers } = answer;
+    if (status >= 200 && status < 300) return received;
+    const text = await readErrorBody(received, limits.errorBodyMs, watch.signal);
+    throw toStatusError(status, headers, text, call.model, safe);
+  }
+
+  /** Tries the roots until one has the path. If none has it, rejects with the first failure. */
+  async function sendBelowRoot(call: GatewayCall, watch: Watch): Promise<ResponseBody> {
+    let failure: unknown;
+    for (const candidate of root === undefined ? roots.openai : [root]) {
+      try {
+        const received = await sendTo(`${candidate}${call.path}`, call, watch);
+        root = candidate;
+        return received;
+      } catch (error) {
+        if (!isPathUnknown(error)) throw error;
+        failure ??= error;
+      }
+    }
+    throw failure;
   }
 
   return {
-    async send(call, watch) {
-      const { origin, pathname } = new URL(`${baseUrl}${call.path}`);
-      const { json = null, beforeSend } = call;
-      let refused: { reason: unknown } | undefined;
-      const body =
-        json === null || beforeSend === undefined
-          ? json
-          : writeBody(json, () =>
-              beforeSend().catch((reason: unknown) => {
-                refused = { reason };
-                throw reason;
-              }),
-            );
-      const options = {
-        origin,
-        path: pathname,
-        method: call.method,
-        headers: toHeaders(call),
-        body: body as Dispatcher.DispatchOptions["body"],
-      };
-      let answer: GatewayResponse;
-      try {
-        answer = await dispatchRequest(agent, options, watch.signal);
-      } catch (error) {
-        watch.signal.throwIfAborted();
-        if (refused !== undefined) throw refused.reason;
-        throw toConnectionError("unreachable", error);
-      }
-      const received = toPlainBody(answer);
-      if (answer.status < 200 || answer.status >= 300) throw await readFailure(answer, received, call, watch);
-      return received;
-    },
+    send: (call, watch) =>
+      call.api === "google" ? sendTo(`${roots.google}${call.path}`, call, watch) : sendBelowRoot(call, watch),
     close: () => agent.destroy(),
   };
 }
 
-/** undici takes it when it is connected, and writes head and body at once: nothing lies between `beforeSend` and the request. */
-async function* writeBody(json: string, beforeSend: () => Promise<void>): AsyncGenerator<string, void, void> {
-  await beforeSend();
-  yield json;
+/** Nothing is at the address: another root may have it. A missing model has an error object that says so. */
+function isPathUnknown(error: unknown): boolean {
+  if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
+  const isAboutPath = error.isFormless || /^( It said: )?(not found|method not allowed)?\.?$/i.test(error.quote);
+  return error.reason === undefined && (isAboutPath || /\b(path|route|url|endpoint)\b/i.test(error.quote));
+}
+
+/**
+ * Where paths may be below a base address. The interface's own form, below `/v1`, comes first, unless the address ends with
+ * a version or a name of the API itself, as the addresses of some vendors do.
+ */
+function toRoots(baseUrl: string): { openai: string[]; google: string } {
+  const hasVersion = /\/(openai|openapi|v\d\w*)$/.test(baseUrl);
+  const openai = hasVersion ? [baseUrl, `${baseUrl}/v1`] : [`${baseUrl}/v1`, baseUrl];
+  return { openai, google: baseUrl.replace(/(\/v1beta)?\/openai$/, "") };
+}
+
+/** undici reads it when it is connected, and writes head and body at once: nothing happens between `confirm` and the request. */
+async function* writeBody(body: string | Buffer, confirm: () => Promise<void>): AsyncGenerator<string | Buffer> {
+  await confirm();
+  yield body;
 }
 
 /** The body as text. Rejects with a `malformed` GatewayError beyond `maxBytes`, and otherwise as `send` does. */

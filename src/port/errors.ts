@@ -4,20 +4,18 @@ export interface LoggableErrorOptions {
   quote?: string;
 }
 
-/** An error in this program's own words, safe to log. Quotes stand at its end, and in the log at `debug` only. */
+/** An error in this program's own words, safe to log. A quote follows at the end of its message, and is logged at `debug` only. */
 export class LoggableError extends Error {
   override readonly name: string = "LoggableError";
-  /** The message without what others said. */
-  readonly logMessage: string;
+  /** The words of others at the end of the message; "" for none. */
+  readonly quote: string;
+  /** The part of the message that may be logged. */
+  logMessage: string;
 
   constructor(words: string, { cause, quote = "" }: LoggableErrorOptions = {}) {
     super(words + quote, { cause });
+    this.quote = quote;
     this.logMessage = words;
-  }
-
-  /** The words of others, as they stand in the message; "" for none. */
-  get quote(): string {
-    return this.message.slice(this.logMessage.length);
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ChatCompletion, TokenUsage, ToolCall } from "../gateway/chunks.ts";
+import type { AssistantMessage, TokenUsage, ToolCall } from "../gateway/chunks.ts";
 import type { SandboxChatRequest } from "./chat-request.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { type Thought, toFields, toWholeFields, withTags } from "./thinking.ts";
@@ -11,6 +11,16 @@ export interface Answer {
   toolCalls: ToolCall[];
   /** Thought before it. */
   thinking?: Thought | undefined;
+}
+
+/** The whole answer to a request that asks for no stream. */
+interface ChatCompletion {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: Array<{ index: number; message: AssistantMessage & { reasoning?: string }; finish_reason: string }>;
+  usage: TokenUsage;
 }
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";

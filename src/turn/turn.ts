@@ -13,7 +13,7 @@ import {
 } from "../gateway/chunks.ts";
 import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
-import type { ChatRequest } from "../gateway/validate.ts";
+import type { ChatRequest } from "../gateway/request.ts";
 import type { Step } from "../port/sink.ts";
 import type { OnText } from "../reply/reply.ts";
 import { toAnswer, toShown } from "../tools/ledger.ts";

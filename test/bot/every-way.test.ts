@@ -7,7 +7,7 @@ import { access as accessSchema } from "../../src/config/policy/access.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { type Delta, textOf } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { ACTIONS, type InboundEvent, type MessageEvent, type PressedAction } from "../../src/port/events.ts";
 import { toCallsId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";

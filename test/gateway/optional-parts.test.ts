@@ -3,7 +3,7 @@ import type { ToolDefinition } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
 import { withOptionalPart, withOptionalParts } from "../../src/gateway/optional-parts.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";

@@ -6,7 +6,7 @@ import { type AssistantMessage, applyDelta, type ChatMessage, type ToolDefinitio
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
 import { parseCompletion } from "../../src/gateway/completion.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
 import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChatMessage, ToolDefinition } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { type ChatRequest, toChatJson } from "../../src/gateway/validate.ts";
+import { type ChatRequest, toChatJson } from "../../src/gateway/request.ts";
 
 const user: ChatMessage = { role: "user", content: "hello" };
 const tool: ToolDefinition = {

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { InboundEvent, MessageEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";

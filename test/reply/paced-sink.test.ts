@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StreamOptions } from "../../src/gateway/client.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Button, Draft } from "../../src/port/sink.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { DIALECTS } from "../../src/sandbox/thinking.ts";
 import { connect, open, readAnswer } from "../support/gateway-client.ts";
 import { contentOf, post, start } from "./sandbox.ts";

@@ -1,7 +1,7 @@
 import { estimateTokenCount } from "tokenx";
 import { expect } from "vitest";
 import { textOf } from "../../src/gateway/chunks.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { LIMITS } from "./engine.ts";
 
 /** A message of a long thread: somebody's words, a file of theirs, or what another app shows. */

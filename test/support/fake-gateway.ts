@@ -1,6 +1,6 @@
 import type { ChatCompletionChunk, Delta } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 
 /** A piece of a scripted answer: text, a delta, the word that ends it, a promise to wait for, or the error that cuts it. */
 export type Step = string | Delta | { finish: string } | Promise<unknown> | Error;

@@ -8,7 +8,7 @@ import {
   type StreamOptions,
 } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import type { ChatRequest } from "../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../src/gateway/request.ts";
 import { silent } from "./log.ts";
 
 /** Looks like no key in particular, so that only the client that was given it can know it again. */

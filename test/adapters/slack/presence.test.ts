@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { ChatRequest } from "../../../src/gateway/validate.ts";
+import type { ChatRequest } from "../../../src/gateway/request.ts";
 import { DEFAULT_EVENTS } from "../../simulators/slack/events.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import { saidIn } from "../../support/discussion.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { ChatMessage, ToolDefinition } from "./chunks.ts";
+import type { Attached } from "./attached.ts";
+import type { AssistantMessage, ChatMessage, ToolDefinition } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 
 const name = z.string().min(1);
@@ -17,10 +18,13 @@ const part = z.discriminatedUnion("type", [
 
 const content = z.union([z.string(), z.array(part).min(1)]);
 
+const attached = z.object({ from: z.string(), fields: z.record(z.string(), z.unknown()) }).optional();
+
 const toolCall = z.strictObject({
   id: name,
   type: z.literal("function"),
   function: z.strictObject({ name, arguments: z.string() }),
+  attached,
 });
 
 const message = z.discriminatedUnion("role", [
@@ -31,6 +35,7 @@ const message = z.discriminatedUnion("role", [
     content,
     name: name.optional(),
     tool_calls: z.array(toolCall).optional(),
+    attached,
   }),
   z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
 ]);
@@ -69,8 +74,6 @@ const answering = {
   temperature: z.number().min(0).max(2).optional(),
   top_p: z.number().min(0).max(1).optional(),
   max_tokens: z.int().min(1).optional(),
-  /** Not of the interface: for models that take no `max_tokens`. */
-  max_completion_tokens: z.int().min(1).optional(),
   stop: z.union([z.string(), z.array(z.string())]).optional(),
   presence_penalty: z.number().min(-2).max(2).optional(),
   frequency_penalty: z.number().min(-2).max(2).optional(),
@@ -96,14 +99,25 @@ export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"
   tools?: ToolDefinition[];
 };
 
+/** A request as it is sent, except that messages hold apart what a gateway attached to them. */
+export type ChatBody = Omit<ChatRequest, "messages"> & {
+  messages: WireMessage[];
+  max_completion_tokens?: number;
+  [field: string]: unknown;
+};
+
+/** Some gateways refuse an empty text beside calls, and take null. */
+export type WireMessage = Exclude<ChatMessage, AssistantMessage> | WireAnswer;
+export type WireAnswer = Omit<AssistantMessage, "content"> & { content: string | null };
+
 /**
- * The request as JSON for the wire, with nothing in it that the interface does not list, but for what was asked for:
- * `extra`, where the request itself says nothing. Throws a `rejected` GatewayError that names every problem at once.
+ * The body of the request, with nothing in it that the interface does not list, except for `extra` fields, which an
+ * operator asked for and which the request does not set itself. Throws a `rejected` GatewayError that names every problem.
  */
-export function toChatJson(request: ChatRequest, extra: Readonly<Record<string, unknown>> = {}): string {
+export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, unknown>> = {}): ChatBody {
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
-  const body: Record<string, unknown> = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
+  const body: ChatBody = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
   // Empty lists mean "none" to us, and are an error to many servers; so is a choice among no tools.
   if (stop !== undefined && stop.length > 0) body.stop = stop;
   if (tools !== undefined && tools.length > 0) {
@@ -111,7 +125,23 @@ export function toChatJson(request: ChatRequest, extra: Readonly<Record<string, 
     body.tool_choice = tool_choice;
   }
   for (const [field, value] of Object.entries(extra)) body[field] ??= value;
-  return toJson(body);
+  return body;
+}
+
+/** The body as JSON for the route `from`, which gets back only what it attached itself. */
+export function toChatJson({ messages, ...body }: ChatBody, from: string): string {
+  return toJson({ ...body, messages: messages.map((message) => toWire(message, from)) });
+}
+
+function toWire(message: WireMessage, from: string): object {
+  if (message.role !== "assistant") return message;
+  const { attached, tool_calls: calls, ...rest } = message;
+  const own = calls?.map(({ attached: more, ...call }) => ({ ...call, ...fieldsOf(more, from) }));
+  return { ...rest, ...(own !== undefined && { tool_calls: own }), ...fieldsOf(attached, from) };
+}
+
+function fieldsOf(attached: Attached | undefined, from: string): Readonly<Record<string, unknown>> {
+  return attached?.from === from ? attached.fields : {};
 }
 
 /** Throws a `rejected` GatewayError that lists in plain words what `schema` finds wrong with `value`. */

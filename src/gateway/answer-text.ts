@@ -1,0 +1,224 @@
+import type { ChunkChoice } from "./chunks.ts";
+
+/**
+ * Cleans the text of one answer, however its deltas are cut: repeated beginnings go, thoughts in tags become
+ * `reasoning`, and pictures written as data URLs become `pictures`.
+ */
+export interface AnswerText {
+  /** Changes the choice in place. Text that may be the beginning of a tag or of a picture waits for the next delta. */
+  apply(choice: ChunkChoice): void;
+  /** Returns the text and the pictures that still waited, when nothing more comes; "" for most answers. */
+  rest(): { content: string; pictures: string[] };
+}
+
+export function createAnswerText(): AnswerText {
+  const repeats = createRepeatFilter();
+  const thoughts = createThoughtFilter();
+  const pictures = createPictureFilter();
+
+  function take(text: string, isEnd: boolean) {
+    const own = repeats.take(text, isEnd);
+    const { thought, said } = thoughts.take(own, isEnd);
+    return { thought, ...pictures.take(said, isEnd) };
+  }
+
+  return {
+    apply({ index, delta, finish_reason }) {
+      if (index !== 0) return;
+      const { content } = delta;
+      // Some gateways give a reason with every piece of text: only one without text ends the answer.
+      const isEnd = delta.tool_calls !== undefined || (Boolean(finish_reason) && !content);
+      if (!content && !isEnd) return;
+      const taken = take(content ?? "", isEnd);
+      if (taken.thought !== "") delta.reasoning = (delta.reasoning ?? "") + taken.thought;
+      if (taken.said !== "" || content !== undefined) delta.content = taken.said;
+      if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
+    },
+    rest() {
+      const { said, pictures } = take("", true);
+      return { content: said, pictures };
+    },
+  };
+}
+
+/** Longer than this, a text that is repeated from its beginning is no coincidence. */
+const MIN_REPEATED_CHARS = 16;
+
+/**
+ * Takes away what a gateway repeats if each of its deltas holds all of the text so far. One delta that does not begin
+ * with the text so far proves that the gateway does not.
+ */
+function createRepeatFilter() {
+  let text = "";
+  /** A delta that begins with the text so far. The next one proves whether it repeats that text. */
+  let doubtful: string | undefined;
+  let state: "open" | "repeats" | "plain" = "open";
+
+  function takeRepeated(delta: string): string {
+    if (!delta.startsWith(text)) return delta;
+    const more = delta.slice(text.length);
+    text = delta;
+    return more;
+  }
+
+  function takeDoubtful(isRepeated: boolean): string {
+    const delta = doubtful ?? "";
+    doubtful = undefined;
+    state = isRepeated ? "repeats" : "plain";
+    return isRepeated ? takeRepeated(delta) : delta;
+  }
+
+  function takeOpen(delta: string): string {
+    if (doubtful !== undefined) {
+      const before = takeDoubtful(delta.startsWith(doubtful));
+      return before + (state === "repeats" ? takeRepeated(delta) : delta);
+    }
+    if (text !== "" && delta.startsWith(text)) {
+      doubtful = delta;
+      return "";
+    }
+    if (text !== "") state = "plain";
+    text = delta;
+    return delta;
+  }
+
+  return {
+    take(delta: string, isEnd: boolean): string {
+      if (state === "plain") return delta;
+      const taken = state === "repeats" ? takeRepeated(delta) : delta === "" ? "" : takeOpen(delta);
+      if (!isEnd || doubtful === undefined) return taken;
+      return taken + takeDoubtful(text.length >= MIN_REPEATED_CHARS);
+    },
+  };
+}
+
+/** The tags that models write around what they think. */
+const OPENINGS = ["<think>", "<thinking>", "<thought>", "<reasoning>"];
+const LONGEST_OPENING = Math.max(...OPENINGS.map((tag) => tag.length));
+/** More white space than this before a tag, and it is text. */
+const MAX_HELD_CHARS = 64;
+
+/**
+ * Only tags that the answer begins with count, several in a row as well. A closing tag without an opening one stays
+ * in the text: nothing says what came before it. After an opening tag that is never closed, everything is thought.
+ */
+function createThoughtFilter() {
+  /** The tag that ends the current thought. */
+  let closing: string | undefined;
+  let held = "";
+  let hasThought = false;
+  let isAnswer = false;
+
+  /** Finds out what `held` begins with: a tag, which is taken off, text, or something that only the rest decides. */
+  function open(): void {
+    const start = held.trimStart();
+    const word = start.slice(0, LONGEST_OPENING).toLowerCase();
+    const tag = OPENINGS.find((opening) => word.startsWith(opening));
+    if (tag !== undefined) {
+      closing = `</${tag.slice(1)}`;
+      held = start.slice(tag.length);
+    } else {
+      isAnswer = held.length > MAX_HELD_CHARS || !OPENINGS.some((opening) => opening.startsWith(word));
+    }
+  }
+
+  /** Takes the thought from the front of `held`, except for what may be the beginning of the closing tag. */
+  function takeThought(tag: string): { thought: string; isOver: boolean } {
+    const end = held.search(new RegExp(tag, "i"));
+    const last = held.lastIndexOf("<");
+    const isOpen = end === -1 && last !== -1 && tag.startsWith(held.slice(last).toLowerCase());
+    const thought = held.slice(0, isOpen ? last : end === -1 ? held.length : end);
+    held = held.slice(thought.length + (end === -1 ? 0 : tag.length));
+    return { thought, isOver: end !== -1 };
+  }
+
+  function takeThoughts(): string {
+    if (closing === undefined) open();
+    let thoughts = "";
+    while (closing !== undefined) {
+      const { thought, isOver } = takeThought(closing);
+      thoughts += thought;
+      if (!isOver) break;
+      closing = undefined;
+      hasThought = true;
+      open();
+    }
+    return thoughts;
+  }
+
+  return {
+    take(text: string, isEnd: boolean): { thought: string; said: string } {
+      if (isAnswer) return { thought: "", said: text };
+      held += text;
+      const thought = held === "" ? "" : takeThoughts();
+      if (closing !== undefined || !(isAnswer || isEnd)) return { thought, said: "" };
+      const said = hasThought ? held.trimStart() : held;
+      held = "";
+      return { thought, said };
+    },
+  };
+}
+
+/** Pictures of one answer; further ones are left out. */
+const MAX_PICTURES = 8;
+/** A picture's beginning: bare, or inside of Markdown or HTML. */
+const PICTURE = /(?:!\[[^\]\n]{0,200}\]\(\s*<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
+/** The end of a text that may be the beginning of one. */
+const MAYBE_PICTURE = new RegExp(
+  `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s*<?(?:${optional("data:image/")})?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,240})?)?)?)?|${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)$`,
+  "i",
+);
+const NO_BASE64 = /[^A-Za-z0-9+/=]/;
+const MAY_BEGIN = /[!<d]/i;
+
+/** A pattern for each beginning of a word. */
+function optional(word: string): string {
+  const [first = "", ...rest] = word;
+  return rest.length === 0 ? first : `${first}(?:${optional(rest.join(""))})?`;
+}
+
+/** Takes pictures that are written as base64 out of the text. */
+function createPictureFilter() {
+  let held = "";
+  /** The data URL that is being read. */
+  let picture: string[] | undefined;
+  let count = 0;
+
+  function finish(pictures: string[]): void {
+    if (picture !== undefined && count < MAX_PICTURES) pictures.push(picture.join(""));
+    count += 1;
+    picture = undefined;
+  }
+
+  return {
+    take(text: string, isEnd: boolean): { said: string; pictures: string[] } {
+      const pictures: string[] = [];
+      // Almost all deltas end here.
+      if (held === "" && picture === undefined && !MAY_BEGIN.test(text)) return { said: text, pictures };
+      let said = "";
+      held += text;
+      while (held !== "") {
+        if (picture !== undefined) {
+          const end = held.search(NO_BASE64);
+          picture.push(end === -1 ? held : held.slice(0, end));
+          held = end === -1 ? "" : held.slice(end).replace(/^["'>]*\s*\/?[)>]?/, "");
+          if (end !== -1) finish(pictures);
+          continue;
+        }
+        const found = PICTURE.exec(held);
+        if (found !== null) {
+          said += held.slice(0, found.index);
+          picture = [found[0].slice(found[0].toLowerCase().indexOf("data:"))];
+          held = held.slice(found.index + found[0].length);
+          continue;
+        }
+        const waiting = isEnd ? "" : (MAYBE_PICTURE.exec(held)?.[0] ?? "");
+        said += held.slice(0, held.length - waiting.length);
+        held = waiting;
+        break;
+      }
+      if (isEnd && picture !== undefined) finish(pictures);
+      return { said, pictures };
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { isRecord } from "./failures.ts";
+
+/**
+ * Fields that a gateway attached to an answer or to a call beyond the interface, such as signatures of what the model
+ * thought. Some gateways refuse the next request of the turn unless the fields come back as they were.
+ */
+export interface Attached {
+  /** The route that attached them. No other route gets them back. */
+  from: string;
+  fields: Readonly<Record<string, unknown>>;
+}
+
+/** The fields of a message or a call that are not in `known`; undefined if there are none. */
+export function readAttached(
+  value: Record<string, unknown>,
+  known: ReadonlySet<string>,
+  from: string,
+): Attached | undefined {
+  let fields: Record<string, unknown> | undefined;
+  for (const key in value) {
+    if (known.has(key) || value[key] === null || value[key] === undefined || value[key] === "") continue;
+    fields ??= {};
+    fields[key] = value[key];
+  }
+  return fields && { from, fields };
+}
+
+/** Adds the fields of a further fragment. Pure. */
+export function joinAttached(first: Attached | undefined, more: Attached | undefined): Attached | undefined {
+  if (first === undefined || more === undefined) return more ?? first;
+  const fields: Record<string, unknown> = { ...first.fields };
+  for (const [key, value] of Object.entries(more.fields)) fields[key] = joinField(fields[key], value);
+  return { from: more.from, fields };
+}
+
+function joinField(first: unknown, more: unknown): unknown {
+  if (typeof first === "string" && typeof more === "string") return first + more;
+  if (Array.isArray(first) && Array.isArray(more)) return joinLists(first, more);
+  if (!isRecord(first) || !isRecord(more)) return more;
+  const joined = { ...first };
+  for (const [key, value] of Object.entries(more)) {
+    joined[key] = isRecord(joined[key]) && isRecord(value) ? joinField(joined[key], value) : value;
+  }
+  return joined;
+}
+
+/** Lists come in fragments: an item may go on with the one of its index or, without indexes, with the last one. */
+function joinLists(first: readonly unknown[], more: readonly unknown[]): unknown[] {
+  const joined = [...first];
+  for (const [position, item] of more.entries()) {
+    const at = joined.findLastIndex((one, index) => goesOn(one, item, position === 0 && index === joined.length - 1));
+    if (at === -1) joined.push(item);
+    else joined[at] = joinItems(joined[at] as Record<string, unknown>, item as Record<string, unknown>);
+  }
+  return joined;
+}
+
+function goesOn(first: unknown, more: unknown, isNext: boolean): boolean {
+  if (!isRecord(first) || !isRecord(more) || first.type !== more.type) return false;
+  if (first.id && more.id && first.id !== more.id) return false;
+  if (typeof first.index === "number" && typeof more.index === "number") return first.index === more.index;
+  // A signature or encrypted data ends an item.
+  return isNext && !first.signature && !first.data;
+}
+
+/** The fields of an item that come piece by piece. */
+const TEXTS: ReadonlySet<string> = new Set(["text", "summary", "thinking", "reasoning", "data", "content"]);
+
+function joinItems(first: Record<string, unknown>, more: Record<string, unknown>): Record<string, unknown> {
+  const joined = { ...first };
+  for (const [key, value] of Object.entries(more)) {
+    const before = joined[key];
+    if (TEXTS.has(key) && typeof before === "string" && typeof value === "string") joined[key] = before + value;
+    else if (value !== null && value !== undefined && value !== "") joined[key] = value;
+    else joined[key] ??= value;
+  }
+  return joined;
+}
