@@ -29,7 +29,9 @@ export interface Change {
 
 /** Undefined if the refusal asks for nothing that can be changed, or only for what was changed already. */
 export function findChange(refusal: GatewayError, body: ChatBody, applied: readonly Change[]): Change | undefined {
-  if (refusal.reason !== undefined || (refusal.kind !== "rejected" && refusal.status !== 500)) return undefined;
+  const { kind, status, reason } = refusal;
+  // Some servers call a refusal a failure of their own, or send it as the first event of a stream.
+  if (reason !== undefined || !(kind === "rejected" || kind === "interrupted" || status === 500)) return undefined;
   for (const { name, find } of ADAPTATIONS) {
     const detail = find(refusal, body);
     const isNew = !applied.some((change) => change.name === name && change.detail === detail);
@@ -60,20 +62,23 @@ const REFUSED_CODE = /unsupported|not_supported|unknown|extra_forbidden|invalid|
 /** True if the refusal says that a field, at the top or inside of messages, is not accepted. */
 function refusesField(field: string, { type = "", code = "", param = "", message }: Refusal): boolean {
   const name = `(${field}|${field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())})`;
-  const isParam = new RegExp(`(^|[.\\]])${name}(\\.\\w+)?$`).test(param);
+  const isParam = new RegExp(`(^|[.\\]])${name}$|^${name}\\.`).test(param);
   if (isParam && (REFUSED_CODE.test(`${type} ${code}`) || REFUSES.test(message))) return true;
   const named = new RegExp(
-    `['"\`]${name}(\\.\\w+)?['"\`]|(^|[\\s.\\]])${name}: |(->|[.\\]]) ?${name}\\b|supported.{0,40}: ${name}\\b`,
+    `['"\`]${name}(\\.\\w+)?['"\`]|(^|\\s|body\\.)${name}(\\.\\w+)*: |[.\\]]${name}: |-> ${name}\\b(?! ->)|supported.{0,40}: ${name}\\b`,
   );
   return named.test(message) && REFUSES.test(message);
 }
 
 /** Leaves a field of the request out. */
-function leaveOut(field: string): Adaptation {
+function leaveOut(field: string, unless?: RegExp): Adaptation {
   return {
     name: field,
     does: `leaves ${field} out`,
-    find: (refusal, body) => (body[field] !== undefined && refusesField(field, refusal) ? "" : undefined),
+    find: (refusal, body) =>
+      body[field] !== undefined && refusesField(field, refusal) && unless?.test(refusal.message) !== true
+        ? ""
+        : undefined,
     apply: ({ [field]: _left, ...rest }) => rest as ChatBody,
   };
 }
@@ -168,7 +173,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
   leaveOut("response_format"),
   leaveOut("stop"),
   leaveOut("stream_options"),
-  leaveOut("user"),
+  leaveOut("user", /\broles?\b/i),
   changeMessages(
     "name",
     "leaves the names of speakers out, which are also in the text",
@@ -192,11 +197,13 @@ const ADAPTATIONS: readonly Adaptation[] = [
   {
     name: "tools",
     does: "offers no tools",
-    find: ({ type = "", code = "", param = "", message }, { tools }) => {
+    find: ({ type = "", code = "", param = "", message }, { tools, response_format }) => {
       if (tools === undefined) return undefined;
       const isRefused =
         /^(tools|tool_choice|functions)$/.test(param) && /unsupported|not_supported/i.test(`${type} ${code}`);
       const hasCode = /(tools?|function_calling)_not_supported|unsupported_tools?\b/i.test(code);
+      // Groq: a person asked for the format, and for no tool.
+      if (response_format !== undefined && /json mode.{0,60}(tools?|function)/i.test(message)) return "";
       return isRefused || hasCode || TAKES_NO_TOOLS.test(message) ? "" : undefined;
     },
     apply: ({ tools: _tools, tool_choice: _choice, ...body }) => ({

@@ -41,18 +41,40 @@ export function createAnswerText(): AnswerText {
   };
 }
 
-/** Longer than this, a text that is repeated from its beginning is no coincidence. */
+/** Deltas and characters after which a growing repetition is no coincidence: "-", "--", "----" begins many a table. */
+const MIN_REPEATS = 4;
 const MIN_REPEATED_CHARS = 16;
 
 /**
- * Takes away what a gateway repeats if each of its deltas holds all of the text so far. One delta that does not begin
- * with the text so far proves that the gateway does not.
+ * Takes away what a gateway repeats if each of its deltas holds all of the text so far. The first delta that does not
+ * begin with the one before it proves that the gateway repeats nothing. Until then, the text waits.
  */
 function createRepeatFilter() {
-  let text = "";
-  /** A delta that begins with the text so far. The next one proves whether it repeats that text. */
-  let doubtful: string | undefined;
   let state: "open" | "repeats" | "plain" = "open";
+  /** The deltas so far, each the beginning of the next; after that, the text so far. */
+  let deltas: string[] = [];
+  let text = "";
+
+  function decide(isRepeated: boolean): string {
+    const [first = "", ...rest] = deltas;
+    const whole = isRepeated ? (deltas.at(-1) ?? "") : deltas.join("");
+    state = isRepeated ? "repeats" : "plain";
+    text = whole;
+    deltas = [];
+    // The first delta was shown when it came.
+    return rest.length === 0 ? "" : whole.slice(first.length);
+  }
+
+  function takeOpen(delta: string): string {
+    const last = deltas.at(-1);
+    if (last === undefined) {
+      deltas = [delta];
+      return delta;
+    }
+    if (delta.length <= last.length || !delta.startsWith(last)) return decide(false) + delta;
+    deltas.push(delta);
+    return deltas.length > 2 && delta.length >= MIN_REPEATED_CHARS ? decide(true) : "";
+  }
 
   function takeRepeated(delta: string): string {
     if (!delta.startsWith(text)) return delta;
@@ -61,33 +83,14 @@ function createRepeatFilter() {
     return more;
   }
 
-  function takeDoubtful(isRepeated: boolean): string {
-    const delta = doubtful ?? "";
-    doubtful = undefined;
-    state = isRepeated ? "repeats" : "plain";
-    return isRepeated ? takeRepeated(delta) : delta;
-  }
-
-  function takeOpen(delta: string): string {
-    if (doubtful !== undefined) {
-      const before = takeDoubtful(delta.startsWith(doubtful));
-      return before + (state === "repeats" ? takeRepeated(delta) : delta);
-    }
-    if (text !== "" && delta.startsWith(text)) {
-      doubtful = delta;
-      return "";
-    }
-    if (text !== "") state = "plain";
-    text = delta;
-    return delta;
-  }
-
   return {
     take(delta: string, isEnd: boolean): string {
       if (state === "plain") return delta;
       const taken = state === "repeats" ? takeRepeated(delta) : delta === "" ? "" : takeOpen(delta);
-      if (!isEnd || doubtful === undefined) return taken;
-      return taken + takeDoubtful(text.length >= MIN_REPEATED_CHARS);
+      if (!isEnd || state !== "open") return taken;
+      const last = deltas.at(-1) ?? "";
+      const isLong = last.length >= MIN_REPEATED_CHARS && deltas.length > 1;
+      return taken + decide(isLong || (deltas.length >= MIN_REPEATS && new Set(last).size > 1));
     },
   };
 }
@@ -164,8 +167,9 @@ const MAX_PICTURES = 8;
 /** A picture's beginning: bare, or inside of Markdown or HTML. */
 const PICTURE = /(?:!\[[^\]\n]{0,200}\]\(\s*<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
 /** The end of a text that may be the beginning of one. */
+const MAYBE_DATA = `(?:${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)`;
 const MAYBE_PICTURE = new RegExp(
-  `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s*<?(?:${optional("data:image/")})?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,240})?)?)?)?|${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)$`,
+  `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s*<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
 const NO_BASE64 = /[^A-Za-z0-9+/=]/;

@@ -239,21 +239,21 @@ function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitM
 }
 
 /** Shorter runs of characters that a message shares with people's texts are words of the language. */
-const SHARED_CHARS = 16;
+const SHARED_CHARS = 8;
 const HIDDEN = "[…]";
 
-/** The gateway's words without anything it quotes from people's texts. */
+/** The gateway's words without anything they share with people's texts. */
 function withoutTexts(quote: string, texts: readonly string[]): string {
   const text = texts.join("\n").toLowerCase();
   const lower = quote.toLowerCase();
-  const isShared = new Array<boolean>(quote.length).fill(false);
-  for (let at = 0; at + SHARED_CHARS <= quote.length; at++) {
-    if (text.includes(lower.slice(at, at + SHARED_CHARS))) isShared.fill(true, at, at + SHARED_CHARS);
-  }
   let shown = "";
-  for (let at = 0; at < quote.length; at++) {
-    if (isShared[at] !== true) shown += quote[at];
-    else if (isShared[at - 1] !== true) shown += HIDDEN;
+  for (let at = 0; at < quote.length; ) {
+    let chars = 0;
+    while (at + chars < quote.length && text.includes(lower.slice(at, at + Math.max(SHARED_CHARS, chars + 1))))
+      chars += 1;
+    if (chars < SHARED_CHARS) chars = 0;
+    shown += chars === 0 ? quote[at] : HIDDEN;
+    at += Math.max(1, chars);
   }
   return shown;
 }

@@ -141,12 +141,13 @@ function createForm(
     },
     body,
     adapt(refusal) {
-      if (asksUsage && refusal.kind === "rejected" && refusal.reason === undefined) {
+      const change = findChange(refusal, body(), changes);
+      const mayBeUsage = asksUsage && refusal.kind === "rejected" && refusal.reason === undefined;
+      if (mayBeUsage && (change === undefined || change.name === "stream_options")) {
         asksUsage = false;
         isUsageRefused = true;
         return true;
       }
-      const change = findChange(refusal, body(), changes);
       if (change === undefined) return false;
       own.push({ change, refusal });
       changes = [...changes, change];
@@ -163,7 +164,8 @@ function createForm(
     },
     finish({ usage }) {
       if (plain.stream_options !== undefined || isUsageRefused) return;
-      if (usage === undefined) beliefs.setUsage(name, asksUsage ? "leave" : "ask");
+      if (usage !== undefined || beliefs.usageOf(name) === "leave") return;
+      beliefs.setUsage(name, asksUsage ? "leave" : "ask");
     },
   };
 }

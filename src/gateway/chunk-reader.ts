@@ -49,8 +49,7 @@ export function createReadChunk(from: string): ReadChunk {
     // After deltas, a message repeats all of the answer.
     const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
-    // A whole answer need not say why it ended.
-    if (choice.delta === undefined && choice.message === delta) choice.finish_reason ??= "stop";
+    const isWhole = delta === choice.message;
     choice.delta = delta;
     attach(delta, readAttached(delta, DELTA_FIELDS, from));
     if (typeof delta.content !== "string" && !fixContent(delta)) return false;
@@ -59,7 +58,9 @@ export function createReadChunk(from: string): ReadChunk {
     const calls = delta.tool_calls;
     if (calls === undefined) return true;
     if (calls === null) return delete delta.tool_calls;
-    return Array.isArray(calls) && calls.every(fixCall);
+    if (!Array.isArray(calls)) return false;
+    if (isWhole) for (const [index, call] of calls.entries()) if (isRecord(call)) call.index ??= index;
+    return calls.every(fixCall);
   }
 
   return (value) => {
@@ -187,7 +188,7 @@ function fixReasoning(message: Record<string, unknown>): void {
 const MAX_COST = 1_000_000;
 
 /** Token counts under the names in use; undefined unless both parts are there. A missing total is their sum. */
-function readUsage(value: unknown): TokenUsage | undefined {
+export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;

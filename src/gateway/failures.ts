@@ -45,7 +45,7 @@ const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKE
 const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: RegExp]> = [
   [
     "no-credit",
-    /insufficient_(quota|balance|credits?|funds)|billing|payment_required|credit_balance|out_of_credits/i,
+    /insufficient_(quota|balance|credits?|funds)|exceeded_current_quota|billing|payment_required|credit_balance|out_of_credits|budget_exceeded|blocked_api_access/i,
     /insufficient (balance|credits?|funds|quota)|credit balance is too low|out of credits|requires more credits|exceeded your (current )?quota|account is not active|has been suspended.{0,40}(balance|billing)|(credits?|balance) (is|are|has been|have been) (exhausted|used up|depleted)|used all available credits|spending limit/i,
   ],
   [

@@ -45,7 +45,7 @@ export interface StreamDecoder {
   feed(text: string): void;
   /** Hands over the chunks that the end of the answer completes: a last event need not have its blank line. */
   end(): void;
-  /** Hands over the text that waits for more. */
+  /** Hands over the text that waits for more, if nothing more comes. */
   rest(): void;
   /** `[DONE]` has come. */
   isDone(): boolean;
@@ -148,6 +148,8 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     if (hasError(value)) return fail(toStreamError(value, safe));
     const chunk = readChunk(value);
     if (chunk === undefined || chunk.choices.length === 0) return fail(toNoAnswerError());
+    // A whole answer need not say why it ended.
+    for (const choice of chunk.choices) choice.finish_reason ??= "stop";
     takeChunk(chunk);
   }
 
@@ -165,10 +167,11 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       } else feedEvents(first);
     },
     end() {
-      if (done || failure !== undefined) return;
+      if (failure !== undefined) return;
       if (whole !== undefined) takeWhole(whole.join("").trim());
       // A line that was cut is broken JSON and is dropped; one that is whole is an event.
-      else feedEvents("\n\n");
+      else if (!done) feedEvents("\n\n");
+      takeRest();
     },
     rest: takeRest,
     isDone: () => done,

@@ -7,7 +7,12 @@ import { startFaultServer } from "../support/fault-server.ts";
 const { signal } = new AbortController();
 
 function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayConfig {
-  const models = { chatModel: "sandbox-chat", imageModel: "sandbox-image", imageKeyHeader: undefined };
+  const models = {
+    chatModel: "sandbox-chat",
+    imageModel: "sandbox-image",
+    imageKeyHeader: undefined,
+    headers: undefined,
+  };
   const config: GatewayConfig = {
     baseUrl,
     apiKey: "sk-sandbox-all",

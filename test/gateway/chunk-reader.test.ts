@@ -11,7 +11,7 @@ import { type AssistantMessage, applyDelta } from "../../src/gateway/chunks.ts";
 
 /** The message that these deltas make, or undefined when one of them is refused. */
 function assemble(...deltas: unknown[]): AssistantMessage | undefined {
-  const read = createReadChunk();
+  const read = createReadChunk("first m");
   let message: AssistantMessage = { role: "assistant", content: "" };
   for (const delta of deltas) {
     const choice = read({ choices: [{ index: 0, delta }] })?.choices[0];
@@ -81,7 +81,8 @@ describe("tool calls", () => {
 });
 
 describe("the text of a chunk", () => {
-  const textOf = (delta: unknown) => createReadChunk()({ choices: [{ index: 0, delta }] })?.choices[0]?.delta.content;
+  const textOf = (delta: unknown) =>
+    createReadChunk("first m")({ choices: [{ index: 0, delta }] })?.choices[0]?.delta.content;
 
   test("is the text of its parts, without what the model thinks", () => {
     const thinking = { type: "thinking", thinking: [{ type: "text", text: "hm" }] };
@@ -96,7 +97,7 @@ describe("the text of a chunk", () => {
   });
 
   test("is not said once more by a message behind the deltas", () => {
-    const read = createReadChunk();
+    const read = createReadChunk("first m");
     const textIn = (choice: object) => read({ choices: [choice] })?.choices[0]?.delta.content;
     expect(textIn({ delta: { content: "all of it" } })).toBe("all of it");
     expect(textIn({ message: { content: "all of it" }, finish_reason: "stop" })).toBeUndefined();
@@ -104,7 +105,7 @@ describe("the text of a chunk", () => {
 
   test("is that of the one answer that was asked for, whichever comes first", () => {
     const choice = (index: number, content: string) => ({ index, delta: { content }, finish_reason: null });
-    expect(createReadChunk()({ choices: [choice(1, "other"), choice(0, "mine")] })?.choices).toEqual([
+    expect(createReadChunk("first m")({ choices: [choice(1, "other"), choice(0, "mine")] })?.choices).toEqual([
       choice(0, "mine"),
     ]);
   });
@@ -112,7 +113,7 @@ describe("the text of a chunk", () => {
 
 describe("a chunk", () => {
   test("is refused when its parts are not what the wire types say", () => {
-    const read = createReadChunk();
+    const read = createReadChunk("first m");
     const wrong = [
       undefined,
       null,
@@ -129,7 +130,7 @@ describe("a chunk", () => {
   });
 
   test("gets the fields it lacks", () => {
-    const read = createReadChunk();
+    const read = createReadChunk("first m");
     expect(read({ id: "x" })?.choices).toEqual([]);
     expect(read({ choices: [{}] })?.choices).toEqual([{ index: 0, delta: {}, finish_reason: null }]);
     expect(read({ choices: [{ message: { content: "a" }, finish_reason: "" }] })?.choices[0]).toMatchObject({
@@ -208,7 +209,7 @@ describe("An event that repeats the one before but for its text", () => {
   const write = (choice: object, rest: object = {}) =>
     JSON.stringify({ id: "c", choices: [{ index: 0, ...choice }], ...rest });
   const say = (content: unknown, rest?: object) => write({ delta: { content }, finish_reason: null }, rest);
-  const parse = (data: string) => createReadChunk()(JSON.parse(data));
+  const parse = (data: string) => createReadChunk("first m")(JSON.parse(data));
 
   test("is read without a parser, also with spaces between its fields", () => {
     for (const toEvent of [say, (text: string) => say(text).replaceAll(":", ": ")]) {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { parseCompletion, toChunks } from "../../src/gateway/completion.ts";
+import { applyDelta, type ChatCompletionChunk, settleCalls } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
+import { createStreamDecoder } from "../../src/gateway/stream-decoder.ts";
 
-const safe = createSafeText([]);
-const parse = (value: unknown) => parseCompletion(JSON.stringify(value), safe);
+const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000, maxBodyBytes: 10_000 };
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 const whole = {
   id: "c1",
@@ -14,82 +14,72 @@ const whole = {
   usage,
 };
 
-describe("a whole answer", () => {
-  test("is read as the interface shows it", () => {
-    expect(parse(whole)).toEqual(whole);
+/** Decodes a document that answers a streaming request. Throws the failure. */
+function decode(document: unknown) {
+  const chunks: ChatCompletionChunk[] = [];
+  const decoder = createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk));
+  decoder.feed(typeof document === "string" ? document : JSON.stringify(document));
+  decoder.end();
+  const failure = decoder.failure();
+  if (failure !== undefined) throw failure;
+  const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
+  const message = settleCalls(deltas.reduce(applyDelta, { role: "assistant", content: "" }));
+  return { message, tally: decoder.tally, reasoning: deltas.map(({ reasoning = "" }) => reasoning).join("") };
+}
+
+const messageOf = (message: unknown) => decode({ choices: [{ message }] }).message;
+
+describe("a JSON document in place of a stream", () => {
+  test("is read as a whole answer with its finish reason and usage", () => {
+    const { message, tally } = decode(whole);
+    expect(message).toEqual({ role: "assistant", content: "hi" });
+    expect(tally).toMatchObject({ finishReason: "length", usage, id: "c1", model: "m" });
   });
 
-  test("may call tools with no content, and arguments as an object", () => {
-    const tool_calls = [{ id: "a", type: "function", function: { name: "f", arguments: { x: 1 } } }];
-    const { choices } = parse({
-      choices: [{ message: { role: "assistant", content: null, tool_calls }, finish_reason: "tool_calls" }],
-    });
-    expect(choices[0]).toEqual({
-      index: 0,
-      message: {
-        role: "assistant",
-        content: "",
-        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: '{"x":1}' } }],
-      },
-      finish_reason: "tool_calls",
-    });
-  });
-
-  test("may have calls without ids, and say its text in parts or as a refusal", () => {
-    const messageOf = (message: unknown) => parse({ choices: [{ message }] }).choices[0]?.message;
-    const tool_calls = [{ function: { name: "f", arguments: { x: 1 } } }];
-    expect(messageOf({ content: null, tool_calls })?.tool_calls).toEqual([
-      { id: "", type: "function", function: { name: "f", arguments: '{"x":1}' } },
-    ]);
-    expect(messageOf({ content: [{ type: "text", text: "a" }, { type: "thinking", text: "no" }, null] })?.content).toBe(
-      "a",
-    );
-    expect(messageOf({ content: null, refusal: "I will not." })?.content).toBe("I will not.");
-  });
-
-  test("drops fields that the interface does not know, but for what was thought, which has one name", () => {
-    const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
-    expect(parse({ ...whole, system_fingerprint: "x", choices: [{ message }] }).choices[0]?.message).toEqual({
+  test("can call tools with no content, no ids, and arguments as an object", () => {
+    const tool_calls = [{ function: { name: "f", arguments: { x: 1 } } }, { function: { name: "g", arguments: "" } }];
+    expect(messageOf({ content: null, tool_calls })).toEqual({
       role: "assistant",
-      content: "hi",
-      reasoning: "hmm",
+      content: "",
+      tool_calls: [
+        { id: "call_0", type: "function", function: { name: "f", arguments: '{"x":1}' } },
+        { id: "call_1", type: "function", function: { name: "g", arguments: "" } },
+      ],
     });
   });
 
-  test("that is none is malformed", () => {
-    const wrong = [
-      {},
-      { choices: [] },
-      { choices: [{}] },
-      { choices: [{ message: { content: 7 } }] },
-      { choices: [{ message: { content: "x", tool_calls: [{ id: "a" }] } }] },
-    ];
-    for (const value of wrong) expect(() => parse(value)).toThrow("no readable choices");
-    expect(() => parseCompletion("", safe)).toThrow("empty");
-    expect(() => parseCompletion("<html>", safe)).toThrow("web page");
-    expect(() => parseCompletion("{broken", safe)).toThrow("no readable choices");
+  test("can give its text in parts or as a refusal", () => {
+    expect(messageOf({ content: [{ type: "text", text: "a" }, { type: "thinking", text: "no" }, null] })).toMatchObject(
+      { content: "a" },
+    );
+    expect(messageOf({ content: null, refusal: "I will not." })).toMatchObject({ content: "I will not." });
   });
 
-  test("that is an error object says its words", () => {
-    expect(() => parse({ error: { message: "no capacity" } })).toThrow("no capacity");
-    expect(() => parse([{ error: { message: "no capacity" } }])).toThrow("no capacity");
+  test("gives its thoughts apart from its text, and without calls nothing that a gateway attached", () => {
+    const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
+    const { reasoning, message: read } = decode({ ...whole, system_fingerprint: "x", choices: [{ message }] });
+    expect(reasoning).toBe("hmm");
+    expect(read).toEqual({ role: "assistant", content: "hi" });
   });
-});
 
-test("Chunks made of a whole answer carry everything in it, and usage only when there is any", () => {
-  expect(
-    toChunks(parse(whole)).map(({ choices, usage }) => [choices[0]?.delta, choices[0]?.finish_reason, usage]),
-  ).toEqual([
-    [{ role: "assistant", content: "hi" }, null, undefined],
-    [{}, "length", undefined],
-    [undefined, undefined, usage],
-  ]);
-  expect(toChunks(parse({ choices: whole.choices }))).toHaveLength(2);
-});
+  test("is complete without a finish reason", () => {
+    expect(decode({ choices: [{ message: { content: "hi" } }] }).tally.finishReason).toBe("stop");
+  });
 
-test("of several answers where one was asked for, the first is the one", () => {
-  const [choice] = whole.choices;
-  const second = { index: 1, message: { role: "assistant", content: "ho" }, finish_reason: "stop" };
-  const contents = toChunks(parse({ choices: [choice, second] })).map(({ choices }) => choices[0]?.delta.content);
-  expect(contents).toEqual(["hi", undefined]);
+  test("gives the first of several answers", () => {
+    const second = { index: 1, message: { role: "assistant", content: "ho" }, finish_reason: "stop" };
+    expect(decode({ choices: [whole.choices[0], second] }).message.content).toBe("hi");
+  });
+
+  test("is malformed if it holds no answer", () => {
+    for (const value of [{}, { choices: [] }, { choices: [{ message: { content: 7 } }] }, "{broken"]) {
+      expect(() => decode(value)).toThrow("no readable choices");
+    }
+    expect(() => decode("<html>")).toThrow("web page");
+  });
+
+  test("fails with the words of an error object", () => {
+    expect(() => decode({ error: { message: "no capacity" } })).toThrow("no capacity");
+    expect(() => decode([{ error: { message: "no capacity" } }])).toThrow("no capacity");
+  });
 });

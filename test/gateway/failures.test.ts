@@ -53,7 +53,7 @@ describe("the error object", () => {
     expect(refuse(400, '{"message":"Is this \\"it?\\""}').message).toMatch(/ It said: Is this "it\?"$/);
   });
 
-  test("has the usual code where words alone say that the request is too long for the model", () => {
+  test("has the reason `too-long` if words alone say that the request is too long for the model", () => {
     const said = [
       "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
       "prompt is too long: 210000 tokens > 200000 maximum",
@@ -61,9 +61,9 @@ describe("the error object", () => {
       "the request exceeds the available context size",
     ];
     for (const message of said) {
-      expect(refuse(400, JSON.stringify({ error: { message, code: 400 } })).code).toBe("context_length_exceeded");
+      expect(refuse(400, JSON.stringify({ error: { message, code: 400 } })).reason).toBe("too-long");
     }
-    expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').code).toBe("name");
+    expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').reason).toBeUndefined();
   });
 
   test("is known without its envelope inside an answer", () => {

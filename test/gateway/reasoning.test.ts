@@ -17,7 +17,7 @@ import {
 } from "../support/fault-server.ts";
 import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
 
-const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000 };
+const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000, maxBodyBytes: 10_000 };
 
 /** The text of an answer, what was thought before it, and whether nothing of it was text. */
 function decode(...parts: string[]): { text: string; thought: string; answered: boolean } {

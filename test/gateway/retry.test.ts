@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { GatewayError } from "../../src/gateway/errors.ts";
-import { DEFAULT_LIMITS } from "../../src/gateway/limits.ts";
-import { createRetry, type RetryNotice } from "../../src/gateway/retry.ts";
+import type { RetryNotice } from "../../src/gateway/client.ts";
 import {
   type Answer,
   cut,
@@ -185,14 +182,13 @@ describe("Retry-After", () => {
 
 describe("waits without Retry-After", () => {
   test("are spread over a range that doubles, within the bounds", async () => {
+    const { url } = await startFaultServer(refusal(500, "oops"));
+    const limits = { attempts: 5, backoffMinMs: 0.5, backoffMaxMs: 8, breakerFailures: 1_000 };
+    const gateway = connect(url, { limits });
     const waits: number[][] = [];
     for (let call = 0; call < 30; call++) {
       const own: number[] = [];
-      const retry = createRetry({ ...DEFAULT_LIMITS, attempts: 5, backoffMinMs: 0.5, backoffMaxMs: 8 });
-      const attempts = retry("m", { onRetry: ({ waitMs }) => own.push(waitMs) });
-      for (let attempt = 1; attempt < 5; attempt++) {
-        await attempts.recover(new GatewayError("overloaded", "busy"), open);
-      }
+      await readAnswer(gateway, request, open, { onRetry: ({ waitMs }) => own.push(waitMs) });
       waits.push(own);
     }
     for (const own of waits) {
@@ -212,11 +208,12 @@ describe("waits without Retry-After", () => {
   });
 });
 
-test("An absurd Retry-After is asked about again after an hour", async () => {
-  const retry = createRetry(DEFAULT_LIMITS);
-  const error = new GatewayError("rate-limited", "wait", { retryAfterMs: 1e12 });
-  await expect(retry("m", {}).recover(error, open)).rejects.toBe(error);
-  const failure = await failureOf(retry("m", {}).begin(open));
+test("A Retry-After of thirty years is believed for an hour", async () => {
+  const { url } = await startFaultServer(rateLimit({ "retry-after": "1000000000" }));
+  const gateway = connect(url);
+  await failureOf(gateway.streamChat(request, open, ignoring));
+  const failure = await failureOf(gateway.streamChat(request, open, ignoring));
+  expect(failure).toMatchObject({ isPause: true });
   expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
 });
 
@@ -231,17 +228,6 @@ describe("A pause that is longer than a call waits", () => {
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(4);
-  });
-
-  test("lets no other call through beside that one", async () => {
-    const retry = createRetry({ ...DEFAULT_LIMITS, probeMs: 1_000 });
-    const error = new GatewayError("rate-limited", "wait", { retryAfterMs: 1e12 });
-    await failureOf(retry("m", {}).recover(error, open));
-    await failureOf(retry("m", {}).begin(open));
-    // A timer may fire a little before its time.
-    await sleep(1_100);
-    await retry("m", {}).begin(open);
-    await failureOf(retry("m", {}).begin(open));
   });
 
   test("does not keep a person's Retry from asking, and is over for everybody when that is answered", async () => {
@@ -266,9 +252,14 @@ test("All attempts together end when an answer should have begun", async () => {
   expect(received.length).toBeLessThan(3);
 });
 
-test("An error other than a GatewayError is not tried again", async () => {
+test("An error of the reader's is not retried", async () => {
+  const { url, received } = await startFaultServer(good);
   const error = new TypeError("a bug");
-  await expect(createRetry(DEFAULT_LIMITS)("m", {}).recover(error, open)).rejects.toBe(error);
+  const onChunk = () => {
+    throw error;
+  };
+  await expect(connect(url).streamChat(request, open, { onChunk })).rejects.toBe(error);
+  expect(received).toHaveLength(1);
 });
 
 test("Content behind a finished answer's finish_reason does not matter", async () => {

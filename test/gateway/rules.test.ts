@@ -4,8 +4,6 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { type AssistantMessage, applyDelta, type ChatMessage, type ToolDefinition } from "../../src/gateway/chunks.ts";
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
-import { parseCompletion } from "../../src/gateway/completion.ts";
-import { createSafeText } from "../../src/gateway/safe-text.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
@@ -94,7 +92,7 @@ describe("the client and the sandbox", () => {
       headers: { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" },
       body: JSON.stringify(say("say: 日本語")),
     });
-    expect(parseCompletion(await response.text(), createSafeText([]))).toEqual({
+    expect(await response.json()).toMatchObject({
       id: expect.stringMatching(/^chatcmpl-/),
       object: "chat.completion",
       created: expect.any(Number),
@@ -154,7 +152,7 @@ describe("the client and the sandbox", () => {
 
   test.each<[number, string, string, string, Partial<ChatRequest>]>([
     [401, "sk-unknown", "unauthorized", "invalid_api_key", {}],
-    [400, "sk-sandbox-chat", "rejected", "unsupported_feature", { model: "sandbox-text", tools: [TIME] }],
+    [400, "sk-sandbox-chat", "rejected", "context_length_exceeded", { max_tokens: 10_000_000 }],
     [403, "sk-sandbox-chat", "unauthorized", "model_not_permitted", { model: "sandbox-image" }],
     [404, "sk-sandbox-all", "rejected", "model_not_found", { model: "gone" }],
   ])("agree on the error object of a %i", async (status, apiKey, kind, code, fields) => {

@@ -32,7 +32,7 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
       claim: board.claim,
       listen: (onTold: Parameters<typeof board.listen>[0]) => board.listen(onTold).then(listening.resolve),
     };
-    const gateway = connect(url, { pauses, limits });
+    const gateway = connect(url, { pausesOf: () => pauses, limits });
     await listening.promise;
     return { gateway, connection };
   }
@@ -45,7 +45,7 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
     await eventually(told).toBe(1);
     const late = await startOne(url, "late");
     const isHeld = async ({ gateway }: typeof one) =>
-      (await failureOf(gateway.streamChat(request, open, ignoring))).message.includes("asked to wait");
+      (await failureOf(gateway.streamChat(request, open, ignoring))).message.includes("asked for a pause");
     expect(await isHeld(late)).toBe(true);
     await eventually(() => isHeld(other)).toBe(true);
     expect(received).toHaveLength(1);
@@ -84,11 +84,11 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
 
   test("is opened for all by failures that one of them met", async () => {
     const { url, received } = await startFaultServer(refusal(503, "busy"));
-    const limits = { breakerFailures: 3, breakerMs: 60_000 };
+    const limits = { breakerFailures: 3, breakerMs: 60_000, breakerMaxMs: 60_000 };
     const [one, other] = [await startOne(url, "one", limits), await startOne(url, "other", limits)];
     await failureOf(one.gateway.streamChat(request, open, ignoring));
     const failure = async () => (await failureOf(other.gateway.streamChat(request, open, ignoring))).message;
-    await eventually(failure).toContain("failed again and again, and is left alone");
+    await eventually(failure).toContain("failed several times in a row");
     const asked = received.length;
     await failure();
     expect(received).toHaveLength(asked);

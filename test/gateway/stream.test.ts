@@ -161,14 +161,15 @@ describe("an answer is partial", () => {
   test("when a line is larger than an event may be, and memory does not follow it", async () => {
     const piece = Buffer.alloc(1_048_576, "x");
     const before = process.memoryUsage().rss;
-    const { text, error } = await read(async (response) => {
+    const misbehaving: Answer = async (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(`${words("Hel")}data: `);
       for (let sent = 0; sent < 64 && !response.destroyed; sent++) {
         await new Promise<void>((resolve) => response.write(piece, () => resolve()));
       }
       response.end();
-    });
+    };
+    const { text, error } = await read(misbehaving, { maxEventBytes: 1_048_576 });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
     // The 64 pieces together are eight times this.

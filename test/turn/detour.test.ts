@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { withFallbacks } from "../../src/gateway/fallback.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
 import { startEngine } from "../support/engine.ts";
@@ -17,17 +16,12 @@ import {
   words,
 } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
-import { silent } from "../support/log.ts";
 
 /** The bot between a first gateway that answers as told and the strict sandbox as its second. */
 async function start(first: Answer[], fallbackModel?: string) {
   const [one, sandbox] = [await startFaultServer(...first), await startSandbox()];
-  const gateway = withFallbacks({
-    first: connect(one.url),
-    second: connect(sandbox.url, { apiKey: "sk-sandbox-all" }),
-    fallbackModel,
-    log: silent,
-  });
+  const second = { baseUrl: sandbox.url, apiKey: "sk-sandbox-all" };
+  const gateway = connect(one.url, { second, fallbackModel });
   const platform = fakePlatform();
   Object.assign(platform.sink, { supportsSecondThoughts: true });
   return startEngine({ gateway, platform, model: "sandbox-chat" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChatMessage, ToolDefinition } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { type ChatRequest, toChatJson } from "../../src/gateway/request.ts";
+import { type ChatRequest, toChatBody, toChatJson } from "../../src/gateway/request.ts";
 
 const user: ChatMessage = { role: "user", content: "hello" };
 const tool: ToolDefinition = {
@@ -14,9 +14,11 @@ const tool: ToolDefinition = {
 };
 const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } } as const;
 
+const toJson = (request: ChatRequest, extra = {}) => toChatJson(toChatBody(request, extra), "first m");
+
 function wire(fields: Record<string, unknown>): Record<string, unknown> {
   const request = { model: "m", messages: [user], ...fields } as unknown as ChatRequest;
-  return JSON.parse(toChatJson(request)) as Record<string, unknown>;
+  return JSON.parse(toJson(request)) as Record<string, unknown>;
 }
 
 function problem(fields: Record<string, unknown>): string {
@@ -96,13 +98,13 @@ describe("a request that keeps the interface's rules", () => {
 
   test("goes out with fields that somebody asked for beside it, where it says nothing itself", () => {
     const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
-    const body = toChatJson({ ...request, temperature: 0 }, { temperature: 1, top_p: 0.5, reasoning_effort: "low" });
+    const body = toJson({ ...request, temperature: 0 }, { temperature: 1, top_p: 0.5, reasoning_effort: "low" });
     expect(JSON.parse(body)).toEqual({ ...request, temperature: 0, top_p: 0.5, reasoning_effort: "low", stream: true });
   });
 
   test("goes out with lone surrogates replaced", () => {
     const request = { model: "m", messages: [{ role: "user", content: "a\uD83Db" }] } as ChatRequest;
-    expect(toChatJson(request)).toContain("a\uFFFDb");
+    expect(toJson(request)).toContain("a\uFFFDb");
   });
 });
 

@@ -1,0 +1,416 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { applyChanges, type Change, findChange } from "../../src/gateway/adaptations.ts";
+import type { ChatMessage, ToolDefinition } from "../../src/gateway/chunks.ts";
+import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
+import { type ChatBody, type ChatRequest, toChatBody, toChatJson } from "../../src/gateway/request.ts";
+import { createLogger } from "../../src/log/log.ts";
+import { start } from "../sandbox/sandbox.ts";
+import {
+  type Answer,
+  chunk,
+  DONE,
+  event,
+  events,
+  FINISH,
+  good,
+  json,
+  startFaultServer,
+} from "../support/fault-server.ts";
+import { connect, open, readAnswer } from "../support/gateway-client.ts";
+
+const FROM = "first m";
+const clock: ToolDefinition = {
+  type: "function",
+  function: { name: "clock", description: "The time.", parameters: { type: "object", properties: {} } },
+};
+const odd: ToolDefinition = {
+  type: "function",
+  function: {
+    name: "wiki__find",
+    description: "Finds a page.",
+    parameters: {
+      type: "object",
+      properties: { count: { type: ["integer", "null"] }, page: { anyOf: [{ type: "null" }, { type: "string" }] } },
+    },
+  },
+};
+const picture = { type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } };
+const call = { id: "call_abc", type: "function" as const, function: { name: "clock", arguments: "{}" } };
+const attached = { from: FROM, fields: { reasoning_content: "hmm" } };
+
+/** A request with everything that a gateway can refuse. */
+const messages: ChatMessage[] = [
+  { role: "system", content: "Be brief." },
+  { role: "user", name: "ben", content: "Earlier talk." },
+  { role: "user", name: "ada", content: "What time is it?" },
+  { role: "assistant", content: "", tool_calls: [call] },
+  { role: "tool", tool_call_id: "call_abc", content: "Noon." },
+  { role: "user", content: [{ type: "text", text: "Look." }, picture] },
+];
+const full: ChatRequest = {
+  model: "m",
+  messages,
+  temperature: 0.2,
+  top_p: 0.5,
+  presence_penalty: 0.1,
+  frequency_penalty: 0.1,
+  max_tokens: 100,
+  stop: ["x"],
+  response_format: { type: "json_object" },
+  user: "u_1",
+  tools: [clock, odd],
+  tool_choice: "auto",
+};
+
+function refusal(message: string, options: GatewayErrorOptions = {}): GatewayError {
+  return new GatewayError("rejected", "The gateway refused the request (400).", {
+    status: 400,
+    quote: ` It said: ${message}`,
+    ...options,
+  });
+}
+
+const bodyOf = (fields: Partial<ChatRequest> = {}) => toChatBody({ ...full, ...fields });
+const find = (error: GatewayError, body: ChatBody = bodyOf()) => findChange(error, body, []);
+
+/** The body as it goes out after a change. */
+function adapt(name: string, fields: Partial<ChatRequest> = {}, detail = ""): Record<string, unknown> {
+  return JSON.parse(toChatJson(applyChanges(bodyOf(fields), [{ name, detail }]), FROM)) as Record<string, unknown>;
+}
+
+/** What vendors say, by the change that they ask for. Each is quoted from their documentation or from a public report. */
+const SAID: ReadonlyArray<readonly [name: string, words: string, options?: GatewayErrorOptions]> = [
+  [
+    "max_completion_tokens",
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    { param: "max_tokens", code: "unsupported_parameter" },
+  ],
+  ["max_tokens", "max_tokens is too large: 99999. This model supports at most 16384 completion tokens."],
+  [
+    "temperature",
+    "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+    { param: "temperature", code: "unsupported_value" },
+  ],
+  ["temperature", "invalid temperature: only 1 is allowed for this model"],
+  ["temperature", "`temperature` may only be set to 1 when thinking is enabled."],
+  ["temperature", "`temperature` and `top_p` cannot both be specified for this model. Please use only one."],
+  ["presence_penalty", "Argument not supported on this model: presencePenalty"],
+  ["stop", "Argument not supported on this model: stop"],
+  ["response_format", "'response_format.type' must be 'json_schema' or 'text'"],
+  ["user", "body.user: Extra inputs are not permitted", { param: "user", code: "extra_forbidden", status: 422 }],
+  ["user", "property 'user' is unsupported"],
+  ["name", "At body -> messages -> 1 -> name: Extra inputs are not permitted"],
+  ["name", "body.messages.1.user.name: Extra inputs are not permitted", { param: "messages.1.user.name" }],
+  [
+    "name",
+    "'messages.1' : for 'role:user' the following must be satisfied[('messages.1' : property 'name' is unsupported)]",
+  ],
+  ["calls as words", "The `reasoning_content` in the thinking mode must be passed back to the API."],
+  ["calls as words", "thinking is enabled but reasoning_content is missing in assistant tool call message at index 3"],
+  ["calls as words", "Function call is missing a thought_signature in functionCall parts."],
+  ["tools", "The gateway refused: gemma does not support tools"],
+  ["tools", "No endpoints found that support tool use.", { status: 404 }],
+  ["tools", "`tool calling` is not supported with this model"],
+  ["tools", "Function calling is not enabled for models/gemma-3-27b-it"],
+  ["tools", '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+  ["tools", "Unrecognized request argument supplied: tools"],
+  ["tools", "no", { type: "invalid_request_error", code: "unsupported_feature", param: "tools" }],
+  ["call ids", "Tool call id was call_abc but must be a-z, A-Z, 0-9, with a length of 9."],
+  ["no empty text", "messages.3: text content blocks must be non-empty"],
+  [
+    "no empty text",
+    "The text field in the ContentBlock object at messages.3.content.0 is blank. messages: text content blocks must be non-empty",
+  ],
+  ["no system prompt", "System role not supported"],
+  ["no system prompt", "Developer instruction is not enabled for models/gemma-3-27b-it"],
+  ["one message for each speaker", "Conversation roles must alternate user/assistant/user/assistant/..."],
+  [
+    "one message for each speaker",
+    "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).",
+  ],
+  ["pictures", "No endpoints found that support image input", { status: 404 }],
+  ["pictures", "Invalid content type. image_url is only supported by certain models."],
+  ["pictures", "gemma-2-9b is not a multimodal model"],
+  ["pictures", "At most 0 image(s) may be provided in one request."],
+  ["pictures", "messages[1]: unknown variant `image_url`, expected `text`", { status: 422 }],
+  ["pictures", "no", { code: "unsupported_feature", param: "messages[0].content" }],
+  [
+    "plain schemas",
+    "Invalid schema for function 'wiki__find': schema must have exactly one type",
+    { param: "tools[1]" },
+  ],
+  [
+    "plain schemas",
+    "* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties[count].type: must be specified",
+  ],
+];
+
+describe("a refusal asks for a change of the request", () => {
+  for (const [name, words, options] of SAID) {
+    test(`${name}: ${words}`, () => expect(find(refusal(words, options))?.name).toBe(name));
+  }
+
+  test("also with the words of a server that calls it a failure of its own", () => {
+    const jinja = "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...";
+    const error = new GatewayError("overloaded", jinja, { status: 500 });
+    expect(find(error)?.name).toBe("one message for each speaker");
+  });
+
+  test.each([
+    refusal("no", { code: "invalid_value", param: "messages" }),
+    refusal("prompt is too long", { reason: "too-long", param: "messages[0].content", code: "unsupported_value" }),
+    refusal("Your request was rejected", { reason: "filtered" }),
+    new GatewayError("unreachable", "does not support tools"),
+    new GatewayError("overloaded", "no", { code: "unsupported_feature", param: "tools", status: 503 }),
+  ])("but not if it is about something else: $message", (error) => {
+    expect(find(error)).toBeUndefined();
+  });
+
+  test("but not if the request has nothing of the kind", () => {
+    const plain = toChatBody({ model: "m", messages: [{ role: "user", content: "hi" }] });
+    for (const [, words, options] of SAID) expect(find(refusal(words, options), plain)).toBeUndefined();
+  });
+
+  test("and for another one if that change was made already", () => {
+    const error = refusal("Unexpected role 'user' after role 'tool'");
+    const first = find(error);
+    expect(first?.name).toBe("one message for each speaker");
+    const changes = [first as Change];
+    expect(findChange(error, applyChanges(bodyOf(), changes), changes)?.name).toBe("an answer after results");
+  });
+});
+
+describe("a changed request", () => {
+  test.each(["temperature", "top_p", "presence_penalty", "frequency_penalty", "response_format", "stop", "user"])(
+    "leaves %s out, and nothing else",
+    (field) => {
+      const { [field]: _left, ...rest } = adapt("none");
+      expect(adapt(field)).toEqual(rest);
+    },
+  );
+
+  test("bounds its answer by max_completion_tokens", () => {
+    const { max_tokens: _bound, ...rest } = adapt("none");
+    expect(adapt("max_completion_tokens")).toEqual({ ...rest, max_completion_tokens: 100 });
+  });
+
+  test("alternates between its roles", () => {
+    const { messages: joined } = adapt("one message for each speaker") as { messages: ChatMessage[] };
+    expect(joined.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user"]);
+    expect(joined[1]).toEqual({ role: "user", content: "Earlier talk.\n\nWhat time is it?" });
+  });
+
+  test("has no message of a person directly after a result", () => {
+    const { messages: spaced } = adapt("an answer after results") as { messages: ChatMessage[] };
+    expect(spaced.slice(-3).map(({ role }) => role)).toEqual(["tool", "assistant", "user"]);
+  });
+
+  test("has its system prompt in the first message of a person", () => {
+    const { messages: moved } = adapt("no system prompt") as { messages: ChatMessage[] };
+    expect(moved[0]).toEqual({ role: "user", name: "ben", content: "Be brief.\n\nEarlier talk." });
+    expect(moved).toHaveLength(messages.length - 1);
+  });
+
+  test("has null beside calls instead of an empty text", () => {
+    expect((adapt("no empty text") as { messages: ChatMessage[] }).messages[3]).toMatchObject({ content: null });
+  });
+
+  test("has call ids of nine letters and digits, the same for a call and its result", () => {
+    const { messages: numbered } = adapt("call ids") as { messages: ChatMessage[] };
+    const [asked, result] = [numbered[3], numbered[4]] as [
+      { tool_calls: Array<{ id: string }> },
+      { tool_call_id: string },
+    ];
+    expect(asked.tool_calls[0]?.id).toMatch(/^[a-zA-Z0-9]{9}$/);
+    expect(result.tool_call_id).toBe(asked.tool_calls[0]?.id);
+  });
+
+  test("has calls and results as words if the model takes no tools", () => {
+    const plain = adapt("tools") as { messages: ChatMessage[]; tools?: unknown; tool_choice?: unknown };
+    expect([plain.tools, plain.tool_choice]).toEqual([undefined, undefined]);
+    expect(plain.messages.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user"]);
+    expect(plain.messages[3]?.content).toContain("clock({}):\nNoon.");
+  });
+
+  test("has as words only the calls to which the gateway attached nothing", () => {
+    const own: ChatMessage[] = [
+      ...messages,
+      { role: "assistant", content: "", tool_calls: [{ ...call, id: "call_2" }], attached },
+      { role: "tool", tool_call_id: "call_2", content: "One." },
+    ];
+    const { messages: kept } = adapt("calls as words", { messages: own }) as { messages: ChatMessage[] };
+    expect(kept.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user", "assistant", "tool"]);
+  });
+
+  test("returns nothing that was attached if the gateway refuses that", () => {
+    const own: ChatMessage[] = [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: "", tool_calls: [call], attached },
+    ];
+    const error = refusal("property 'reasoning_content' is unsupported");
+    expect(find(error, bodyOf({ messages: own }))?.name).toBe("attachments");
+    expect(JSON.stringify(adapt("attachments", { messages: own }))).not.toContain("reasoning_content");
+  });
+
+  test("describes each argument of a tool with exactly one type", () => {
+    const { tools } = adapt("plain schemas") as { tools: ToolDefinition[] };
+    expect(tools[1]?.function.parameters).toEqual({
+      type: "object",
+      properties: { count: { type: "integer" }, page: { type: "string" } },
+    });
+  });
+
+  test("leaves out the one tool whose schema is still refused", () => {
+    const error = refusal("Invalid schema for function 'wiki__find'", { param: "tools[1].function.parameters" });
+    const plain = { name: "plain schemas", detail: "" };
+    const change = findChange(error, applyChanges(bodyOf(), [plain]), [plain]);
+    expect(change).toEqual({ name: "tool", detail: "wiki__find" });
+    const { tools } = adapt("tool", {}, "wiki__find") as { tools: ToolDefinition[] };
+    expect(tools.map((tool) => tool.function.name)).toEqual(["clock"]);
+  });
+
+  test("names the tools of earlier calls if the gateway asks for them", () => {
+    const { tools: _tools, tool_choice: _choice, ...rest } = full;
+    const body = toChatBody(rest);
+    const words = "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
+    expect(find(refusal(words), body)?.name).toBe("tools of calls");
+    const bedrock =
+      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified.";
+    expect(find(refusal(bedrock), body)?.name).toBe("tools of calls");
+    const changed = applyChanges(body, [{ name: "tools of calls", detail: "" }]);
+    expect(changed).toMatchObject({ tools: [{ function: { name: "clock" } }], tool_choice: "none" });
+  });
+
+  test("has words instead of pictures, as one text", () => {
+    const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
+    expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this picture. Say so if it matters.)");
+  });
+});
+
+const simple: ChatRequest = { model: "m", messages: [{ role: "user", content: "my secret words" }], user: "u_1" };
+const extraForbidden: Answer = json(422, {
+  detail: [{ type: "extra_forbidden", loc: ["body", "user"], msg: "Extra inputs are not permitted", input: "u_1" }],
+});
+const strict: Answer = (response, received) =>
+  "user" in (received.json as object) ? extraForbidden(response, received) : good(response, received);
+const hadUser = (received: ReadonlyArray<{ json: unknown }>) => received.map((one) => "user" in (one.json as object));
+
+describe("a gateway that refuses part of a request", () => {
+  test("is asked again without it, and from then on at once, for this model alone", async () => {
+    const { url, received } = await startFaultServer(strict);
+    const gateway = connect(url);
+    for (const model of ["m", "m", "other"]) {
+      expect(await readAnswer(gateway, { ...simple, model }, open)).toMatchObject({ text: "Hello", error: undefined });
+    }
+    expect(hadUser(received)).toEqual([true, false, false, true, false]);
+  });
+
+  test("is asked with it again after ten minutes", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { url, received } = await startFaultServer(strict);
+    const gateway = connect(url);
+    await readAnswer(gateway, simple, open);
+    vi.advanceTimersByTime(11 * 60_000);
+    await readAnswer(gateway, simple, open);
+    expect(hadUser(received)).toEqual([true, false, true, false]);
+  });
+
+  test("is not believed if it refuses the rest as well", async () => {
+    const { url, received } = await startFaultServer(extraForbidden);
+    const gateway = connect(url);
+    for (const _ of [1, 2]) expect((await readAnswer(gateway, simple, open)).error).toMatchObject({ status: 422 });
+    expect(hadUser(received)).toEqual([true, false, true, false]);
+  });
+
+  test("gets several changes of one request, and the caller their names", async () => {
+    const refuseNames: Answer = (response, received) => {
+      const { messages: sent, user } = received.json as { messages: Array<{ name?: string }>; user?: string };
+      if (user !== undefined) return extraForbidden(response, received);
+      const wrong = sent.findIndex(({ name }) => name !== undefined);
+      if (wrong === -1) return good(response, received);
+      const loc = ["body", "messages", wrong, "user", "name"];
+      return json(422, { detail: [{ type: "extra_forbidden", loc, msg: "Extra inputs are not permitted" }] })(
+        response,
+        received,
+      );
+    };
+    const { url } = await startFaultServer(refuseNames);
+    const names: string[][] = [];
+    const asked: ChatRequest = { ...simple, messages: [{ role: "user", name: "ada", content: "hi" }] };
+    const how = { onAdapted: (changes: readonly string[]) => names.push([...changes]), onChunk() {} };
+    await connect(url).streamChat(asked, open, how);
+    expect(names).toEqual([["user", "name"]]);
+  });
+
+  test("is named in the log at info with its words, without the words of people", async () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const log = createLogger({ level: "info", secrets: [], destination });
+    const said = "body.user is not permitted beside 'my secret words'";
+    const quoting: Answer = (response, received) =>
+      "user" in (received.json as object)
+        ? json(400, { error: { message: said, param: "user", code: "unsupported_parameter" } })(response, received)
+        : good(response, received);
+    const { url } = await startFaultServer(quoting);
+    await readAnswer(connect(url, { log }), simple, open);
+    const line = lines.map((text) => JSON.parse(text) as Record<string, unknown>).find((one) => "adaptation" in one);
+    expect(line).toMatchObject({ level: "info", adaptation: "user" });
+    expect(line?.["err"]).toMatchObject({ status: 400, code: "unsupported_parameter", param: "user" });
+    expect(lines.join("")).toContain("body.user is not permitted");
+    expect(lines.join("")).not.toContain("secret words");
+  });
+
+  test("lets a text model of the sandbox answer about a picture", async () => {
+    const sandbox = await start();
+    const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
+    const asked = {
+      model: "sandbox-text",
+      messages: [{ role: "user" as const, content: [{ type: "text" as const, text: "What is this?" }, picture] }],
+    };
+    expect((await readAnswer(gateway, asked, open)).chunks.length).toBeGreaterThan(1);
+  });
+});
+
+describe("token usage", () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  const asksFor = ({ json: sent }: { json: unknown }) => "stream_options" in (sent as object);
+  const counting: Answer = (response, received) => {
+    const text = event(chunk({ delta: { content: "Hello" } }));
+    const own = asksFor(received) ? [event({ choices: [], usage })] : [];
+    return events(text, FINISH, ...own, DONE)(response, received);
+  };
+
+  test("is asked for after the first answer without it", async () => {
+    const { url, received } = await startFaultServer(counting);
+    const gateway = connect(url);
+    const readings = [];
+    for (const _ of [1, 2, 3]) readings.push(await readAnswer(gateway, simple, open));
+    expect(received.map(asksFor)).toEqual([false, true, true]);
+    expect(readings.map(({ chunks }) => chunks.some((one) => one.usage?.total_tokens === 2))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  test("is not asked for again of a gateway that refuses the question or does not answer it", async () => {
+    const refusing: Answer = (response, received) =>
+      asksFor(received) ? json(400, { error: { message: "What?" } })(response, received) : good(response, received);
+    for (const answer of [refusing, good]) {
+      const { url, received } = await startFaultServer(answer);
+      const gateway = connect(url);
+      for (const _ of [1, 2, 3, 4]) expect(await readAnswer(gateway, simple, open)).toMatchObject({ text: "Hello" });
+      expect(received.map(asksFor).filter(Boolean)).toHaveLength(1);
+    }
+  });
+
+  test("is not asked for if the first answer has it", async () => {
+    const { url, received } = await startFaultServer(
+      events(event(chunk({ delta: { content: "Hello" } })), event({ choices: [], usage }), FINISH, DONE),
+    );
+    const gateway = connect(url);
+    for (const _ of [1, 2]) await readAnswer(gateway, simple, open);
+    expect(received.map(asksFor)).toEqual([false, false]);
+  });
+});

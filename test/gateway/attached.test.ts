@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { applyDelta, type ChatMessage, settleCalls, withoutAttached } from "../../src/gateway/chunks.ts";
+import { type Answer, DONE, event, events, FINISH, startFaultServer } from "../support/fault-server.ts";
+import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
+
+const call = { index: 0, id: "call_1", type: "function", function: { name: "clock", arguments: "{}" } };
+const result: ChatMessage = { role: "tool", tool_call_id: "call_1", content: "Noon." };
+
+/** An answer of these deltas, and the message that the next request sends back for it. */
+async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> {
+  const answer: Answer = events(...deltas.map((delta) => event({ choices: [{ index: 0, delta }] })), FINISH, DONE);
+  const { url, received } = await startFaultServer(answer);
+  const gateway = connect(url);
+  const { chunks } = await readAnswer(gateway, request, open);
+  const own = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
+  const message = settleCalls(own.reduce(applyDelta, { role: "assistant", content: "" }));
+  await readAnswer(gateway, { ...request, messages: [...request.messages, message, result] }, open);
+  return (received[1]?.json as { messages: Array<Record<string, unknown>> }).messages[1] ?? {};
+}
+
+describe("fields that a gateway attaches to an answer with calls", () => {
+  test("come back on the call they came with: Gemini's thought signature", async () => {
+    const extra_content = { google: { thought_signature: "c2ln" } };
+    const other = { ...call, index: 1, id: "call_2" };
+    const { tool_calls } = await roundTrip({ tool_calls: [{ ...call, extra_content }, other] });
+    const { index: _index, ...plain } = call;
+    expect(tool_calls).toEqual([
+      { ...plain, extra_content },
+      { ...plain, id: "call_2" },
+    ]);
+  });
+
+  test("come back on the message: reasoning_content, joined from its pieces", async () => {
+    const sent = await roundTrip(
+      { reasoning_content: "I need " },
+      { reasoning_content: "the time." },
+      { tool_calls: [call] },
+    );
+    expect(sent).toMatchObject({ role: "assistant", reasoning_content: "I need the time." });
+  });
+
+  test("come back as ordered lists whose fragments of one index are joined: reasoning_details", async () => {
+    const piece = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 };
+    const sealed = { type: "reasoning.encrypted", data: "AbC=", id: "rs_1", format: "openai-responses-v1", index: 1 };
+    const { reasoning_details } = await roundTrip(
+      { reasoning_details: [{ ...piece, text: "I need " }] },
+      { reasoning_details: [{ ...piece, text: "the time." }] },
+      { reasoning_details: [{ ...piece, text: "", signature: "c2ln" }] },
+      { reasoning_details: [sealed] },
+      { tool_calls: [call] },
+    );
+    expect(reasoning_details).toEqual([{ ...piece, text: "I need the time.", signature: "c2ln" }, sealed]);
+  });
+
+  test("come back as blocks that their signatures end: thinking_blocks", async () => {
+    const { thinking_blocks } = await roundTrip(
+      { thinking_blocks: [{ type: "thinking", thinking: "I need ", signature: null }] },
+      { thinking_blocks: [{ type: "thinking", thinking: "the time.", signature: null }] },
+      { thinking_blocks: [{ type: "thinking", thinking: "", signature: "c2ln" }] },
+      { thinking_blocks: [{ type: "thinking", thinking: "Now.", signature: "bmV4dA==" }] },
+      { tool_calls: [call] },
+    );
+    expect(thinking_blocks).toEqual([
+      { type: "thinking", thinking: "I need the time.", signature: "c2ln" },
+      { type: "thinking", thinking: "Now.", signature: "bmV4dA==" },
+    ]);
+  });
+
+  test("come back under names that nobody knows yet", async () => {
+    const sent = await roundTrip({ vendor_state: { seal: "x", steps: [1, 2] } }, { tool_calls: [call] });
+    expect(sent).toMatchObject({ vendor_state: { seal: "x", steps: [1, 2] } });
+  });
+
+  test("go to no other model and to no history", () => {
+    const attached = { from: "first other", fields: { reasoning_content: "hmm" } };
+    const { index: _index, ...plain } = { ...call, type: "function" as const };
+    const message = { role: "assistant" as const, content: "", tool_calls: [{ ...plain, attached }], attached };
+    expect(withoutAttached(message)).toEqual({ role: "assistant", content: "", tool_calls: [plain] });
+  });
+});
+
+test("A model gets nothing back that another model attached", async () => {
+  const { url, received } = await startFaultServer(events(event({ choices: [] }), FINISH, DONE));
+  const attached = { from: "first other", fields: { reasoning_content: "hmm" } };
+  const { index: _index, ...plain } = { ...call, type: "function" as const };
+  const message = { role: "assistant" as const, content: "", tool_calls: [plain], attached };
+  await readAnswer(connect(url), { ...request, messages: [...request.messages, message, result] }, open);
+  expect(JSON.stringify(received[0]?.json)).not.toContain("reasoning_content");
+});
+
+test("An answer without calls keeps nothing that was attached", () => {
+  const delta = { content: "Hi.", attached: { from: "first m", fields: { reasoning_content: "hmm" } } };
+  expect(settleCalls(applyDelta({ role: "assistant", content: "" }, delta))).toEqual({
+    role: "assistant",
+    content: "Hi.",
+  });
+});
