@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import { z } from "zod";
-import { parseJson } from "../gateway/failures.ts";
+import { parseJson } from "../gateway/json.ts";
 import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
 const DEFAULT_SYSTEM_PROMPT =

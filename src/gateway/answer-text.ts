@@ -172,6 +172,8 @@ const MAYBE_PICTURE = new RegExp(
   `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s*<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
+/** The rest of the Markdown or HTML around a picture, such as its title. */
+const MAX_CLOSING_CHARS = 200;
 const NO_BASE64 = /[^A-Za-z0-9+/=]/;
 const MAY_BEGIN = /[!<d]/i;
 
@@ -186,6 +188,8 @@ function createPictureFilter() {
   let held = "";
   /** The data URL that is being read. */
   let picture: string[] | undefined;
+  /** Ends the Markdown or HTML around the latest picture, and is still to come. */
+  let closing = "";
   let count = 0;
 
   function finish(pictures: string[]): void {
@@ -198,20 +202,29 @@ function createPictureFilter() {
     take(text: string, isEnd: boolean): { said: string; pictures: string[] } {
       const pictures: string[] = [];
       // Almost all deltas end here.
-      if (held === "" && picture === undefined && !MAY_BEGIN.test(text)) return { said: text, pictures };
+      if (held === "" && picture === undefined && closing === "" && !MAY_BEGIN.test(text))
+        return { said: text, pictures };
       let said = "";
       held += text;
       while (held !== "") {
         if (picture !== undefined) {
           const end = held.search(NO_BASE64);
           picture.push(end === -1 ? held : held.slice(0, end));
-          held = end === -1 ? "" : held.slice(end).replace(/^["'>]*\s*\/?[)>]?/, "");
+          held = end === -1 ? "" : held.slice(end);
           if (end !== -1) finish(pictures);
+          continue;
+        }
+        if (closing !== "") {
+          const end = held.indexOf(closing);
+          if (end === -1 && held.length <= MAX_CLOSING_CHARS && !isEnd) break;
+          if (end !== -1 && end <= MAX_CLOSING_CHARS) held = held.slice(end + 1);
+          closing = "";
           continue;
         }
         const found = PICTURE.exec(held);
         if (found !== null) {
           said += held.slice(0, found.index);
+          closing = found[0].startsWith("!") ? ")" : found[0].startsWith("<") ? ">" : "";
           picture = [found[0].slice(found[0].toLowerCase().indexOf("data:"))];
           held = held.slice(found.index + found[0].length);
           continue;

@@ -1,4 +1,4 @@
-import { isRecord } from "./failures.ts";
+import { isRecord } from "./json.ts";
 
 /**
  * Fields that a gateway attached to an answer or to a call beyond the interface, such as signatures of what the model

@@ -1,6 +1,6 @@
 import { type Attached, readAttached } from "./attached.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
-import { isRecord } from "./failures.ts";
+import { isRecord } from "./json.ts";
 import { readReasoning } from "./reasoning.ts";
 
 /** Reads one event's JSON as a chunk; undefined if it is none. */

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from "./failures.ts";
+import { isRecord, parseJson } from "./json.ts";
 import { findProblems, optionalFields } from "./request.ts";
 
 /** Fields that somebody asked for beyond what Palaver sends: what an answer was asked for with counts more. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { errors } from "undici";
 import { GatewayError, type GatewayErrorKind, type GatewayErrorReason } from "./errors.ts";
+import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 import { describeSeconds } from "./watch.ts";
 
@@ -170,19 +171,6 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   // One of the three HTTP date forms carries no zone; all of them mean GMT.
   const at = Date.parse(/GMT|UTC|[+-]\d{4}$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
-}
-
-/** undefined when it is not JSON. The parser's own error quotes the text, so it goes no further. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The answer is, or carries, an error object. Some servers send one without its envelope. */

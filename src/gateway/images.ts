@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type AskDeps, ask, type CallOptions, type Endpoint, type Question, type Route } from "./ask.ts";
 import { GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
-import { endSentence, hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
+import { endSentence, hasError, toStreamError } from "./failures.ts";
+import { isRecord, parseJson } from "./json.ts";
 import { check, toJson } from "./request.ts";
 import type { SafeText } from "./safe-text.ts";
 import { readBody, type Send } from "./transport.ts";

@@ -1,4 +1,4 @@
-import { isRecord } from "./failures.ts";
+import { isRecord } from "./json.ts";
 
 /** Keywords that every gateway with tools understands. */
 const KEPT = ["description", "enum", "required"] as const;

@@ -1,4 +1,4 @@
-import { isRecord } from "./failures.ts";
+import { isRecord } from "./json.ts";
 
 /**
  * Reads a model's thoughts before its answer. The interface does not define them, yet servers send them: in fields of

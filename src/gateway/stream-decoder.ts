@@ -4,7 +4,8 @@ import { createAnswerText } from "./answer-text.ts";
 import { createReadChunk, createRepeatReader } from "./chunk-reader.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
-import { hasError, parseJson, toStreamError } from "./failures.ts";
+import { hasError, toStreamError } from "./failures.ts";
+import { parseJson } from "./json.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 

@@ -91,3 +91,17 @@ test("While the first gateway is left alone, the second one answers without its 
   expect(first.received).toHaveLength(1);
   expect(second.received).toHaveLength(4);
 });
+
+test("A pause after failures is shorter than a question waits, so that every question is tried", () => {
+  expect(DEFAULT_LIMITS.breakerMaxMs).toBeLessThan(DEFAULT_LIMITS.maxRetryWaitMs);
+});
+
+test("Questions after bare 429s are asked, and answered as soon as the gateway answers", async () => {
+  const limits = { attempts: 3, breakerFailures: 5, breakerMs: 20, breakerMaxMs: 100 };
+  const busy = Array.from({ length: 7 }, () => rateLimit());
+  const { url } = await startFaultServer(...busy, good);
+  const gateway = connect(url, { limits });
+  const texts = [];
+  for (const _ of [1, 2, 3]) texts.push((await readAnswer(gateway, request, open)).text);
+  expect(texts).toEqual(["", "", "Hello"]);
+});

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { createGateway, parseModelIds, readBaseUrl } from "../../src/gateway/client.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import { body, events, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
+import {
+  type Answer,
+  body,
+  events,
+  good,
+  hanging,
+  json,
+  startFaultServer,
+  stream,
+  words,
+} from "../support/fault-server.ts";
 import { beginAnswer, connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
@@ -105,4 +115,49 @@ describe("the model list", () => {
   test("that is an error object says so", () => {
     expect(() => parse({ error: { message: "no list today" } })).toThrow("no list today");
   });
+});
+
+describe("a vendor's base address", () => {
+  /** A server that has the path of a chat request at one place alone, and says 404 everywhere else. */
+  async function serveAt(place: string) {
+    const nothing = body(404, "text/html", "<html>404</html>");
+    const answer: Answer = (response, received) => (received.path === place ? good : nothing)(response, received);
+    return startFaultServer(answer);
+  }
+
+  test.each([
+    ["", "/v1/chat/completions", 1],
+    ["/v1", "/v1/chat/completions", 1],
+    ["/api/v1/", "/api/v1/chat/completions", 1],
+    ["/v1beta/openai", "/v1beta/openai/chat/completions", 1],
+    [
+      "/v1/projects/p/locations/l/endpoints/openapi",
+      "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
+      1,
+    ],
+    ["", "/chat/completions", 2],
+  ])("%s leads to %s, and from then on at once", async (base, path, requests) => {
+    const { url, received } = await serveAt(path);
+    const gateway = connect(`${url}${base}`);
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(requests);
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+    expect(received.at(-1)?.path).toBe(path);
+    expect(received).toHaveLength(requests + 1);
+  });
+
+  test("is not doubted if the gateway says that the model is missing", async () => {
+    const missing = { error: { code: "model_not_found", message: "The model `m` does not exist." } };
+    const { url, received } = await startFaultServer(json(404, missing));
+    const { error } = await readAnswer(connect(url), request, open);
+    expect(error).toMatchObject({ kind: "rejected", status: 404, reason: "unknown-model" });
+    expect(received).toHaveLength(1);
+  });
+});
+
+test("GATEWAY_HEADERS go with every request and replace ours of the same name", async () => {
+  const { url, received } = await startFaultServer(good);
+  const gateway = connect(url, { headers: { "x-portkey-provider": "openai", authorization: "Token t" } });
+  await readAnswer(gateway, request, open);
+  expect(received[0]?.headers).toMatchObject({ "x-portkey-provider": "openai", authorization: "Token t" });
 });
