@@ -147,7 +147,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
     find: ({ param = "", code = "", message }, { max_tokens }) =>
       max_tokens !== undefined &&
       (/max_completion_tokens/.test(message) ||
-        (/max_tokens$/.test(param) && /unsupported/.test(code)) ||
+        (param.endsWith("max_tokens") && /unsupported/.test(code)) ||
         /^max_tokens_not_supported$/.test(code))
         ? ""
         : undefined,

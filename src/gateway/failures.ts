@@ -127,7 +127,7 @@ function toRefusal(status: number, { object, words, headerMs, model }: Refusal):
   const retryAfterMs = headerMs ?? object?.retryAfterMs;
   const named = status === 402 ? "no-credit" : object && readReason(object);
   // Some gateways use the words for an empty account to limit requests per minute, and then name a wait.
-  const isLimit = status === 429 && retryAfterMs !== undefined && !/^insufficient/.test(object?.code ?? "");
+  const isLimit = status === 429 && retryAfterMs !== undefined && object?.code?.startsWith("insufficient") !== true;
   const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
   // The model wrote a call that its server could not read: asked again, it may write another one.
   const isFailedCall = object?.code === "tool_use_failed";

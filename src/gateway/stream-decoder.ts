@@ -61,123 +61,150 @@ type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars" | "m
  * names the route that answers, see `Attached`.
  */
 export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = ""): StreamDecoder {
-  const { maxEventBytes, maxAnswerChars, maxBodyBytes } = limits;
-  const tally = createTally();
-  const readChunk = createReadChunk(from);
-  const repeats = createRepeatReader();
-  const text = createAnswerText();
-  let done = false;
-  let failure: GatewayError | undefined;
-  /** Nothing of a line or of an event waits in the parser for what comes next. */
-  let isBetween = false;
+  const output = createOutput(limits.maxAnswerChars, onChunk);
+  const events = createEventReader(limits.maxEventBytes, safe, output, from);
+  const { maxBodyBytes } = limits;
   /** The text of an answer that is no stream; undefined until the first character came, and for a stream. */
   let whole: string[] | undefined;
+  let wholeChars = 0;
   let isOpen = false;
 
-  function takeEvent(event: string | undefined, data: string): void {
-    if (done || failure !== undefined || data === "") return;
-    done = data.startsWith("[DONE]");
-    if (done) return;
-    if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
-    const repeated = event === undefined ? repeats.read(data) : undefined;
-    if (repeated !== undefined) return takeChunk(repeated);
-    const value = parseJson(data);
-    // Without blank lines between them, events become the lines of one.
-    if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
-    if (event === "error" || hasError(value)) {
-      return fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));
+  function collect(text: string): void {
+    whole?.push(text);
+    wholeChars += text.length;
+    if (wholeChars > maxBodyBytes) {
+      output.fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
     }
-    const chunk = readChunk(value);
-    if (chunk !== undefined) {
-      repeats.note(data, chunk);
-      return takeChunk(chunk);
-    }
-    tally.malformed += 1;
-    if (tally.malformed > MAX_MALFORMED) fail(toGarbageError());
   }
 
-  function takeChunk(chunk: ChatCompletionChunk): void {
-    for (const choice of chunk.choices) text.apply(choice);
-    hand(chunk);
+  function feed(text: string): void {
+    if (whole === undefined) events.feed(text);
+    else collect(text);
   }
 
-  function hand(chunk: ChatCompletionChunk): void {
-    count(tally, chunk);
-    if (Math.max(tally.chars, tally.reasoningChars) > maxAnswerChars) fail(toLengthError(maxAnswerChars));
-    else onChunk(chunk);
-  }
+  return {
+    tally: output.tally,
+    feed(text) {
+      if (events.isDone() || output.failure() !== undefined) return;
+      const rest = isOpen ? text : text.trimStart();
+      if (rest === "") return;
+      if (!isOpen && /^[{[<]/.test(rest)) whole = [];
+      isOpen = true;
+      feed(rest);
+    },
+    end() {
+      if (output.failure() !== undefined) return;
+      if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
+      // A line that was cut is broken JSON and is dropped; one that is whole is an event.
+      else if (!events.isDone()) events.feed("\n\n");
+      output.rest();
+    },
+    rest: output.rest,
+    isDone: events.isDone,
+    failure: output.failure,
+  };
+}
 
-  function takeRest(): void {
-    const { content, pictures } = text.rest();
-    if (content === "" && pictures.length === 0) return;
-    const choices = [{ index: 0, delta: { content, ...(pictures.length > 0 && { pictures }) }, finish_reason: null }];
-    hand({ id: tally.id, object: "chat.completion.chunk", created: 0, model: tally.model, choices });
-  }
+/** Takes the chunks of one answer, and hands them over with their text cleaned. */
+interface Output {
+  readonly tally: Tally;
+  take(chunk: ChatCompletionChunk): void;
+  rest(): void;
+  fail(error: GatewayError): void;
+  failure(): GatewayError | undefined;
+}
+
+function createOutput(maxChars: number, onChunk: OnChunk): Output {
+  const tally = createTally();
+  const text = createAnswerText();
+  let failure: GatewayError | undefined;
 
   function fail(error: GatewayError): void {
     failure ??= error;
   }
 
-  const parser = createParser({
-    maxBufferSize: maxEventBytes,
-    onEvent: ({ event, data }) => takeEvent(event, data),
-    onError({ type }) {
-      if (type === "max-buffer-size-exceeded") fail(toGiantError(maxEventBytes));
-    },
-  });
-
-  function feedEvents(text: string): void {
-    const rest = isBetween ? takePlainEvents(text, takeEvent) : text;
-    if (rest === "") return;
-    parser.feed(rest);
-    isBetween = rest.endsWith("\n\n");
-  }
-
-  let wholeChars = 0;
-  function collect(text: string): void {
-    whole?.push(text);
-    wholeChars += text.length;
-    if (wholeChars > maxBodyBytes) {
-      fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
-    }
-  }
-
-  function takeWhole(json: string): void {
-    if (json.startsWith("<")) return fail(toPageError());
-    const parsed = parseJson(json);
-    const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
-    if (hasError(value)) return fail(toStreamError(value, safe));
-    const chunk = readChunk(value);
-    if (chunk === undefined || chunk.choices.length === 0) return fail(toNoAnswerError());
-    // A whole answer need not say why it ended.
-    for (const choice of chunk.choices) choice.finish_reason ??= "stop";
-    takeChunk(chunk);
+  function hand(chunk: ChatCompletionChunk): void {
+    count(tally, chunk);
+    if (Math.max(tally.chars, tally.reasoningChars) > maxChars) fail(toLengthError(maxChars));
+    else onChunk(chunk);
   }
 
   return {
     tally,
-    feed(text) {
-      if (done || failure !== undefined) return;
-      if (isOpen) return whole === undefined ? feedEvents(text) : collect(text);
-      const first = text.trimStart();
-      if (first === "") return;
-      isOpen = true;
-      if (/^[{[<]/.test(first)) {
-        whole = [];
-        collect(first);
-      } else feedEvents(first);
+    take(chunk) {
+      for (const choice of chunk.choices) text.apply(choice);
+      hand(chunk);
     },
-    end() {
-      if (failure !== undefined) return;
-      if (whole !== undefined) takeWhole(whole.join("").trim());
-      // A line that was cut is broken JSON and is dropped; one that is whole is an event.
-      else if (!done) feedEvents("\n\n");
-      takeRest();
+    rest() {
+      const { content, pictures } = text.rest();
+      if (content === "" && pictures.length === 0) return;
+      const choices = [{ index: 0, delta: { content, ...(pictures.length > 0 && { pictures }) }, finish_reason: null }];
+      hand({ id: tally.id, object: "chat.completion.chunk", created: 0, model: tally.model, choices });
     },
-    rest: takeRest,
-    isDone: () => done,
+    fail,
     failure: () => failure,
   };
+}
+
+function createEventReader(maxBytes: number, safe: SafeText, output: Output, from: string) {
+  const { tally } = output;
+  const readChunk = createReadChunk(from);
+  const repeats = createRepeatReader();
+  let done = false;
+  /** Nothing of a line or of an event waits in the parser for what comes next. */
+  let isBetween = false;
+
+  function takeEvent(event: string | undefined, data: string): void {
+    if (done || output.failure() !== undefined || data === "") return;
+    done = data.startsWith("[DONE]");
+    if (done) return;
+    if (data.length > maxBytes) return output.fail(toGiantError(maxBytes));
+    const repeated = event === undefined ? repeats.read(data) : undefined;
+    if (repeated !== undefined) return output.take(repeated);
+    const value = parseJson(data);
+    // Without blank lines between them, events become the lines of one.
+    if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
+    if (event === "error" || hasError(value)) {
+      return output.fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));
+    }
+    const chunk = readChunk(value);
+    if (chunk !== undefined) {
+      repeats.note(data, chunk);
+      return output.take(chunk);
+    }
+    tally.malformed += 1;
+    if (tally.malformed > MAX_MALFORMED) output.fail(toGarbageError());
+  }
+
+  const parser = createParser({
+    maxBufferSize: maxBytes,
+    onEvent: ({ event, data }) => takeEvent(event, data),
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded") output.fail(toGiantError(maxBytes));
+    },
+  });
+
+  return {
+    feed(text: string): void {
+      const rest = isBetween ? takePlainEvents(text, takeEvent) : text;
+      if (rest === "") return;
+      parser.feed(rest);
+      isBetween = rest.endsWith("\n\n");
+    },
+    isDone: () => done,
+  };
+}
+
+function readDocument(json: string, safe: SafeText, output: Output, from: string): void {
+  if (json.startsWith("<")) return output.fail(toPageError());
+  const parsed = parseJson(json);
+  const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
+  if (hasError(value)) return output.fail(toStreamError(value, safe));
+  const chunk = createReadChunk(from)(value);
+  if (chunk === undefined || chunk.choices.length === 0) return output.fail(toNoAnswerError());
+  // A whole answer need not say why it ended.
+  for (const choice of chunk.choices) choice.finish_reason ??= "stop";
+  output.take(chunk);
 }
 
 const DATA = "data: ";

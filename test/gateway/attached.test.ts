@@ -15,7 +15,8 @@ async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> 
   const own = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
   const message = settleCalls(own.reduce(applyDelta, { role: "assistant", content: "" }));
   await readAnswer(gateway, { ...request, messages: [...request.messages, message, result] }, open);
-  return (received[1]?.json as { messages: Array<Record<string, unknown>> }).messages[1] ?? {};
+  const sent = received[1]?.json as { messages: Array<Record<string, unknown>> } | undefined;
+  return sent?.messages[1] ?? {};
 }
 
 describe("fields that a gateway attaches to an answer with calls", () => {
