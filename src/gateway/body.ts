@@ -1,8 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Transform } from "node:stream";
-import { constants, createBrotliDecompress, createUnzip, createZstdDecompress } from "node:zlib";
-import type { Agent, Dispatcher } from "undici";
-import { GatewayError } from "./errors.ts";
+import type { Dispatcher } from "undici";
 
 export interface BodyListener {
   onData(bytes: Buffer): void;
@@ -41,7 +38,7 @@ const LEFT = "The answer was left.";
  * third of a chunk's processor time. Rejects with the signal's reason or undici's error.
  */
 export function dispatchRequest(
-  agent: Agent,
+  agent: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: AbortSignal,
 ): Promise<GatewayResponse> {
@@ -149,77 +146,3 @@ function createDrain(destroy: () => void): BodyListener {
 
 /** Listens to an answer that was left. */
 const DEAF: BodyListener = { onData() {}, onEnd() {}, onError() {} };
-
-/** Every byte that comes is given on at once, and a body that breaks off gives what it had. */
-const ZLIB = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
-const ZSTD = { flush: constants.ZSTD_e_flush, finishFlush: constants.ZSTD_e_flush };
-
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
-  // It tells the two by their first bytes.
-  ["gzip", () => createUnzip(ZLIB)],
-  ["x-gzip", () => createUnzip(ZLIB)],
-  ["deflate", () => createUnzip(ZLIB)],
-  ["br", () => createBrotliDecompress(BROTLI)],
-  ["zstd", () => createZstdDecompress(ZSTD)],
-]);
-
-/** Uncompresses a body that a proxy compressed unasked. Throws a `malformed` GatewayError for an unknown encoding. */
-export function toPlainBody({ headers, body }: GatewayResponse): ResponseBody {
-  // A header that was sent twice is a list, whatever its type says.
-  const encoding = [headers["content-encoding"] ?? ""].flat().join().trim().toLowerCase();
-  if (encoding === "" || encoding === "identity") return body;
-  const createDecoder = DECODERS.get(encoding);
-  if (createDecoder !== undefined) return decode(body, createDecoder());
-  body.destroy();
-  throw new GatewayError("malformed", "The gateway's answer is compressed, in a way that was not asked for.");
-}
-
-function decode(body: ResponseBody, decoder: Transform): ResponseBody {
-  function leave(): void {
-    decoder.removeAllListeners();
-    // Errors in the rest concern nobody any more.
-    decoder.on("error", () => {});
-    decoder.destroy();
-  }
-
-  return {
-    listen(listener) {
-      pass(body, decoder, listener);
-    },
-    pause: () => void decoder.pause(),
-    resume: () => void decoder.resume(),
-    destroy() {
-      leave();
-      body.destroy();
-    },
-    drain() {
-      leave();
-      body.drain();
-    },
-  };
-}
-
-/** Bytes that the decoder has no room for wait in the connection, so that a small body can fill no memory. */
-function pass(body: ResponseBody, decoder: Transform, listener: BodyListener): void {
-  let broken: { error: unknown } | undefined;
-  decoder.on("data", (bytes: Buffer) => listener.onData(bytes));
-  decoder.on("drain", () => body.resume());
-  decoder.on("end", () => (broken === undefined ? listener.onEnd() : listener.onError(broken.error)));
-  decoder.on("error", (cause) => {
-    body.destroy();
-    listener.onError(
-      new GatewayError("malformed", "The gateway's answer says that it is compressed, and cannot be read.", { cause }),
-    );
-  });
-  body.listen({
-    onData(bytes) {
-      if (!decoder.destroyed && !decoder.write(bytes)) body.pause();
-    },
-    onEnd: () => void decoder.end(),
-    onError(error) {
-      broken = { error };
-      decoder.end();
-    },
-  });
-}

@@ -155,6 +155,10 @@ export function toConnectionError(kind: "unreachable" | "interrupted", error: un
     return new GatewayError("malformed", "The gateway's answer is not HTTP.", { cause: error });
   }
   const code = readCode(error);
+  if (code === "Z_DATA_ERROR") {
+    const message = "The gateway's answer says that it is compressed, and cannot be read.";
+    return new GatewayError("malformed", message, { cause: error });
+  }
   const words = (code === undefined ? undefined : CONNECTION_WORDS[code]) ?? "the connection failed";
   const begin = kind === "unreachable" ? "The gateway cannot be reached" : "The gateway's answer broke off";
   const isCut = kind === "unreachable" && CUTS.has(code ?? "");

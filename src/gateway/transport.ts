@@ -1,5 +1,5 @@
-import { Agent, type Dispatcher } from "undici";
-import { dispatchRequest, type GatewayResponse, type ResponseBody, toPlainBody } from "./body.ts";
+import { Agent, type Dispatcher, interceptors } from "undici";
+import { dispatchRequest, type GatewayResponse, type ResponseBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError, toStatusError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
@@ -58,6 +58,8 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  // A proxy may compress an answer although nobody asked for it.
+  const client = agent.compose(interceptors.decompress({ skipErrorResponses: false }));
   const roots = toRoots(baseUrl);
   /** The root of OpenAI's paths that has answered. */
   let root: string | undefined;
@@ -103,14 +105,17 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     };
     let answer: GatewayResponse;
     try {
-      answer = await dispatchRequest(agent, options, watch.signal);
+      answer = await dispatchRequest(client, options, watch.signal);
     } catch (error) {
       watch.signal.throwIfAborted();
       if (refused !== undefined) throw refused.reason;
       throw toConnectionError("unreachable", error);
     }
-    const received = toPlainBody(answer);
-    const { status, headers } = answer;
+    const { status, headers, body: received } = answer;
+    if (![undefined, "identity"].includes(headers["content-encoding"])) {
+      received.destroy();
+      throw new GatewayError("malformed", "The gateway's answer is compressed in a way that was not asked for.");
+    }
     if (status >= 200 && status < 300) return received;
     const text = await readErrorBody(received, limits.errorBodyMs, watch.signal);
     throw toStatusError(status, headers, text, call.model, safe);
