@@ -4,18 +4,17 @@ import { toPlainSchema } from "./plain-schema.ts";
 import type { ChatBody, WireAnswer, WireMessage } from "./request.ts";
 
 /**
- * What models and gateways refuse, and the request they accept instead. A new one is one more entry in `ADAPTATIONS`.
+ * A part of requests that some models or gateways refuse, and the request that they accept instead. A new one is one
+ * more entry in `ADAPTATIONS`.
  */
 interface Adaptation {
   /** Names it in the log and for callers. */
   name: string;
   /** Completes the log line "the gateway refused a request; from now on Palaver …". */
   does: string;
-  /**
-   * Undefined unless the refusal asks for this change and the request has something to change. Otherwise the detail
-   * that tells two changes of one kind apart, such as the name of a tool; "" if there is only one.
-   */
-  find(refusal: Refusal, body: ChatBody): string | undefined;
+  /** Whether a refusal asks for this change; a text tells two changes of one kind apart, such as the name of a tool. */
+  isAskedBy: RegExp | ((refusal: Refusal, body: ChatBody) => boolean | string);
+  /** Returns `body` itself if it has nothing to change. Pure. */
   apply(body: ChatBody, detail: string): ChatBody;
 }
 
@@ -32,25 +31,27 @@ export function findChange(refusal: GatewayError, body: ChatBody, applied: reado
   const { kind, status, reason } = refusal;
   // Some servers call a refusal a failure of their own, or send it as the first event of a stream.
   if (reason !== undefined || !(kind === "rejected" || kind === "interrupted" || status === 500)) return undefined;
-  for (const { name, find } of ADAPTATIONS) {
-    const detail = find(refusal, body);
+  for (const { name, isAskedBy, apply } of ADAPTATIONS) {
+    const asked = isAskedBy instanceof RegExp ? isAskedBy.test(refusal.message) : isAskedBy(refusal, body);
+    const detail = typeof asked === "string" ? asked : "";
     const isNew = !applied.some((change) => change.name === name && change.detail === detail);
-    if (detail !== undefined && isNew) return { name, detail };
+    if (asked !== false && isNew && apply(body, detail) !== body) return { name, detail };
   }
   return undefined;
 }
 
 /** Makes all changes, in the order of the table. */
 export function applyChanges(body: ChatBody, changes: readonly Change[]): ChatBody {
-  return ADAPTATIONS.flatMap((adaptation) => changes.filter(({ name }) => name === adaptation.name)).reduce(
-    (changed, { name, detail }) => ADAPTATIONS.find((one) => one.name === name)?.apply(changed, detail) ?? changed,
-    body,
-  );
+  let changed = body;
+  for (const { name, apply } of ADAPTATIONS) {
+    for (const change of changes) if (change.name === name) changed = apply(changed, change.detail);
+  }
+  return changed;
 }
 
 /** Completes the log line "the gateway refused a request; from now on Palaver …". */
 export function describeChange({ name, detail }: Change): string {
-  const does = ADAPTATIONS.find((adaptation) => adaptation.name === name)?.does ?? "";
+  const { does = name } = ADAPTATIONS.find((adaptation) => adaptation.name === name) ?? {};
   return detail === "" ? does : `${does}: ${detail}`;
 }
 
@@ -58,6 +59,7 @@ export function describeChange({ name, detail }: Change): string {
 const REFUSES =
   /unsupported|(not|n't) (be )?(support|permit|allow|accept|recogni|specif|set\b)|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|invalid|deprecated|only the default|(may|can) only|only .{0,20}allowed|must be|cannot (both )?be/i;
 const REFUSED_CODE = /unsupported|not_supported|unknown|extra_forbidden|invalid|unrecognized/i;
+const UNSUPPORTED = /unsupported|not_supported/i;
 
 /** True if the refusal says that a field, at the top or inside of messages, is not accepted. */
 function refusesField(field: string, { type = "", code = "", param = "", message }: Refusal): boolean {
@@ -71,36 +73,24 @@ function refusesField(field: string, { type = "", code = "", param = "", message
 }
 
 /** Leaves a field of the request out. */
-function leaveOut(field: string, unless?: RegExp): Adaptation {
+function leaveOut(field: string, isAskedBy = (refusal: Refusal) => refusesField(field, refusal)): Adaptation {
   return {
     name: field,
     does: `leaves ${field} out`,
-    find: (refusal, body) =>
-      body[field] !== undefined && refusesField(field, refusal) && unless?.test(refusal.message) !== true
-        ? ""
-        : undefined,
-    apply: ({ [field]: _left, ...rest }) => rest as ChatBody,
+    isAskedBy,
+    apply(body) {
+      const { [field]: value, ...rest } = body;
+      return value === undefined ? body : (rest as ChatBody);
+    },
   };
 }
 
-/** An adaptation without details that changes the messages alone. */
-function changeMessages(
-  name: string,
-  does: string,
-  refused: RegExp | ((refusal: Refusal, body: ChatBody) => boolean),
-  change: (messages: readonly WireMessage[]) => WireMessage[],
-): Adaptation {
-  return {
-    name,
-    does,
-    find(refusal, body) {
-      const isAsked = refused instanceof RegExp ? refused.test(refusal.message) : refused(refusal, body);
-      if (!isAsked) return undefined;
-      const changed = change(body.messages);
-      const isChanged = changed.length !== body.messages.length || changed.some((one, at) => one !== body.messages[at]);
-      return isChanged ? "" : undefined;
-    },
-    apply: (body) => ({ ...body, messages: change(body.messages) }),
+/** Changes the messages alone. */
+function onMessages(change: (messages: readonly WireMessage[]) => WireMessage[]): Adaptation["apply"] {
+  return (body) => {
+    const messages = change(body.messages);
+    const isSame = messages.length === body.messages.length && messages.every((one, at) => one === body.messages[at]);
+    return isSame ? body : { ...body, messages };
   };
 }
 
@@ -113,6 +103,8 @@ const TAKES_NO_TOOLS = new RegExp(
     "tool choice requires",
     "tools param requires",
     "argument supplied: tools",
+    // Groq, if a person asked for the format.
+    "json mode.{0,60}(tools?|function)",
   ].join("|"),
   "i",
 );
@@ -127,7 +119,6 @@ const TAKES_NO_PICTURES = new RegExp(
     // Models that accept no parts accept no pictures either.
     "content must be a string",
     "unknown variant `image_url`",
-    "image input is not supported",
   ].join("|"),
   "i",
 );
@@ -139,101 +130,77 @@ const MISSES_ATTACHMENT =
 const ROLES_ALTERNATE =
   /alternat\w+|consecutive .{0,30}(role|message)|(two|multiple) (consecutive )?(user|assistant) messages|unexpected role|(not|n't) (expect|allow|support).{0,40}(user|assistant|tool) (role|message)s? after/i;
 
+/** A conversation with calls needs the definitions of their tools, also if the model is to call none. */
+const MISSES_TOOLS =
+  /tools?=? ?(param|field|parameter|config)|toolConfig|tools?['"`]? (must|should|need|is required|are required|has to)|without .{0,40}tools|requires? .{0,40}\btools?\b/i;
+
 const ADAPTATIONS: readonly Adaptation[] = [
   {
     // OpenAI's newer models count their thoughts too, and call the bound by another name.
     name: "max_completion_tokens",
     does: "sends max_completion_tokens instead of max_tokens",
-    find: ({ param = "", code = "", message }, { max_tokens }) =>
-      max_tokens !== undefined &&
-      (/max_completion_tokens/.test(message) ||
-        (param.endsWith("max_tokens") && /unsupported/.test(code)) ||
-        /^max_tokens_not_supported$/.test(code))
-        ? ""
-        : undefined,
-    apply: ({ max_tokens, ...body }) =>
-      max_tokens === undefined ? body : { ...body, max_completion_tokens: max_tokens },
+    isAskedBy: ({ param = "", code = "", message }) =>
+      message.includes("max_completion_tokens") ||
+      (param.endsWith("max_tokens") && code.includes("unsupported")) ||
+      code === "max_tokens_not_supported",
+    apply(body) {
+      const { max_tokens: bound, ...rest } = body;
+      return bound === undefined ? body : { ...rest, max_completion_tokens: bound };
+    },
   },
   {
     name: "max_tokens",
     does: "sets no bound for the answer",
-    find: ({ message }, { max_tokens, max_completion_tokens }) =>
-      (max_tokens ?? max_completion_tokens) !== undefined &&
-      /max_(completion_)?tokens\b.{0,80}(too (large|small|low)|at (most|least)|exceed|maximum|greater|less|range)/i.test(
-        message,
-      )
-        ? ""
-        : undefined,
-    apply: ({ max_tokens: _bound, max_completion_tokens: _other, ...body }) => body,
+    isAskedBy:
+      /max_(completion_)?tokens\b.{0,80}(too (large|small|low)|at (most|least)|exceed|maximum|greater|less|range)/i,
+    apply(body) {
+      const { max_tokens, max_completion_tokens, ...rest } = body;
+      return (max_tokens ?? max_completion_tokens) === undefined ? body : rest;
+    },
   },
-  leaveOut("temperature"),
-  leaveOut("top_p"),
-  leaveOut("presence_penalty"),
-  leaveOut("frequency_penalty"),
-  leaveOut("response_format"),
-  leaveOut("stop"),
-  leaveOut("stream_options"),
-  leaveOut("user", /\broles?\b/i),
-  changeMessages(
-    "name",
-    "leaves the names of speakers out, which are also in the text",
-    (refusal) => refusesField("name", refusal),
-    (messages) => messages.map((message) => ("name" in message ? withoutName(message) : message)),
+  ...["temperature", "top_p", "presence_penalty", "frequency_penalty", "response_format", "stop", "stream_options"].map(
+    (field) => leaveOut(field),
   ),
-  changeMessages(
-    "calls as words",
-    "sends earlier calls of tools as words",
-    (refusal) => MISSES_ATTACHMENT.test(refusal.message),
-    (messages) =>
-      toWords(messages, ({ attached, tool_calls: calls = [] }) => !attached && !calls.some((call) => call.attached)),
-  ),
-  changeMessages(
-    "attachments",
-    "returns no fields that the gateway attached to its answers",
-    (refusal, { messages }) =>
-      attachedFields(messages).some((field) => refusesField(field, refusal) || refusal.message.includes(field)),
-    (messages) => messages.map((message) => (hasAttached(message) ? withoutAttached(message) : message)),
-  ),
+  leaveOut("user", (refusal) => refusesField("user", refusal) && !/\broles?\b/i.test(refusal.message)),
+  {
+    name: "name",
+    does: "leaves the names of speakers out, which are also in the text",
+    isAskedBy: (refusal) => refusesField("name", refusal),
+    apply: onMessages((messages) => messages.map((message) => ("name" in message ? withoutName(message) : message))),
+  },
+  {
+    name: "calls as words",
+    does: "sends earlier calls of tools as words",
+    isAskedBy: MISSES_ATTACHMENT,
+    apply: onMessages((messages) => toWords(messages, (message) => !hasAttached(message))),
+  },
+  {
+    name: "attachments",
+    does: "returns no fields that the gateway attached to its answers",
+    isAskedBy: (refusal, { messages }) => attachedFields(messages).some((field) => refusal.message.includes(field)),
+    apply: onMessages((messages) => messages.map((one) => (hasAttached(one) ? withoutAttached(one) : one))),
+  },
   {
     name: "tools",
     does: "offers no tools",
-    find: ({ type = "", code = "", param = "", message }, { tools, response_format }) => {
-      if (tools === undefined) return undefined;
-      const isRefused =
-        /^(tools|tool_choice|functions)$/.test(param) && /unsupported|not_supported/i.test(`${type} ${code}`);
-      const hasCode = /(tools?|function_calling)_not_supported|unsupported_tools?\b/i.test(code);
-      // Groq: a person asked for the format, and for no tool.
-      if (response_format !== undefined && /json mode.{0,60}(tools?|function)/i.test(message)) return "";
-      return isRefused || hasCode || TAKES_NO_TOOLS.test(message) ? "" : undefined;
+    isAskedBy: ({ type = "", code = "", param = "", message }) =>
+      (/^(tools|tool_choice|functions)$/.test(param) && UNSUPPORTED.test(`${type} ${code}`)) ||
+      /(tools?|function_calling)_not_supported|unsupported_tools?\b/i.test(code) ||
+      TAKES_NO_TOOLS.test(message),
+    apply(body) {
+      const { tools, tool_choice: _choice, ...rest } = body;
+      return tools === undefined ? body : { ...rest, messages: toWords(body.messages, () => true) };
     },
-    apply: ({ tools: _tools, tool_choice: _choice, ...body }) => ({
-      ...body,
-      messages: toWords(body.messages, () => true),
-    }),
   },
+  leaveOut(
+    "tool_choice",
+    (refusal) =>
+      refusesField("tool_choice", refusal) || /(not|n't|un)\W?support.{0,20}tool_choice/i.test(refusal.message),
+  ),
   {
-    name: "tool_choice",
-    does: "leaves tool_choice out",
-    find: (refusal, body) =>
-      body.tool_choice !== undefined &&
-      (refusesField("tool_choice", refusal) ||
-        /tool_choice.{0,40}(not|n't|un)\W?support|(not|n't) support.{0,20}tool_choice/i.test(refusal.message))
-        ? ""
-        : undefined,
-    apply: ({ tool_choice: _choice, ...body }) => body,
-  },
-  {
-    // A conversation with calls needs their definitions, also if the model is to call none.
     name: "tools of calls",
     does: "names the tools of earlier calls, and lets the model call none",
-    find: ({ message }, { tools, messages }) =>
-      tools === undefined &&
-      messages.some(hasCalls) &&
-      /tools?=? ?(param|field|parameter|config)|toolConfig|tools?['"`]? (must|should|need|is required|are required|has to)|without .{0,40}tools|requires? .{0,40}\btools?\b/i.test(
-        message,
-      )
-        ? ""
-        : undefined,
+    isAskedBy: MISSES_TOOLS,
     apply: (body) =>
       body.tools !== undefined || !body.messages.some(hasCalls)
         ? body
@@ -242,59 +209,66 @@ const ADAPTATIONS: readonly Adaptation[] = [
   {
     name: "plain schemas",
     does: "describes the arguments of tools in the simplest form of JSON schema",
-    find: (refusal, { tools }) => {
-      if (tools === undefined || !isAboutSchema(refusal)) return undefined;
-      return tools.some((tool) => JSON.stringify(toPlainTool(tool)) !== JSON.stringify(tool)) ? "" : undefined;
+    isAskedBy: isAboutSchema,
+    apply(body) {
+      const tools = body.tools?.map(toPlainTool);
+      return JSON.stringify(tools) === JSON.stringify(body.tools) ? body : { ...body, tools: tools ?? [] };
     },
-    apply: ({ tools, ...body }) => (tools === undefined ? body : { ...body, tools: tools.map(toPlainTool) }),
   },
   {
     name: "tool",
     does: "leaves a tool out",
-    find: (refusal, { tools = [] }) => (isAboutSchema(refusal) ? findTool(refusal, tools) : undefined),
-    apply: ({ tools = [], ...body }, name) =>
-      withTools(
-        body,
-        tools.filter((tool) => tool.function.name !== name),
-      ),
+    isAskedBy: (refusal, { tools = [] }) => isAboutSchema(refusal) && (findTool(refusal, tools) ?? false),
+    apply(body, name) {
+      const { tools = [], tool_choice: _choice, ...rest } = body;
+      const others = tools.filter((tool) => tool.function.name !== name);
+      if (others.length === tools.length) return body;
+      return others.length === 0 ? rest : { ...body, tools: others };
+    },
   },
-  changeMessages(
-    "call ids",
-    "numbers calls with nine letters and digits",
-    /tool.?call.{0,30}\bid\b.{0,100}(a-z|length|characters|pattern|alphanumeric)/i,
-    withShortIds,
-  ),
-  changeMessages(
-    "no empty text",
-    "sends null instead of an empty text beside calls",
-    /(text|content).{0,60}(non-?empty|(not|n't|cannot) be (empty|blank)|is (empty|blank))|empty (text|content)/i,
-    (messages) =>
-      messages.map((message) =>
-        hasCalls(message) && message.content === "" ? { ...message, content: null } : message,
-      ),
-  ),
-  changeMessages(
-    "no system prompt",
-    "puts the system prompt into the first message of a person",
-    /system (role|message|prompt|instruction)s?['"`]? ?(is |are )?(not|n't|un)|(not|n't) (support|allow|accept)[^.]{0,40}\b(system|developer)\b|developer instruction|role.{0,40}system.{0,40}(not|n't|unsupported|invalid)/i,
-    withoutSystem,
-  ),
-  changeMessages("one message for each speaker", "joins neighbouring messages of one role", ROLES_ALTERNATE, joinRoles),
-  changeMessages(
-    "an answer after results",
-    "puts a word of the model between results of tools and a person's message",
-    ROLES_ALTERNATE,
-    withWordAfterResults,
-  ),
-  changeMessages(
-    "pictures",
-    "sends words instead of pictures",
-    ({ code = "", param = "", type = "", message }) =>
-      (/^messages(\[|\.)\d/.test(param) && /unsupported|not_supported/i.test(`${type} ${code}`)) ||
+  {
+    name: "call ids",
+    does: "numbers calls with nine letters and digits",
+    isAskedBy: /tool.?call.{0,30}\bid\b.{0,100}(a-z|length|characters|pattern|alphanumeric)/i,
+    apply: onMessages(withShortIds),
+  },
+  {
+    name: "no empty text",
+    does: "sends null instead of an empty text beside calls",
+    isAskedBy:
+      /(text|content).{0,60}(non-?empty|(not|n't|cannot) be (empty|blank)|is (empty|blank))|empty (text|content)/i,
+    apply: onMessages((messages) =>
+      messages.map((one) => (hasCalls(one) && one.content === "" ? { ...one, content: null } : one)),
+    ),
+  },
+  {
+    name: "no system prompt",
+    does: "puts the system prompt into the first message of a person",
+    isAskedBy:
+      /system (role|message|prompt|instruction)s?['"`]? ?(is |are )?(not|n't|un)|(not|n't) (support|allow|accept)[^.]{0,40}\b(system|developer)\b|developer instruction|role.{0,40}system.{0,40}(not|n't|unsupported|invalid)/i,
+    apply: onMessages(withoutSystem),
+  },
+  {
+    name: "one message for each speaker",
+    does: "joins neighbouring messages of one role",
+    isAskedBy: ROLES_ALTERNATE,
+    apply: onMessages(joinRoles),
+  },
+  {
+    name: "an answer after results",
+    does: "puts a word of the model between results of tools and a person's message",
+    isAskedBy: ROLES_ALTERNATE,
+    apply: onMessages(withWordAfterResults),
+  },
+  {
+    name: "pictures",
+    does: "sends words instead of pictures",
+    isAskedBy: ({ code = "", param = "", type = "", message }) =>
+      (/^messages(\[|\.)\d/.test(param) && UNSUPPORTED.test(`${type} ${code}`)) ||
       /(image|vision)(_input|_url)?s?_not_supported|unsupported_(image|vision)/i.test(code) ||
       TAKES_NO_PICTURES.test(message),
-    (messages) => messages.map(withoutParts),
-  ),
+    apply: onMessages((messages) => messages.map(withoutParts)),
+  },
 ];
 
 function withoutName({ name: _name, ...message }: WireMessage & { name?: string }): WireMessage {
@@ -383,12 +357,6 @@ function findTool({ param = "", message }: Refusal, tools: readonly ToolDefiniti
     (place === undefined ? undefined : tools[Number(place)]?.function.name) ??
     (tools.length === 1 ? names[0] : undefined)
   );
-}
-
-function withTools(body: ChatBody, tools: ToolDefinition[]): ChatBody {
-  if (tools.length > 0) return { ...body, tools };
-  const { tool_choice: _choice, ...rest } = body;
-  return rest;
 }
 
 /** Mistral accepts no other ids. */
