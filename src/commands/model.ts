@@ -11,7 +11,7 @@ import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } fr
 const RESET = /^(default|reset)$/i;
 /** Longest list of names, so that platforms take it as one message. */
 const MAX_LIST_CHARS = 1_200;
-const NO_LIST = "The gateway does not tell me its models at the moment";
+const NO_LIST = "I could not get a list of models from the AI service";
 
 export interface ModelCommandDeps extends SettingsRights {
   settings: Pick<Settings, "read" | "setModel" | "setOptions">;
@@ -42,7 +42,7 @@ export function createModelCommand({ settings, listModels, models, access, audit
   /** Undefined for a model that was set. */
   async function set(event: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
     const offered = await listOffered(event, signal);
-    if (offered === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
+    if (offered === undefined) return `${NO_LIST}, so I changed nothing. Try again in a minute.`;
     const found = findModel(name, offered);
     if (found === undefined) return describeUnknown(name, offered);
     const refusal = await access.findRefusal(event, `model:${found}`);

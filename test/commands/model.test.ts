@@ -197,9 +197,9 @@ describe("/model", () => {
   test("/model reports a gateway that does not list its models, and still resets", async () => {
     const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
     expect(await say(command("model"))).toBe(
-      `The model here is \`fake\`. The gateway does not tell me its models at the moment. ${HINT}`,
+      `The model here is \`fake\`. I could not get a list of models from the AI service. ${HINT}`,
     );
-    expect(await say(command("model", "maker/large"))).toContain("nothing was changed");
+    expect(await say(command("model", "maker/large"))).toContain("I changed nothing");
     expect(await say(command("model", "default"))).toContain("with `fake`");
   });
 
