@@ -57,7 +57,7 @@ export function describeChange({ name, detail }: Change): string {
 
 /** A message that says that a field is not accepted, whatever field it is. */
 const REFUSES =
-  /unsupported|(not|n't) (be )?(support|permit|allow|accept|recogni|specif|set\b)|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|invalid|deprecated|only the default|(may|can) only|only .{0,20}allowed|must be|cannot (both )?be/i;
+  /unsupported|(not|n't) (be )?(support|permit|allow|accept|recogni|specif|set\b)|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|invalid|deprecated|only the default|(may|can) only|only .{0,20}allowed|(must|should) be|cannot (both )?be/i;
 const REFUSED_CODE = /unsupported|not_supported|unknown|extra_forbidden|invalid|unrecognized/i;
 const UNSUPPORTED = /unsupported|not_supported/i;
 
@@ -67,7 +67,7 @@ function refusesField(field: string, { type = "", code = "", param = "", message
   const isParam = new RegExp(`(^|[.\\]])${name}$|^${name}\\.`).test(param);
   if (isParam && (REFUSED_CODE.test(`${type} ${code}`) || REFUSES.test(message))) return true;
   const named = new RegExp(
-    `['"\`]${name}(\\.\\w+)?['"\`]|(^|\\s|body\\.)${name}(\\.\\w+)*: |[.\\]]${name}: |-> ${name}\\b(?! ->)|supported.{0,40}: ${name}\\b`,
+    `['"\`]${name}(\\.\\w+)?['"\`]|(^|\\s|body\\.)${name}(\\.\\w+)*: |[.\\]]${name}: |-> ${name}\\b|supported.{0,40}: ${name}\\b`,
   );
   return named.test(message) && REFUSES.test(message);
 }
@@ -192,11 +192,6 @@ const ADAPTATIONS: readonly Adaptation[] = [
       return tools === undefined ? body : { ...rest, messages: toWords(body.messages, () => true) };
     },
   },
-  leaveOut(
-    "tool_choice",
-    (refusal) =>
-      refusesField("tool_choice", refusal) || /(not|n't|un)\W?support.{0,20}tool_choice/i.test(refusal.message),
-  ),
   {
     name: "tools of calls",
     does: "names the tools of earlier calls, and lets the model call none",
@@ -206,6 +201,11 @@ const ADAPTATIONS: readonly Adaptation[] = [
         ? body
         : { ...body, tools: definitionsOf(body.messages), tool_choice: "none" },
   },
+  leaveOut(
+    "tool_choice",
+    (refusal) =>
+      refusesField("tool_choice", refusal) || /(not|n't|un)\W?support.{0,20}tool_choice/i.test(refusal.message),
+  ),
   {
     name: "plain schemas",
     does: "describes the arguments of tools in the simplest form of JSON schema",

@@ -147,8 +147,8 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
 /** Nothing is at the address: another root may have it. A missing model has an error object that says so. */
 function isPathUnknown(error: unknown): boolean {
   if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
-  const isAboutPath = error.isFormless || /^( It said: )?(not found|method not allowed)?\.?$/i.test(error.quote);
-  return error.reason === undefined && (isAboutPath || /\b(path|route|url|endpoint)\b/i.test(error.quote));
+  const isAboutPath = /^( It said: )?([\w ]{0,20}not found|method not allowed)?\.?$|\b(path|route|url|endpoint)\b/i;
+  return error.reason === undefined && (error.isFormless || isAboutPath.test(error.quote));
 }
 
 /**
@@ -156,7 +156,7 @@ function isPathUnknown(error: unknown): boolean {
  * a version or a name of the API itself, as the addresses of some vendors do.
  */
 function toRoots(baseUrl: string): { openai: string[]; google: string } {
-  const hasVersion = /\/(openai|openapi|v\d\w*)$/.test(baseUrl);
+  const hasVersion = /(\/v\d\w*(\/openai)?|\/openapi)$/.test(baseUrl);
   const openai = hasVersion ? [baseUrl, `${baseUrl}/v1`] : [`${baseUrl}/v1`, baseUrl];
   return { openai, google: baseUrl.replace(/(\/v1beta)?\/openai$/, "") };
 }

@@ -135,6 +135,7 @@ describe("a vendor's base address", () => {
       "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
       1,
     ],
+    ["/openai/v1", "/openai/v1/chat/completions", 1],
     ["", "/chat/completions", 2],
   ])("%s leads to %s, and from then on at once", async (base, path, requests) => {
     const { url, received } = await serveAt(path);
