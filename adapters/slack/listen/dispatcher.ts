@@ -12,7 +12,7 @@ import type { Listener } from "./listener.ts";
 const TAKE_MS = 2_500;
 const TOO_LATE = "It was not accepted in time.";
 const FIND_MS = 2_000;
-/** For the clients that Bolt makes for listeners; ours use none of them. */
+/** For Bolt's one client, which has no token: our calls go through `SlackApi`. */
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
 const MESSAGES = new Set(["message", "app_mention"]);
 const INTERACTIONS = new Set(["block_actions", "shortcut", "message_action", "view_submission", "view_closed"]);
@@ -179,8 +179,9 @@ export function createBolt({ receiver, dispatcher, log }: BoltOptions): App {
     async authorize(_source, body) {
       const workspace = await dispatcher.workspaceOf(toBody(body));
       if (workspace === undefined) throw new Error("The bot is not installed in this workspace.");
-      const { teamId, token: botToken, botId, botUserId } = workspace;
-      return { teamId, botToken, botId, botUserId };
+      const { teamId, botId, botUserId } = workspace;
+      // Bolt keeps a client for each token that it is given, for good, and tokens rotate. No listener uses a client.
+      return { teamId, botId, botUserId };
     },
   });
   const dispatch = app.processEvent.bind(app);

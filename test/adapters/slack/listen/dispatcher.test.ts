@@ -119,8 +119,16 @@ describe("the dispatcher", () => {
 
 async function startBolt(handlers: Partial<Dispatcher>, isInstalled = true) {
   const { log, lines } = recordingLog();
+  const clients = new Set<App["client"]>();
+  // Ours is the last middleware: one that is registered before it sees what Bolt gives to listeners.
+  function init(app: App): void {
+    app.use(async ({ client, next }) => {
+      clients.add(client);
+      await next();
+    });
+  }
   const app = createBolt({
-    receiver: { init() {}, start: async () => {}, stop: async () => {} } satisfies Receiver,
+    receiver: { init, start: async () => {}, stop: async () => {} } satisfies Receiver,
     dispatcher: {
       workspaceOf: async () => (isInstalled ? ACME : undefined),
       onEvent: async () => ({ events: [] }),
@@ -130,7 +138,7 @@ async function startBolt(handlers: Partial<Dispatcher>, isInstalled = true) {
     log,
   });
   await app.init();
-  return { lines, tell: (body: Body) => tellApp(app, body) };
+  return { app, clients, lines, tell: (body: Body) => tellApp(app, body) };
 }
 
 /** What Slack is answered; rejects where it is answered nothing. */
@@ -180,6 +188,17 @@ describe("Bolt", () => {
   test("does not hear interactions of a workspace without the bot", async () => {
     const { tell } = await startBolt({ onInteraction: () => Promise.reject(new Error("heard")) }, false);
     await expect(tell(PRESS)).rejects.toThrow("not installed");
+  });
+
+  test("keeps no client for a workspace's token, however often the token rotates", async () => {
+    let rotations = 0;
+    const { app, clients, tell } = await startBolt({
+      workspaceOf: async () => ({ ...ACME, token: `xoxe.xoxb-${rotations++}` }),
+    });
+    for (const body of [PRESS, COMMAND, FORM, PRESS]) await tell(body);
+    expect(rotations).toBe(4);
+    expect([...clients].map(({ token }) => token)).toEqual([undefined]);
+    expect(clients.has(app.client)).toBe(true);
   });
 
   test("acknowledges a payload of another kind, and logs it", async () => {
