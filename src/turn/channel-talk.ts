@@ -11,9 +11,9 @@ import type { TurnRecord } from "./record.ts";
 const TALK_TIMEOUT_MS = 5_000;
 
 /**
- * Reads the last messages of the channel around a question, or around its thread's beginning, without those the branch
- * has; none for a private question. They are stored nowhere. Best effort, bounded in time; rejects only when `signal`
- * aborts.
+ * Reads the last messages of the channel around a question, or around its thread's first message, without those of the
+ * question's own conversation: the branch has them, or they belong to another branch of it. Reads none for a private
+ * question, and stores none. Best effort, bounded in time; rejects only when `signal` aborts.
  */
 export type ReadChannelTalk = (
   record: TurnRecord,
@@ -35,11 +35,6 @@ export interface ChannelTalkDeps {
 }
 
 export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDeps): ReadChannelTalk {
-  /** An answer is in the history under the id of its turn. */
-  async function entryIdOf({ messageId, by }: EarlierMessage): Promise<string> {
-    return by === "bot" ? ((await history.find(messageId))?.entryId ?? messageId) : messageId;
-  }
-
   return async ({ reply, messageIds, conversationId }, { entries, first }, maxMessages, signal) => {
     const adapter = adapterOf(reply.platform);
     if (adapter.readChannel === undefined || maxMessages < 1 || reply.visibleTo !== undefined) return [];
@@ -49,12 +44,12 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
     const ids = [...messageIds.toReversed(), ...began];
     try {
       const said = await runWithin(TALK_TIMEOUT_MS, (signal) => readChannel(reply, ids, maxMessages, signal), signal);
+      // A question may not be in the history yet.
       const known = new Set([...ids, ...entries.map(({ id }) => id)]);
-      const entryIds = await Promise.all(said.map(entryIdOf));
-      return toEarlierEntries(
-        said.filter((_, index) => !known.has(entryIds[index] ?? "")),
-        reply,
-      );
+      const places = await Promise.all(said.map(({ messageId }) => history.find(messageId)));
+      const isTalk = ({ messageId }: EarlierMessage, index: number) =>
+        !known.has(messageId) && places[index]?.conversationId !== conversationId;
+      return toEarlierEntries(said.filter(isTalk), reply);
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ err: error, conversationId }, "the channel around a question could not be read");

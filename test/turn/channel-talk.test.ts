@@ -22,7 +22,12 @@ function setUp(found: EarlierMessage[] | Error) {
     },
   };
   // The post "reply" is a part of the turn "answer".
-  const find = async (id: string) => (id === "reply" ? { conversationId: "test:a", entryId: "answer" } : undefined);
+  const stored = new Map([
+    ["reply", { conversationId: message("any").conversationId, entryId: "answer" }],
+    ["reply elsewhere", { conversationId: "test:elsewhere", entryId: "another answer" }],
+    ["in another branch", { conversationId: message("any").conversationId, entryId: "in another branch" }],
+  ]);
+  const find = async (id: string) => stored.get(id);
   return { read: createReadChannelTalk({ history: { find }, adapterOf: () => adapter, log }), asked, lines };
 }
 
@@ -40,6 +45,19 @@ describe("the talk of a channel", () => {
     const talk = await read(newRecord([question], [question]), { entries, first: entries[0] }, 15, never);
     expect(talk).toMatchObject([{ id: "new", isEarlier: true }]);
     expect(asked).toEqual([[question.messageId, first.messageId]]);
+  });
+
+  test("leaves out the other branches of its conversation, and keeps what belongs to another conversation", async () => {
+    const question = message("question");
+    const { read } = setUp([
+      said("in another branch"),
+      said("reply", { by: "bot" }),
+      said("reply elsewhere"),
+      said("new"),
+    ]);
+    const branch = { entries: [toEntry(question)], first: undefined };
+    const talk = await read(newRecord([question], [question]), branch, 15, never);
+    expect(talk.map(({ id }) => id)).toEqual(["reply elsewhere", "new"]);
   });
 
   test("does not begin with what others said", async () => {

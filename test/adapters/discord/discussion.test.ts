@@ -78,6 +78,31 @@ describe("a discussion on Discord", () => {
     }
   });
 
+  test("with two branches of replies to one answer shows neither branch to the other one", async () => {
+    const bot = await startGuild({
+      scripts: [["Soup or salad."], ["Soup is hot."], ["Salad is cold."], ["Very hot."]],
+    });
+    const { discord, channel, ada, bob, requests } = bot;
+    const { people } = discord;
+    const newest = () => discord.messages(channel).findLast(({ author }) => author === discord.bot) ?? never();
+    people.say(channel, ada, "what is there?", { mentionBot: true });
+    await finished(bot, channel);
+    const root = newest();
+    people.say(channel, ada, "tell me of the soup", { replyTo: root });
+    await finished(bot, channel, 2);
+    const soup = newest();
+    people.say(channel, bob, "I am hungry");
+    people.say(channel, bob, "tell me of the salad", { replyTo: root });
+    await finished(bot, channel, 3);
+    expect(saidIn(requests[2] ?? never())).toContain("what is there?");
+    expect(saidIn(requests[2] ?? never())).toContain("bob wrote:\n> I am hungry");
+    expect(saidIn(requests[2] ?? never())).not.toMatch(/tell me of the soup|Soup is hot/);
+    people.say(channel, ada, "how hot?", { replyTo: soup });
+    await finished(bot, channel, 4);
+    expect(saidIn(requests[3] ?? never())).toMatch(/tell me of the soup[^]*Soup is hot[^]*how hot/);
+    expect(saidIn(requests[3] ?? never())).not.toMatch(/of the salad|Salad is cold/);
+  });
+
   test("in which an alert gives orders is answered to the person, and nothing of it is carried out", async () => {
     const bot = await startGuild({ scripts: [["An alert."]] });
     const { discord, guild, channel, ada, requests } = bot;
