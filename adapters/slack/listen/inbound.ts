@@ -4,7 +4,7 @@ import type { SlackExtra } from "../address.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import { readForwards, readShown } from "../people/content.ts";
+import { readForwards, readShown, readWritten } from "../people/content.ts";
 import { readLookedAt, toViewer } from "../people/looking.ts";
 import type { People } from "../people/people.ts";
 import { firstMention, mentions, readWords } from "../people/wording.ts";
@@ -97,9 +97,9 @@ export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | 
   return firstMention(text) === undefined ? "open" : "other";
 }
 
-/** The same for the same words and files, however Slack shows them. */
-export function toBodyKey({ text, raw }: SlackMessage): string {
-  return JSON.stringify([text, toBodies(raw["files"]).map(({ id }) => id)]);
+/** The same for the same words, tables and files, however Slack shows them. */
+export function toBodyKey({ raw }: SlackMessage): string {
+  return JSON.stringify([readWritten(raw), toBodies(raw["files"]).map(({ id }) => id)]);
 }
 
 export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string {
@@ -116,7 +116,7 @@ export async function toContent(
   isAsked = !message.isBot,
 ): Promise<Pick<EditedEvent, "text" | "attachments">> {
   const { workspace, raw } = message;
-  const shown = isAsked ? [message.text, readForwards(raw)] : [readShown(raw)];
+  const shown = isAsked ? [readWritten(raw), readForwards(raw)] : [readShown(raw)];
   const words = await Promise.all(shown.map((part) => readWords(part, workspace, deps.people)));
   return {
     text: words.filter(Boolean).join("\n\n"),

@@ -19,7 +19,7 @@ export function readShown(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
 }
 
-/** The messages that a message forwards, quoted: of its attachments, all others are previews of links. */
+/** The messages that a message forwards, quoted. */
 export function readForwards(message: Body): string {
   return joinParagraphs(
     ...toBodies(message["attachments"])
@@ -28,7 +28,20 @@ export function readForwards(message: Body): string {
   );
 }
 
-/** A person's message has the same words in its text and in its one block; an app's content stands in its blocks. */
+/**
+ * A person's own words and the tables that they pasted. Slack keeps a table out of the text, in an attachment or in a
+ * block. All other attachments are forwards, or previews of links, which Slack adds later.
+ */
+export function readWritten(message: Body): string {
+  return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).filter(isPasted).map(readAttachment));
+}
+
+function isPasted(attachment: Body): boolean {
+  const isLinked = ["from_url", "original_url", "is_share", "is_msg_unfurl"].some((name) => Boolean(attachment[name]));
+  return !isLinked && toBodies(attachment["blocks"]).length > 0;
+}
+
+/** A person's message has its words in its text and in one block, unless it has a table; an app's are in its blocks. */
 function readOwn(message: Body): string {
   const text = readText(message["text"]) ?? "";
   const blocks = toBodies(message["blocks"]);
@@ -68,10 +81,8 @@ function isEmptyCard(attachment: Body): boolean {
 }
 
 function readForward(attachment: Body): string {
-  const inside = toBodies(attachment["message_blocks"]).map(({ message }) =>
-    readBlocks(toBodies(toBody(message)["blocks"])),
-  );
-  const text = joinParagraphs(readText(attachment["text"]) ?? joinParagraphs(...inside));
+  const inside = toBodies(attachment["message_blocks"]).flatMap(({ message }) => toBodies(toBody(message)["blocks"]));
+  const text = readOwn({ text: attachment["text"], blocks: inside });
   const cards = toBodies(attachment["attachments"]).map(readAttachment);
   const names = toBodies(attachment["files"]).map(
     ({ name, title }) => `(a file: ${plain(title) ?? plain(name) ?? "?"})`,
@@ -86,7 +97,7 @@ function readForward(attachment: Body): string {
 
 function readBlocks(blocks: readonly Body[], depth = 0): string {
   if (depth > MAX_DEPTH) return "";
-  return joinLines(...blocks.map((block) => readBlock(block, depth)));
+  return joinLines(...blocks.map((block) => readBlock(block, depth))).trim();
 }
 
 /** https://docs.slack.dev/reference/block-kit/blocks */
@@ -107,7 +118,7 @@ function readBlock(block: Body, depth: number): string {
       return readElement(block);
     case "table":
     case "data_table":
-      return readRows(block["rows"], depth);
+      return readTable(block["rows"], depth);
     default:
       return readParts(block, depth);
   }
@@ -144,18 +155,26 @@ function readList(value: unknown, depth: number): string {
   );
 }
 
-function readRows(value: unknown, depth: number): string {
-  const rows = Array.isArray(value) ? value : [];
-  return rows
-    .map((row: unknown) => {
-      const cells = Array.isArray(row)
-        ? row
-        : Array.isArray(toBody(row)["cells"])
-          ? (toBody(row)["cells"] as unknown[])
-          : [];
-      return cells.map((cell) => readNested(cell, depth).replaceAll("\n", " ")).join(" | ");
-    })
-    .join("\n");
+/** A Markdown table whose head is the first row. https://docs.slack.dev/reference/block-kit/blocks/table-block */
+function readTable(value: unknown, depth: number): string {
+  const rows = (Array.isArray(value) ? value : []).map((row: unknown) => {
+    const cells: unknown = Array.isArray(row) ? row : toBody(row)["cells"];
+    return (Array.isArray(cells) ? cells : []).map((cell) => toCell(readNested(cell, depth)));
+  });
+  if (rows.flat().every((cell) => cell === "")) return "";
+  const columns = rows.reduce((most, { length }) => Math.max(most, length), 0);
+  const lines = rows.map((row) => `| ${Array.from({ length: columns }, (_, index) => row[index] ?? "").join(" | ")} |`);
+  const table = [lines[0], `|${" --- |".repeat(columns)}`, ...lines.slice(1)].join("\n");
+  // Markdown needs an empty line between a table and the words around it.
+  return `\n${table}\n`;
+}
+
+/** Neither a line break nor a bar may end a cell, except for the bar between a link and its label. */
+function toCell(text: string): string {
+  return text
+    .trim()
+    .replace(/\s*\n\s*/g, " ")
+    .replace(/<[^<>|]*\|?|\|/g, (found) => (found === "|" ? "\\|" : found));
 }
 
 function isText({ type }: Body): boolean {

@@ -6,6 +6,7 @@ import type { People } from "./people.ts";
 const MAX_NAMES = 20;
 /** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: the only places where Slack leaves angle brackets. */
 const MARKUP = /<([^<>]+)>/g;
+const CODE = /```[^]*?```|`[^`\n]+`/g;
 const USER = /^@([A-Z0-9]+)(?:\|(.*))?$/s;
 const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
 
@@ -23,9 +24,10 @@ export async function readWords(text: string, workspace: Workspace, names: Names
   return parts.join("").trim();
 }
 
-/** True for a text that mentions the person. */
+/** True for a text that mentions the person outside of code. A mention in code is only quoted. */
 export function mentions(text: string, userId: string): boolean {
-  return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
+  const said = text.replaceAll(CODE, " ");
+  return said.includes(`<@${userId}>`) || said.includes(`<@${userId}|`);
 }
 
 /** The person a text begins by addressing. */

@@ -132,6 +132,52 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(requests).toHaveLength(2);
   });
 
+  test("takes a mention inside code for no mention, in either event and in an edit", async () => {
+    const { slack, ada, bob, general, requests, finished, heard, idle } = await start({ scripts: [["Now."]] });
+    const mention = `<@${slack.workspace.bot.id}>`;
+    ada.say(general, `write \`${mention} help\` to ask`);
+    const block = ada.say(general, `\`\`\`\n${mention} help\n\`\`\``);
+    const plain = bob.say(general, "how do I ask?");
+    bob.edit(plain, `is it \`${mention}\`?`);
+    await heard();
+    await idle();
+    expect(requests).toEqual([]);
+    ada.edit(block, `${mention} help`);
+    expect(await finished(general, block)).toEqual(["Now."]);
+    expect(slack.answers(general)).toHaveLength(1);
+  });
+
+  test("shows the model a pasted table, even if it is the whole message, and answers its edit", async () => {
+    const { slack, ada, general, requests, finished, heard, idle } = await start({
+      scripts: [["Two."], ["Seen."], ["Three."]],
+    });
+    const cell = (text: string) => ({ type: "raw_text", text });
+    const toTable = (count: string) => ({
+      type: "table",
+      rows: [
+        [cell("Fruit"), cell("Count")],
+        [cell("apple"), cell(count)],
+      ],
+    });
+    const toPasted = (count: string) => ({ id: 1, fallback: "[no preview available]", blocks: [toTable(count)] });
+    const asked = ada.show(general, {
+      text: `<@${slack.workspace.bot.id}> how many?`,
+      attachments: [toPasted("2")],
+    });
+    expect(await finished(general, asked)).toEqual(["Two."]);
+    const markdown = (count: string) => `| Fruit | Count |\n| --- | --- |\n| apple | ${count} |`;
+    expect(requests[0]?.messages.at(-1)?.content).toBe(`how many?\n\n${markdown("2")}`);
+    const direct = ada.direct();
+    const alone = ada.show(direct, { blocks: [toTable("2")] });
+    expect(await finished(direct, alone)).toEqual(["Seen."]);
+    expect(requests[1]?.messages.at(-1)?.content).toBe(markdown("2"));
+    ada.editShown(asked, { attachments: [toPasted("3")] });
+    await heard();
+    await idle();
+    expect(slack.texts(general, asked)).toEqual(["Three."]);
+    expect(requests[2]?.messages.at(-1)?.content).toBe(`how many?\n\n${markdown("3")}`);
+  });
+
   test("knows the messages of the thread before it was asked", async () => {
     const { ada, bob, general, requests, finished, heard } = await start({ scripts: [["Soup."]] });
     const root = ada.say(general, "Soup or salad?");

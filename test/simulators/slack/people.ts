@@ -43,6 +43,8 @@ export interface Person {
   /** Joins a channel, which a line in the channel tells. */
   join(channel: Channel): void;
   edit(message: Message, text: string): void;
+  /** Changes what a message shows beside its text, such as a table. */
+  editShown(message: Message, content: Partial<Pick<Content, "blocks" | "attachments">>): void;
   /** Has written a link, of which Slack shows a preview: a change without an edit. */
   unfurl(message: Message): void;
   delete(message: Message): void;
@@ -140,6 +142,7 @@ export function createPerson(user: User, { core, messages, interactions, home }:
       core.emit(workspace, { type: "message", subtype: "channel_join", user: user.id, text, ...place }, { channel });
     },
     unfurl: (message) => messages.change(message, {}),
+    editShown: (message, content) => messages.change(message, content, { isEdit: true }),
     edit: (message, text) => messages.change(message, { text }, { isEdit: true }),
     delete: (message) => messages.remove(message),
     upload(channel, files, text = "", place = {}) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Workspace } from "../../../../adapters/slack/api/workspaces.ts";
-import { readForwards, readShown } from "../../../../adapters/slack/people/content.ts";
+import { readForwards, readShown, readWritten } from "../../../../adapters/slack/people/content.ts";
 import { readWords } from "../../../../adapters/slack/people/wording.ts";
 import { readShapes } from "../../../support/shapes.ts";
 
@@ -36,7 +36,59 @@ describe("the shown content of a message on Slack", () => {
   });
 });
 
+describe("the words and tables that a person wrote", () => {
+  const cell = (text: string) => ({ type: "raw_text", text });
+  const words = (text: string) => ({ type: "rich_text_section", elements: [{ type: "text", text }] });
+  const link = { type: "link", url: "https://example.com/?a=1", text: "a|b" };
+  const read = (message: Record<string, unknown>) => readWords(readWritten(message), ACME, NAMES);
+
+  test("hold a pasted table as Markdown, whose cells neither a bar nor a line break ends", async () => {
+    const rich = { type: "rich_text", elements: [{ type: "rich_text_section", elements: [link] }, words("two")] };
+    const rows = [[cell("Name"), cell("a|b"), cell("")], [cell("<one>\ntwo"), rich], []];
+    const pasted = { id: 1, fallback: "[no preview available]", blocks: [{ type: "table", rows }] };
+    expect(await read({ text: "which is bigger?", attachments: [pasted] })).toBe(
+      [
+        "which is bigger?",
+        "",
+        "| Name | a\\|b |  |",
+        "| --- | --- | --- |",
+        "| <one> two | [a\\|b](https://example.com/?a=1) two |  |",
+        "|  |  |  |",
+      ].join("\n"),
+    );
+  });
+
+  test("hold a table that is a block of the message in its place between the words", async () => {
+    const table = { type: "table", rows: [[cell("a")], [cell("1")]] };
+    const blocks = [
+      { type: "rich_text", elements: [words("Before")] },
+      table,
+      { type: "rich_text", elements: [words("after")] },
+    ];
+    expect(await read({ text: "Before after", blocks })).toBe("Before\n\n| a |\n| --- |\n| 1 |\n\nafter");
+    expect(await read({ text: "", blocks: [table] })).toBe("| a |\n| --- |\n| 1 |");
+    expect(await read({ text: "", blocks: [{ type: "table", rows: [[cell("")], []] }] })).toBe("");
+  });
+
+  test("leave out previews of links, whatever these show", async () => {
+    const table = { type: "table", rows: [[cell("a")]] };
+    const previews = [
+      { from_url: "https://example.com", blocks: [table] },
+      { from_url: "https://acme.slack.com/archives/C1/p1", is_msg_unfurl: true, message_blocks: [], blocks: [table] },
+      { title: "A page", text: "preview" },
+    ];
+    expect(await read({ text: "see <https://example.com>", attachments: previews })).toBe("see https://example.com");
+  });
+});
+
 describe("the forwarded messages of a message", () => {
+  test("hold the tables of the message that was forwarded", async () => {
+    const rows = [[{ type: "raw_text", text: "a" }], [{ type: "raw_text", text: "1" }]];
+    const message_blocks = [{ team: "T1", channel: "C1", ts: "1.0", message: { blocks: [{ type: "table", rows }] } }];
+    const forwards = readForwards({ attachments: [{ is_share: true, author_name: "Bob", text: "", message_blocks }] });
+    expect(await readWords(forwards, ACME, NAMES)).toBe("Forwarded from Bob:\n> | a |\n> | --- |\n> | 1 |");
+  });
+
   test("are quoted, and previews of links are not", async () => {
     const attachments = [
       { is_share: true, author_name: "Bob", text: "see <@U1>\nplease" },

@@ -54,6 +54,17 @@ describe("mentions", () => {
     expect(mentions("a <@U11> b", "U1")).toBe(false);
   });
 
+  test.each([
+    ["`<@U1>` pings me", false],
+    ["```\n<@U1>\n<@U1|ada>\n```", false],
+    ["`a` <@U1> `b`", true],
+    ["a ` alone <@U1>", true],
+    ["an open ``` <@U1>", true],
+    ["one `\n<@U1> another `", true],
+  ])("are none inside code: %j", (text, isMentioned) => {
+    expect(mentions(text, "U1")).toBe(isMentioned);
+  });
+
   test("count as addressing somebody only at the beginning", () => {
     expect(firstMention(" <@U1|ada> you")).toBe("U1");
     expect(firstMention("you, <@U1>")).toBeUndefined();
