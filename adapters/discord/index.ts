@@ -25,7 +25,7 @@ import type { InteractionTokenDeps } from "./write/interaction-token.ts";
 import { createDiscordPace } from "./write/pace.ts";
 import { createPostPrivately } from "./write/post-privately.ts";
 import { createSeenInteractionMessages } from "./write/seen-messages.ts";
-import { createSink } from "./write/sink.ts";
+import { createSink, type SinkDeps } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
 
 /** Longest wait at the end for calls under way. */
@@ -59,9 +59,6 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const typingIn = createTypings(api);
   /** The shards that this process hears, by number; none in a process that does not listen. */
   const heard = new Map<number, HeardShard>();
-  const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
-  const mayReadHistory = (channelId: string): boolean =>
-    heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
   const reactions = createOptionalCalls(api, { firstCalls: 1 });
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
@@ -112,7 +109,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         finalMessages,
         pace,
         typingIn,
-        rooms: { mayReadHistory, mayReact },
+        rooms: toKnownRooms(heard),
         reactions,
       }),
     postPrivately: createPostPrivately({ ...tokenDeps, finalMessages }),
@@ -144,6 +141,19 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await waitAtMost(api.settled(), SETTLE_MS);
       await sessions.close();
     },
+  };
+}
+
+/** The channels of all shards that this process hears. */
+function toKnownRooms(heard: ReadonlyMap<number, HeardShard>): SinkDeps["rooms"] {
+  const shards = () => heard.values().map(({ rooms }) => rooms);
+  return {
+    mayReact: (channelId) => shards().every((rooms) => rooms.mayReact(channelId)),
+    mayReadHistory: (channelId) => shards().every((rooms) => rooms.mayReadHistory(channelId)),
+    maxFileBytesIn: (channelId) =>
+      shards()
+        .map((rooms) => rooms.maxFileBytesIn(channelId))
+        .find((bytes) => bytes !== undefined),
   };
 }
 

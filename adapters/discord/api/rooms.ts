@@ -2,6 +2,7 @@ import {
   ChannelType,
   type Client,
   type GuildBasedChannel,
+  GuildPremiumTier,
   PermissionFlagsBits,
   PermissionsBitField,
   type Role,
@@ -37,6 +38,8 @@ export interface Rooms {
   mayReadHistory(channelId: string): boolean;
   mayReact(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
+  /** Largest file that the boosts of a channel's server allow. Undefined: as everywhere, or not known. */
+  maxFileBytesIn(channelId: string): number | undefined;
   /** True for a person whose roles let them manage the channel. False also where nothing is known. */
   mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
   /** Channels and threads of a shard's servers that the bot may read, the one with the newest message first. */
@@ -48,6 +51,12 @@ const TO_OPEN = [PermissionFlagsBits.CreatePublicThreads, PermissionFlagsBits.Se
 const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages];
 const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
+
+/** https://support.discord.com/hc/en-us/articles/360028038352-Server-Boosting-FAQ */
+const BOOSTED_FILE_BYTES: Partial<Record<GuildPremiumTier, number>> = {
+  [GuildPremiumTier.Tier2]: 50 * 1024 * 1024,
+  [GuildPremiumTier.Tier3]: 100 * 1024 * 1024,
+};
 
 const TO_REACT = [...TO_READ, PermissionFlagsBits.AddReactions];
 /** All that is left to who is timed out: https://docs.discord.com/developers/topics/permissions#permissions-for-timed-out-members */
@@ -131,6 +140,7 @@ export function createRooms(client: Client): Rooms {
       const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;
       return hasThreads && mayAll(channel, TO_OPEN);
     },
+    maxFileBytesIn: (channelId) => BOOSTED_FILE_BYTES[guildChannel(channelId)?.guild.premiumTier ?? 0],
     mayManage(channelId, userId, roleIds) {
       const channel = guildChannel(channelId);
       if (channel === undefined) return false;

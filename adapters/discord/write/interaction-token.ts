@@ -18,6 +18,8 @@ export interface InteractionAddress {
   isPress: boolean;
   /** The message with the pressed button, which the token reaches as the original answer alone. */
   pressedId: string | undefined;
+  /** Largest file that the answer can bring: the person's Nitro and the server's boosts count. Undefined: not told. */
+  maxFileBytes: number | undefined;
   /** Unix milliseconds. */
   expiresAt: number;
 }
@@ -39,6 +41,7 @@ export function toExtra(interaction: {
   isPress: boolean;
   heardAt: number | undefined;
   message?: { id: string } | undefined;
+  attachment_size_limit?: number;
 }): NonNullable<ReplyAddress["extra"]> {
   return {
     interactionId: interaction.id,
@@ -48,6 +51,7 @@ export function toExtra(interaction: {
     ...(interaction.isPrivate && { isPrivate: "yes" }),
     ...(interaction.isPress && { isPress: "yes" }),
     ...(interaction.isPress && interaction.message !== undefined && { pressedId: interaction.message.id }),
+    ...(interaction.attachment_size_limit && { maxFileBytes: String(interaction.attachment_size_limit) }),
   };
 }
 
@@ -65,6 +69,7 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
     isPrivate: isPress ? visibleTo !== undefined : extra["isPrivate"] === "yes",
     isPress,
     pressedId: extra["pressedId"],
+    maxFileBytes: Number(extra["maxFileBytes"]) || undefined,
   };
 }
 

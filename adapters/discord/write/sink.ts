@@ -10,7 +10,12 @@ import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../id
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { toSinkError } from "./failures.ts";
 import type { FinalMessages } from "./final-message.ts";
-import { type InteractionAddress, type InteractionTokenDeps, readInteractionAddress } from "./interaction-token.ts";
+import {
+  type InteractionAddress,
+  type InteractionTokenDeps,
+  MARGIN_MS,
+  readInteractionAddress,
+} from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./message-body.ts";
@@ -18,13 +23,12 @@ import type { DiscordPace } from "./pace.ts";
 import { openDirectly } from "./post-privately.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
-import { checkFiles, MAX_FILE_BYTES } from "./uploads.ts";
+import { checkFiles, toMaxFileBytes } from "./uploads.ts";
 
-const LIMITS: SinkLimits = {
+const LIMITS: Omit<SinkLimits, "maxFileBytes"> = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
   keptLength: 0.85 * MAX_LENGTH,
-  maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 5,
 };
 /** Stands where everybody would see a file that is for one person alone. */
@@ -44,7 +48,7 @@ export interface SinkDeps extends InteractionTokenDeps {
   finalMessages: FinalMessages;
   pace: DiscordPace;
   typingIn(channelId: string): Typing;
-  rooms: Pick<Rooms, "mayReadHistory" | "mayReact">;
+  rooms: Pick<Rooms, "mayReadHistory" | "mayReact" | "maxFileBytesIn">;
   /** By the channel. Discord takes few: one in a quarter of a second. */
   reactions: OptionalCalls;
 }
@@ -63,6 +67,9 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const root = address.extra?.["root"];
   /** The next post replies to this: the question, then the part before it, or a busy channel would part them. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
+  const reader = findOnlyReader(address, interaction);
+  const maxFileBytes = () =>
+    toMaxFileBytes(reader === undefined ? findFileLimit(channelId, interaction, deps) : undefined);
   /** Messages that could not be edited any more, and those that stand in their place. */
   const moved = new Map<string, string>();
 
@@ -103,7 +110,9 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   }
 
   return {
-    limits: LIMITS,
+    get limits() {
+      return { ...LIMITS, maxFileBytes: maxFileBytes() };
+    },
     budget:
       interaction === undefined
         ? deps.pace.channel(`${PLATFORM}:${channelId}`)
@@ -131,12 +140,11 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       }),
     upload: (files, caption, nonce, signal) =>
       guarded(signal, async () => {
-        checkFiles(files);
+        checkFiles(files, maxFileBytes());
         const mark = writer && toFingerprint(nonce);
         const body = toCheckedBody(caption ?? BARE, { root, mark });
-        const person = findOnlyReader(address, interaction);
-        if (person === undefined) return write(body, files, nonce, signal);
-        const direct = await openDirectly(api, person, signal);
+        if (reader === undefined) return write(body, files, nonce, signal);
+        const direct = await openDirectly(api, reader, signal);
         const posted = await channel.post(direct, { body, files, nonce, replyToId: undefined }, signal);
         await write(toCheckedBody({ ...BARE, markdown: SENT_DIRECTLY }, { root, mark }), [], `${nonce}:sent`, signal);
         return posted;
@@ -144,17 +152,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
     // A command leaves no message that could be marked.
-    ...(interaction === undefined && {
-      markWaiting: (id: string, isWaiting: boolean, signal: AbortSignal) =>
-        guarded(signal, async () => {
-          const place = placeOf(id);
-          // Each refused call counts against the bot.
-          if (!deps.rooms.mayReact(place.channelId)) return true;
-          const route = Routes.channelMessageOwnReaction(place.channelId, place.messageId, encodeURIComponent(WAITING));
-          const call = { method: isWaiting ? "PUT" : "DELETE", route } as const;
-          return (await deps.reactions.call(place.channelId, call, signal)) !== undefined;
-        }),
-    }),
+    ...(interaction === undefined && { markWaiting: createMarkWaiting(deps) }),
     async progress(text, signal) {
       signal.throwIfAborted();
       if (text === "" || isSilent) typing.stop();
@@ -163,9 +161,34 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   };
 }
 
+function createMarkWaiting({
+  rooms,
+  reactions,
+}: Pick<SinkDeps, "rooms" | "reactions">): NonNullable<ReplySink["markWaiting"]> {
+  return (id, isWaiting, signal) =>
+    guarded(signal, async () => {
+      const { channelId, messageId } = placeOf(id);
+      // Each refused call counts against the bot.
+      if (!rooms.mayReact(channelId)) return true;
+      const route = Routes.channelMessageOwnReaction(channelId, messageId, encodeURIComponent(WAITING));
+      const call = { method: isWaiting ? "PUT" : "DELETE", route } as const;
+      return (await reactions.call(channelId, call, signal)) !== undefined;
+    });
+}
+
 /** The only person who is to see a reply that everybody would see. */
 function findOnlyReader({ visibleTo, isDirect }: ReplyAddress, interaction?: InteractionAddress): string | undefined {
   return isDirect === true || interaction?.isPrivate === true ? undefined : visibleTo;
+}
+
+/** The limit that Discord names. That of an interaction holds for as long as its token is used. */
+function findFileLimit(
+  channelId: string,
+  interaction: InteractionAddress | undefined,
+  { now, rooms }: Pick<SinkDeps, "now" | "rooms">,
+): number | undefined {
+  const isByToken = interaction !== undefined && now() < interaction.expiresAt - MARGIN_MS;
+  return (isByToken ? interaction.maxFileBytes : undefined) ?? rooms.maxFileBytesIn(channelId);
 }
 
 async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {

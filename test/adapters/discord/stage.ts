@@ -47,6 +47,7 @@ export const NO_ROOMS: Rooms = {
   mayWrite: () => true,
   mayReadHistory: () => true,
   mayReact: () => true,
+  maxFileBytesIn: () => undefined,
   mayOpenThread: () => false,
   mayManage: () => false,
   recent: () => [],

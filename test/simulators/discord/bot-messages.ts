@@ -4,8 +4,16 @@ import { evaluateMentions, type Notified, toMentions } from "./mentions.ts";
 import { type MessageBody, readMessageBody, textOf } from "./message-body.ts";
 import { MESSAGE_FLAGS } from "./message-payload.ts";
 import { refuse, refuseForm } from "./refusals.ts";
-import type { Ping, Simulation } from "./simulation.ts";
-import { type Attachment, type Channel, type Message, type MessageState, type Payload, shown } from "./world.ts";
+import { fileLimitIn, type Ping, type Simulation } from "./simulation.ts";
+import {
+  type Attachment,
+  type Channel,
+  type Message,
+  type MessageState,
+  type Payload,
+  shown,
+  type User,
+} from "./world.ts";
 import { describeDoubleEdit, describeDoublePost, isStaleEdit } from "./writing-rules.ts";
 
 const REPLY = 19;
@@ -30,9 +38,14 @@ export function createBotMessages(simulation: Simulation): BotMessages {
   const { clock, world, timeline, violations, files, rules, pings } = simulation;
   const { bot } = world;
 
-  function storeFiles(channel: Channel, body: MessageBody, read: ReadBody, isEphemeral: boolean): Attachment[] {
+  function storeFiles(
+    channel: Channel,
+    body: MessageBody,
+    read: ReadBody,
+    { isEphemeral, asker }: { isEphemeral: boolean; asker: User | undefined },
+  ): Attachment[] {
     return read.files.map(({ index, name, bytes }) => {
-      if (bytes.length > rules.maxFileBytes) throw refuse("too-large");
+      if (bytes.length > fileLimitIn(simulation, channel, asker)) throw refuse("too-large");
       const described = body.attachments?.find(({ id }) => id === index);
       const description = described?.description ?? undefined;
       return files.store({
@@ -88,7 +101,7 @@ export function createBotMessages(simulation: Simulation): BotMessages {
     const original = resolveReply(channel, body);
     const wanted = body.flags ?? 0;
     const isEphemeral = interaction !== undefined && (wanted & MESSAGE_FLAGS.ephemeral) !== 0;
-    const attachments = storeFiles(channel, body, read, isEphemeral);
+    const attachments = storeFiles(channel, body, read, { isEphemeral, asker: interaction?.user });
     const notified = notify(channel, body, textOf(body), original?.author.id);
     const double = describeDoublePost(channel, bot.id, {
       content,
@@ -135,7 +148,8 @@ export function createBotMessages(simulation: Simulation): BotMessages {
     const body = readMessageBody(read.json);
     const channel = world.channels.get(message.channelId);
     if (channel === undefined) throw refuse("unknown-channel");
-    const next = toNextState(shown(message), body, storeFiles(channel, body, read, message.ephemeralFor !== undefined));
+    const origin = { isEphemeral: message.ephemeralFor !== undefined, asker: message.interaction?.user };
+    const next = toNextState(shown(message), body, storeFiles(channel, body, read, origin));
     requireSomething(next.content, next.embeds, next.components, next.attachments);
     if (isStaleEdit(message, next.content)) {
       const lengths = `${next.content.length} characters over ${shown(message).content.length}`;

@@ -12,6 +12,8 @@ export interface GuildOptions {
   bot?: readonly PermissionName[];
   /** False: the bot was never invited. */
   hasBot?: boolean;
+  /** The level of its boosts, 0 to 3; 0 by default. */
+  premiumTier?: number;
 }
 
 /** By the id of a role, a person or the bot; a guild's own id is @everyone. */
@@ -65,10 +67,10 @@ export function createBuilders({ world, deliver }: Simulation): Builders {
   }
 
   return {
-    addGuild({ name = "Guild", everyone = EVERYONE, bot: botPermissions = [], hasBot = true } = {}) {
+    addGuild({ name = "Guild", everyone = EVERYONE, bot: botPermissions = [], hasBot = true, premiumTier = 0 } = {}) {
       const id = world.nextId();
       const owner: User = { id: world.nextId(), name: "owner", isBot: false, acceptsDms: true };
-      const guild: Guild = { id, name, ownerId: owner.id, roles: new Map(), members: new Map() };
+      const guild: Guild = { id, name, ownerId: owner.id, premiumTier, roles: new Map(), members: new Map() };
       world.users.set(owner.id, owner);
       guild.members.set(owner.id, { user: owner, roleIds: new Set() });
       guild.roles.set(id, { id, name: "@everyone", permissions: toBits(everyone), isMentionable: false });

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { INTERACTION_TYPES, type Interaction, type InteractionKind } from "./interaction.ts";
 import { toChannel, toMember, toUser } from "./payloads.ts";
-import type { Simulation } from "./simulation.ts";
+import { fileLimitIn, type Simulation } from "./simulation.ts";
 import type { Channel, Message, Payload, User } from "./world.ts";
 
 export interface NewInteraction {
@@ -20,7 +20,8 @@ export interface Interactions {
   find(token: string): Interaction | undefined;
 }
 
-export function createInteractions({ clock, world, payloads, rules, deliver }: Simulation): Interactions {
+export function createInteractions(simulation: Simulation): Interactions {
+  const { clock, world, payloads, deliver } = simulation;
   const byToken = new Map<string, Interaction>();
 
   function asker(channel: Channel, user: User): Payload {
@@ -60,7 +61,7 @@ export function createInteractions({ clock, world, payloads, rules, deliver }: S
         data,
         locale: "en-US",
         app_permissions: world.permissionsIn(channel, world.bot.id).toString(),
-        attachment_size_limit: rules.maxFileBytes,
+        attachment_size_limit: fileLimitIn(simulation, channel, user),
         entitlements: [],
         ...place(channel),
         ...asker(channel, user),

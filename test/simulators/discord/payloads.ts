@@ -29,7 +29,6 @@ const NO_GUILD_FEATURES = {
   explicit_content_filter: 0,
   mfa_level: 0,
   nsfw_level: 0,
-  premium_tier: 0,
   premium_progress_bar_enabled: false,
   preferred_locale: "en-US",
   features: [],
@@ -141,7 +140,8 @@ export function toThreadMember(threadId: string, userId: string): Payload {
 /** A guild as GET shows it. */
 export function toGuild(guild: Guild): Payload {
   const roles = [...guild.roles.values()].map((role) => toRole(role, guild));
-  return { id: guild.id, name: guild.name, owner_id: guild.ownerId, ...NO_GUILD_FEATURES, roles };
+  const { id, name, ownerId, premiumTier } = guild;
+  return { id, name, owner_id: ownerId, premium_tier: premiumTier, ...NO_GUILD_FEATURES, roles };
 }
 
 /** A guild as the gateway shows it when it becomes available: with its channels and threads. */

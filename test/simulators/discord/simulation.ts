@@ -7,7 +7,7 @@ import type { MessagePayloads } from "./message-payload.ts";
 import type { GatewayEvent } from "./sessions.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Violations } from "./violations.ts";
-import type { World } from "./world.ts";
+import type { Channel, User, World } from "./world.ts";
 
 /** Somebody was notified by the bot, by the text of a post or an edit, or by being answered. */
 export interface Ping extends Notified {
@@ -40,7 +40,7 @@ export interface Simulation {
 
 /** Numbers of Discord's that tests may want smaller. */
 export interface Rules {
-  /** Largest file, bytes. */
+  /** Largest file without Nitro or boosts, bytes. */
   maxFileBytes: number;
   /** How long a nonce is remembered. */
   nonceMs: number;
@@ -51,8 +51,23 @@ export interface Rules {
   sendsChannelType: boolean;
 }
 
+const BOOSTED_BYTES: Readonly<Record<number, number>> = { 2: 50 * 2 ** 20, 3: 100 * 2 ** 20 };
+
+/**
+ * Largest file in a channel, bytes. In an answer to an interaction the Nitro of its `user` counts too.
+ * https://docs.discord.com/developers/reference#uploading-files
+ */
+export function fileLimitIn(
+  { world, rules }: Pick<Simulation, "world" | "rules">,
+  channel: Channel,
+  user?: User,
+): number {
+  const tier = world.guilds.get(channel.guildId ?? "")?.premiumTier ?? 0;
+  return Math.max(rules.maxFileBytes, BOOSTED_BYTES[tier] ?? 0, user?.nitroBytes ?? 0);
+}
+
 export const DEFAULT_RULES: Rules = {
-  maxFileBytes: 10 * 2 ** 20,
+  maxFileBytes: 20 * 2 ** 20,
   nonceMs: 5 * 60_000,
   oldMessageEdits: 30,
   maxActiveThreads: 1000,

@@ -11,6 +11,8 @@ export interface User {
   isBot: boolean;
   /** Whether others may write this person directly. */
   acceptsDms: boolean;
+  /** Largest file that the person's Nitro allows, if they have any. */
+  nitroBytes?: number;
 }
 
 export interface Role {
@@ -33,6 +35,8 @@ export interface Guild {
   readonly id: string;
   name: string;
   ownerId: string;
+  /** The level of its boosts, 0 to 3. */
+  readonly premiumTier: number;
   readonly roles: Map<string, Role>;
   readonly members: Map<string, Member>;
 }

@@ -11,7 +11,16 @@ import type { ReplyAddress } from "../../../../src/port/events.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { type Channel, shown } from "../../../simulators/discord/world.ts";
-import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+import {
+  botMessages,
+  botTexts,
+  draft,
+  NO_ROOMS,
+  type StageOptions,
+  signal,
+  startAdapter,
+  startStage,
+} from "../stage.ts";
 
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
@@ -331,7 +340,7 @@ describe("buttons and files", () => {
   test("are refused before they are sent when they are too many or too large", async () => {
     const { discord, sink } = await startSink();
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
-    const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
+    const large = { ...file, bytes: new Uint8Array(20 * 1024 * 1024 + 1) };
     for (const files of [Array.from({ length: 11 }, () => file), [large]])
       await expect(sink.upload(files, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     expect(discord.requests).toEqual([]);
@@ -367,7 +376,7 @@ describe("the typing indicator", () => {
         acknowledgements: new Map<string, Promise<unknown>>(),
         acknowledge: async () => true,
         isAlone: true,
-        rooms: { mayReadHistory: () => true, mayReact: () => true },
+        rooms: NO_ROOMS,
         reactions: createOptionalCalls(api, { firstCalls: 1 }),
         finalMessages,
         pace: createDiscordPace(),

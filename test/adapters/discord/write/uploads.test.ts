@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { attach, checkFiles } from "../../../../adapters/discord/write/uploads.ts";
 import type { OutboundFile } from "../../../../src/port/sink.ts";
+import { startDiscord } from "../../../simulators/discord/index.ts";
 import { shown } from "../../../simulators/discord/world.ts";
 import { botMessages, draft, signal, startStage } from "../stage.ts";
 
@@ -51,8 +52,43 @@ describe("files on their way to Discord", () => {
   });
 
   test("are refused in plain words when they do not fit", () => {
-    const large = file({ bytes: new Uint8Array(11 * 2 ** 20) });
-    expect(() => checkFiles([large])).toThrow(/over 10 MiB: cat\.png/);
-    expect(() => checkFiles(Array.from({ length: 11 }, () => file()))).toThrow(/10 fit in a message/);
+    const large = file({ bytes: new Uint8Array(11) });
+    expect(() => checkFiles([large], 10)).toThrow(/over 10 bytes/);
+    expect(() =>
+      checkFiles(
+        Array.from({ length: 11 }, () => file()),
+        10,
+      ),
+    ).toThrow(/10 fit in a message/);
+  });
+
+  test("can be as large as the boosts of the server allow, and 20 MiB elsewhere", async () => {
+    const discord = await startDiscord();
+    const boosted = discord.addChannel(discord.addGuild({ premiumTier: 2 }), "boosted");
+    const { adapter, channel, ada } = await startStage({ discord });
+    const large = file({ bytes: new Uint8Array(21 * 2 ** 20) });
+    const sinkOf = (channelId: string) => adapter.sink({ platform: "discord", channelId });
+    await sinkOf(boosted.id).upload([large], undefined, "n", signal);
+    expect(botMessages(discord, boosted)).toHaveLength(1);
+    for (const { id } of [channel, discord.openDm(ada)]) {
+      expect(sinkOf(id).limits.maxFileBytes).toBe(20 * 2 ** 20);
+      await expect(sinkOf(id).upload([large], undefined, "n", signal)).rejects.toThrow(/over 20 MiB/);
+    }
+    expect(discord.requests.filter(({ status }) => status === 413)).toEqual([]);
+  });
+
+  test("can be as large as an interaction says until its token ends", async () => {
+    const commands = [{ name: "help", description: "Says what I can do." }];
+    const { discord, adapter, channel, ada, event } = await startStage({ commands });
+    ada.nitroBytes = 500 * 2 ** 20;
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.command(channel, ada, "help", {});
+    const { reply } = await event(0);
+    const sink = adapter.sink(reply);
+    await sink.upload([file({ bytes: new Uint8Array(23 * 2 ** 20) })], undefined, "n", signal);
+    const shownFiles = botMessages(discord, channel).flatMap((message) => shown(message).attachments);
+    expect(shownFiles.map(({ bytes }) => bytes.length)).toEqual([23 * 2 ** 20]);
+    discord.clock.advance(15 * 60_000);
+    expect(sink.limits.maxFileBytes).toBe(20 * 2 ** 20);
   });
 });
