@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { SCOPES } from "../adapters/slack/install/scopes.ts";
+import { OPTIONAL_SCOPES, SCOPES } from "../adapters/slack/install/scopes.ts";
 import { DEFAULT_EVENTS } from "./simulators/slack/events.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -15,7 +15,7 @@ interface Manifest {
     slash_commands: { command: string; description: string; usage_hint?: string; url?: string }[];
     shortcuts: { type: string; name: string; callback_id: string; description: string }[];
   };
-  oauth_config: { scopes: { bot: string[]; user?: string[] } };
+  oauth_config: { scopes: { bot: string[]; bot_optional: string[] } };
   settings: { event_subscriptions: { bot_events: string[] }; socket_mode_enabled: boolean };
 }
 
@@ -72,8 +72,18 @@ const EVENT_SCOPES: Readonly<Record<string, readonly string[]>> = {
 
 describe("manifest.json", () => {
   test("asks for the scopes that the adapter names, and no others", () => {
-    expect(oauth.scopes).toEqual({ bot: Object.keys(SCOPES) });
+    expect(oauth.scopes).toEqual({ bot: Object.keys(SCOPES), bot_optional: OPTIONAL_SCOPES });
     expect(Object.keys(SCOPES)).toEqual(Object.keys(SCOPES).toSorted());
+  });
+
+  // "Optional scopes must also be listed in the corresponding bot fields."
+  // https://docs.slack.dev/reference/app-manifest
+  test("asks for each optional scope among the others too, and for none that an event needs", () => {
+    const { bot, bot_optional: optional } = oauth.scopes;
+    expect(optional.filter((scope) => !bot.includes(scope))).toEqual([]);
+    const required = bot.filter((scope) => !optional.includes(scope));
+    const needed = settings.event_subscriptions.bot_events.flatMap((event) => EVENT_SCOPES[event] ?? []);
+    expect(needed.filter((scope) => !required.includes(scope))).toEqual([]);
   });
 
   test("asks for a scope of every method that the adapter calls", () => {
@@ -136,6 +146,9 @@ describe("manifest.json", () => {
 
   test("is explained in docs/slack.md, scope by scope", () => {
     const page = read("docs/slack.md");
-    expect(Object.keys(SCOPES).filter((scope) => !page.includes(`\`${scope}\``))).toEqual([]);
+    for (const scope of Object.keys(SCOPES)) {
+      const [, mark] = new RegExp(`^\\| \`${scope}\` \\| (yes|no) \\| `, "m").exec(page) ?? [];
+      expect([scope, mark]).toEqual([scope, OPTIONAL_SCOPES.includes(scope) ? "no" : "yes"]);
+    }
   });
 });

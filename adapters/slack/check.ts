@@ -2,7 +2,7 @@ import type { Finding } from "../../src/port/finding.ts";
 import { SlackApiError } from "./api/error.ts";
 import { API_URL, callMethod } from "./api/web-api.ts";
 import { type Body, readText } from "./api/wire.ts";
-import { SCOPES } from "./install/scopes.ts";
+import { OPTIONAL_SCOPES, SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
 const CALL_MS = 10_000;
@@ -97,13 +97,13 @@ async function checkGroups(ask: Ask, token: string, groups: readonly string[]): 
 
 function checkScopes(granted: readonly string[] | undefined): Finding {
   if (granted === undefined) return { ok: true, what: "Slack does not say which scopes the bot token has." };
-  const missing = Object.entries(SCOPES).filter(([scope]) => !granted.includes(scope));
+  const missing = Object.keys(SCOPES).filter((scope) => !granted.includes(scope));
   if (missing.length === 0) return { ok: true, what: "The bot token has all scopes of manifest.json." };
-  return {
-    ok: false,
-    what: `The bot token lacks ${missing.map(([scope, why]) => `${scope} (${why})`).join(", ")}.`,
-    fix: UPDATE,
-  };
+  const words = missing.map((scope) => `${scope} (${SCOPES[scope]})`).join(", ");
+  if (missing.every((scope) => OPTIONAL_SCOPES.includes(scope))) {
+    return { ok: true, what: `The bot token has all scopes that it needs. It works without ${words}.` };
+  }
+  return { ok: false, what: `The bot token lacks ${words}.`, fix: UPDATE };
 }
 
 /** Appends to a stream that does not exist: where streaming is available, Slack's refusal says that it does not. */

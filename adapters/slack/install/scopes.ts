@@ -1,4 +1,4 @@
-/** The scopes that the bot token needs, and why. The same as in `manifest.json`. */
+/** The scopes that the bot token asks for, and why. The same as in `manifest.json`. */
 export const SCOPES: Readonly<Record<string, string>> = {
   "app_mentions:read": "to hear when the bot is mentioned",
   "assistant:write": "to say that it is thinking, and to suggest what to ask",
@@ -18,3 +18,17 @@ export const SCOPES: Readonly<Record<string, string>> = {
   "usergroups:read": "to know who is in the user groups that the policy names",
   "users:read": "to know people by their names, and who is an administrator",
 };
+
+/**
+ * The scopes among them that can be refused when the app is installed. Without one the bot works, and says what is
+ * missing when a person uses what it is for. https://docs.slack.dev/authentication/installing-with-oauth#optional-scopes
+ */
+export const OPTIONAL_SCOPES: readonly string[] = [
+  "files:read",
+  "files:write",
+  "groups:read",
+  "im:read",
+  "mpim:read",
+  "reactions:write",
+  "usergroups:read",
+];

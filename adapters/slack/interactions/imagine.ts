@@ -4,10 +4,10 @@ import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { HandlerResult } from "../listen/dispatcher.ts";
-import { isPersonThere } from "../people/access.ts";
+import { findPresence } from "../people/access.ts";
 import { IMAGINE } from "./commands.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "./imagine-form.ts";
-import { isMember, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
+import { describeAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
@@ -68,13 +68,13 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
     if (prompt === "") return wrong(PROMPT, "Say in a few words what I should draw.");
     if (channelId === undefined) return wrong(WHERE, "Choose where the picture should go.");
     const isChosen = context.channelId === undefined;
-    const [isHere, areThere] = await Promise.all([
+    const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),
       // The person is where the form was opened. A channel chosen in the form may be any.
-      !isChosen || isPersonThere(workspace, channelId, user.id, deps),
+      isChosen ? findPresence(workspace, channelId, user.id, deps) : { isThere: true },
     ]);
     if (!isHere) return wrong(isChosen ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
-    if (!areThere) return wrong(WHERE, NOT_SEEN_THERE);
+    if (!presence.isThere) return wrong(WHERE, describeAbsence(presence));
     const { threadTs, responseUrl, basis, isPrivate = false } = context;
     const isOurs = ({ id }: AttachmentRef) => readAttachmentId(id)?.teamId === workspace.teamId;
     const references = context.references.filter(isOurs);

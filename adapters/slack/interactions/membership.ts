@@ -1,5 +1,6 @@
 import { codeOf } from "../api/error.ts";
 import type { Workspace } from "../api/workspaces.ts";
+import type { Presence } from "../people/access.ts";
 import type { HandlerDeps } from "./user-action.ts";
 
 /** Slack waits three seconds for the acknowledgement of what needs the answer. */
@@ -11,8 +12,14 @@ const ABSENT = new Set(["not_in_channel", "channel_not_found"]);
 export const NOT_HERE =
   "I am not in this channel, so I cannot write here. Add me with `/invite` and my name, or write to me directly.";
 
-export const NOT_SEEN_THERE =
-  "Slack does not tell me that you are in this conversation. Give the command /imagine there instead.";
+/** Why a form brings no picture to a conversation in which the bot does not find the person. */
+export function describeAbsence({ missing }: Presence): string {
+  const why =
+    missing === undefined
+      ? "Slack does not tell me that you are in this conversation."
+      : `I lack the permission ${missing}, so Slack does not tell me who is in this conversation. An administrator can grant it.`;
+  return `${why} Give the command /imagine there instead.`;
+}
 
 /** True when Slack refused something because the bot is not there. */
 export function isAbsence(error: unknown): boolean {

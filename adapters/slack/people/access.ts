@@ -3,6 +3,7 @@ import type { Adapter } from "../../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
+import { SlackApiError } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readUserId } from "../ids.ts";
@@ -22,13 +23,19 @@ export interface AccessDeps {
   people: Pick<People, "person">;
 }
 
-/** True when a person is in a channel or may join it; false when that cannot be told in time. */
-export async function isPersonThere(
+export interface Presence {
+  isThere: boolean;
+  /** The scope that the bot lacks to find out. */
+  missing?: string;
+}
+
+/** Finds out whether a person is in a channel or may join it. No answer in time counts as no. Never rejects. */
+export async function findPresence(
   workspace: Workspace,
   channelId: string,
   userId: string,
   { api, people }: AccessDeps,
-): Promise<boolean> {
+): Promise<Presence> {
   const { teamId } = workspace;
   const signal = AbortSignal.timeout(LOOK_MS);
   try {
@@ -37,18 +44,18 @@ export async function isPersonThere(
       people.person(workspace, userId),
     ]);
     const { is_im, user, is_private } = toBody(found["channel"]);
-    if (is_im === true) return user === userId;
+    if (is_im === true) return { isThere: user === userId };
     // Everybody but guests may join it.
-    if (is_private === false && person?.isGuest === false) return true;
+    if (is_private === false && person?.isGuest === false) return { isThere: true };
     for (let cursor = ""; ; ) {
       const page = { channel: channelId, limit: PAGE, ...(cursor !== "" && { cursor }) };
       const { members, response_metadata } = await api.call(teamId, "conversations.members", page, signal);
-      if (Array.isArray(members) && members.includes(userId)) return true;
+      if (Array.isArray(members) && members.includes(userId)) return { isThere: true };
       cursor = readText(toBody(response_metadata)["next_cursor"]) ?? "";
-      if (cursor === "") return false;
+      if (cursor === "") return { isThere: false };
     }
-  } catch {
-    return false;
+  } catch (error) {
+    return { isThere: false, ...(error instanceof SlackApiError && error.needed && { missing: error.needed }) };
   }
 }
 
@@ -73,7 +80,7 @@ export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces
         const [source, place] = await Promise.all([look(team, channelId, deps), look(team, reply.channelId, deps)]);
         if (!isOpen(source) || !isOfOneOrganisation(place)) return false;
       }
-      return isPersonThere(workspace, channelId, readUserId(author.id), deps);
+      return (await findPresence(workspace, channelId, readUserId(author.id), deps)).isThere;
     });
     return maySee === true;
   };

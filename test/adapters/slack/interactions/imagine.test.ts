@@ -176,14 +176,16 @@ describe("a form for pictures that is forged", () => {
     expect(events).toMatchObject([{ name: "imagine", reply: { channelId: ours.id } }]);
   });
 
-  test("brings no picture where Slack does not tell who is there", async () => {
+  test("brings no picture to a private channel without the scope to see who is there, and names the scope", async () => {
     const { slack, ada, events } = await startInteractions();
     const ours = slack.channel({ name: "ours", kind: "private", members: [ada] });
-    slack.failNext("conversations.info", { error: "missing_scope" });
+    slack.workspace.scopes.delete("groups:read");
     await ada.shortcut("imagine_global");
     const view = await slack.until(() => slack.view(ada), "the form");
     const values = { ...prompt("a cat"), where: { value: { selected_conversation: ours.id } } };
-    expect((await ada.submitView(view, values)).response).toMatchObject({ errors: { where: /./ } });
+    expect((await ada.submitView(view, values)).response).toMatchObject({
+      errors: { where: expect.stringMatching(/I lack the permission groups:read.*administrator.*\/imagine/) },
+    });
     expect(events).toEqual([]);
   });
 });
