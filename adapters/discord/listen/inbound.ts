@@ -31,7 +31,7 @@ export function toMessageEvent(
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
-  const quotes = isForeignReply(message, deps.botId) ? message.referenced_message : undefined;
+  const quotes = message.comments_on ?? (isForeignReply(message, deps.botId) ? message.referenced_message : undefined);
   return {
     kind: "message",
     ...toBase(message, kind, deps.rooms),
@@ -67,7 +67,7 @@ function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): bo
 export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
   const isOne = deps.rooms.kindOf(message.channel_id, message.guild_id, message.channel_type) !== "channel";
   const text = readText(message, deps, isOne ? "one" : "chain");
-  const own = deps.files.toRefs(message);
+  const own = [message, message.comments_on].flatMap((one) => (one === undefined ? [] : deps.files.toRefs(one)));
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };

@@ -9,6 +9,7 @@ import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
 import type { FindMessage } from "./earlier.ts";
 import type { FindMember } from "./find-author.ts";
+import { createForwards, type Forwards } from "./forwards.ts";
 import {
   type InboundDeps,
   isByPerson,
@@ -53,23 +54,26 @@ export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
 
 interface ListenerState extends ListenerDeps {
   known: KnownMessages;
+  forwards: Forwards;
   startedAt: number;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const state: ListenerState = { ...deps, known: createKnownMessages(), startedAt: deps.now() };
-  const { delivery, activity, known } = state;
+  const [known, forwards] = [createKnownMessages(), createForwards()];
+  const state: ListenerState = { ...deps, known, forwards, startedAt: deps.now() };
+  const { delivery, activity } = state;
 
   return {
     onMessage(given, isAnswered = false) {
       const botId = deps.botId();
       if (botId === undefined) return;
-      const message = toWhole(given, botId);
-      if (message.author.id === botId) {
-        known.setOwn(message.id);
-        activity.see(message);
+      const whole = toWhole(given, botId);
+      if (whole.author.id === botId) {
+        known.setOwn(whole.id);
+        activity.see(whole);
         return;
       }
+      const message = forwards.see(whole);
       const toEvents = async () => {
         // A resumed session repeats events.
         if (known.get(message.id) !== undefined) return [];
@@ -97,7 +101,7 @@ export function createListener(deps: ListenerDeps): Listener {
     },
     onDelete(deleted) {
       activity.forget(deleted);
-      void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, state));
+      void delivery.enqueue(deleted.channel_id, async () => toDeleteEvents(deleted, deps.botId(), state));
     },
   };
 }
@@ -119,7 +123,7 @@ async function toPlaced(
 ): Promise<MessageEvent | undefined> {
   const kind = kindOf(message, state);
   const event = await readMessage(message, kind, botId, state);
-  if (event === undefined) return undefined;
+  if (event === undefined || (await state.forwards.isCommented(message))) return undefined;
   if (!state.rooms.mayWrite(message.channel_id)) {
     // Nothing of an answer could be shown, and each try would count against the bot.
     if (event.addressed === "bot") void state.tellNotAllowed(message.author.id, message.channel_id);
@@ -153,8 +157,9 @@ function toWorkspace({ guild_id }: Message): { workspaceId?: string } {
   return guild_id === undefined ? {} : { workspaceId: guild_id };
 }
 
-async function toEditEvents(message: Message, botId: string, state: ListenerState): Promise<InboundEvent[]> {
-  const { known, now } = state;
+async function toEditEvents(given: Message, botId: string, state: ListenerState): Promise<InboundEvent[]> {
+  const { known, forwards, now } = state;
+  const message = forwards.edited(given);
   const before = known.get(message.id);
   const isFresh = timeOf(message.id) > now() - FRESH_MS;
   if (before !== undefined) {
@@ -205,6 +210,17 @@ function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now
   };
   known.set(message.id, whole);
   return edited;
+}
+
+/** A comment whose forward was deleted no longer has its words. */
+async function toDeleteEvents(
+  deleted: Deleted,
+  botId: string | undefined,
+  state: ListenerState,
+): Promise<InboundEvent[]> {
+  const comment = state.forwards.deleted(deleted.id);
+  const isKnown = comment !== undefined && botId !== undefined && state.known.get(comment.id) !== undefined;
+  return isKnown ? toEditEvents(comment, botId, state) : toDeleted(deleted, state);
 }
 
 function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: ListenerState): DeletedEvent[] {

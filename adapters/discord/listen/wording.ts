@@ -43,7 +43,8 @@ export function readSeen(message: Message, names: Pick<Names, "rooms">): string 
 }
 
 function readOwn(message: Message, words: string, names: Pick<Names, "rooms">, isAsked: boolean): string {
-  const forwarded = (message.message_snapshots ?? []).map(({ message: snapshot }) => {
+  const snapshots = [message, message.comments_on].flatMap((one) => one?.message_snapshots ?? []);
+  const forwarded = snapshots.map(({ message: snapshot }) => {
     const { content, mentions } = snapshot;
     const said = toWords(joinParagraphs(content, readShown(snapshot)), { mentions, guild_id: message.guild_id }, names);
     return quote("Forwarded", said);
@@ -123,4 +124,7 @@ function prefix(sign: string, name: string | undefined): string | undefined {
 
 /** A message as the gateway sends it; one that a call has read lacks the member. */
 export type Message = APIMessage &
-  Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">>;
+  Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">> & {
+    /** The forward on which this is the person's comment, see `forwards.ts`. */
+    comments_on?: Message;
+  };

@@ -56,6 +56,74 @@ test("in a Discord channel with /listen on, messages to nobody in particular are
   ]);
 });
 
+describe("a forward on Discord", () => {
+  const start = async (scripts: string[][]) => {
+    const bot = await startGuild({ scripts });
+    const news = bot.discord.addChannel(bot.guild, "news");
+    const said = bot.discord.people.say(news, bot.bob, "The lift is broken.", {
+      attachments: [{ name: "lift.txt", bytes: Buffer.from("It stands on floor 3.") }],
+    });
+    return { ...bot, said };
+  };
+  const asked = (content: unknown) => JSON.stringify(content);
+
+  test("with a comment is one question in a direct conversation, with the forwarded text and its files", async () => {
+    const bot = await start([["On floor 3."]]);
+    const { discord, ada, said, requests } = bot;
+    const direct = discord.openDm(ada);
+    discord.people.forward(said, direct, ada);
+    discord.people.say(direct, ada, "where is it?");
+    expect(await finished(bot, direct)).toEqual(["On floor 3."]);
+    expect(requests).toHaveLength(1);
+    const content = asked(requests[0]?.messages.at(-1)?.content);
+    expect(content).toMatch(/where is it\?\\n\\nForwarded:\\n> The lift is broken\./);
+    expect(content).toContain("It stands on floor 3.");
+    expect(content.split("The lift is broken")).toHaveLength(2);
+  });
+
+  test("with a comment is one question in a thread that the bot follows, and after an edit of the comment", async () => {
+    const bot = await start([["Hello."], ["Broken."], ["Since Monday."]]);
+    const { discord, channel, ada, said, requests, idle } = bot;
+    const thread = discord.people.openThread(channel, ada, "lift");
+    discord.people.say(thread, ada, "hello", { mentionBot: true });
+    await finished(bot, thread);
+    discord.people.forward(said, thread, ada);
+    const comment = discord.people.say(thread, ada, "what is it?");
+    expect(await finished(bot, thread, 2)).toEqual(["Hello.", "Broken."]);
+    discord.people.edit(comment, "since when?");
+    await discord.until(() => botTexts(discord, thread).includes("Since Monday."));
+    await idle();
+    expect(requests).toHaveLength(3);
+    const content = asked(requests[2]?.messages.at(-1)?.content);
+    expect(content).toMatch(/since when\?\\n\\nForwarded:\\n> The lift is broken\./);
+    expect(asked(requests[2]?.messages).split("The lift is broken")).toHaveLength(2);
+  });
+
+  test("is told to the model once where its comment mentions the bot in a channel, and is gone when it is deleted", async () => {
+    const bot = await start([["Broken."], ["I see no message."]]);
+    const { discord, channel, ada, said, requests, idle } = bot;
+    const forward = discord.people.forward(said, channel, ada);
+    discord.people.say(channel, ada, "what is it?", { mentionBot: true });
+    expect(await finished(bot, channel)).toEqual(["Broken."]);
+    expect(asked(requests[0]?.messages).split("The lift is broken")).toHaveLength(2);
+    discord.people.delete(forward);
+    await discord.until(() => botTexts(discord, channel).includes("I see no message."));
+    await idle();
+    expect(asked(requests[1]?.messages)).not.toContain("The lift is broken");
+  });
+
+  test("alone is a question, and what follows later is another one", async () => {
+    const bot = await start([["Broken."], ["On floor 3."]]);
+    const { discord, ada, said, requests } = bot;
+    const direct = discord.openDm(ada);
+    discord.people.forward(said, direct, ada);
+    expect(await finished(bot, direct)).toEqual(["Broken."]);
+    discord.people.say(direct, ada, "where is it?");
+    expect(await finished(bot, direct, 2)).toEqual(["Broken.", "On floor 3."]);
+    expect(requests[1]?.messages.at(-1)?.content).toBe("where is it?");
+  });
+});
+
 describe("a file for one person alone on Discord", () => {
   const names = (channel: Channel, discord: Discord) =>
     botMessages(discord, channel).flatMap((message) => shown(message).attachments.map(({ name }) => name));

@@ -1,0 +1,84 @@
+import { MessageType } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
+import { timeOf } from "../ids.ts";
+import type { Message } from "./wording.ts";
+
+/** Longest that a forward waits for its comment. The client sends the comment once Discord has stored the forward. */
+const WAIT_MS = 1_500;
+/** Longest time between the two messages: beyond it somebody wrote a message of its own. */
+const SPAN_MS = 5_000;
+const MAX_KNOWN = 500;
+
+/**
+ * Joins forwards with their comments. Discord's clients send a forward and the comment that a person writes with it as
+ * two messages, the forward first: together they are one question.
+ */
+export interface Forwards {
+  /** Notes a new message, in the order of its channel. Returns a comment together with its forward. */
+  see(message: Message): Message;
+  /** True for a forward that has a comment, which asks for both. Waits a moment for one. */
+  isCommented(message: Message): Promise<boolean>;
+  /** A comment after an edit, together with its forward. */
+  edited(message: Message): Message;
+  /** Forgets a forward that was deleted. Returns its comment, alone. */
+  deleted(id: string): Message | undefined;
+}
+
+export function createForwards(waitMs = WAIT_MS): Forwards {
+  /** By place and author: a forward after which the author has said nothing yet. */
+  const open = new BoundedMap<string, { forward: Message; commented: PromiseWithResolvers<true> }>(MAX_KNOWN);
+  /** By the comment's id. */
+  const forwards = new BoundedMap<string, Message>(MAX_KNOWN);
+  /** By the forward's id. */
+  const comments = new BoundedMap<string, Message>(MAX_KNOWN);
+
+  return {
+    see(message) {
+      const key = toKey(message);
+      const before = open.get(key);
+      open.delete(key);
+      if (isForward(message)) open.set(key, { forward: message, commented: Promise.withResolvers<true>() });
+      if (before === undefined || !isCommentOn(message, before.forward)) return message;
+      before.commented.resolve(true);
+      forwards.set(message.id, before.forward);
+      comments.set(before.forward.id, message);
+      return { ...message, comments_on: before.forward };
+    },
+    async isCommented(message) {
+      if (comments.has(message.id)) return true;
+      const key = toKey(message);
+      const waiting = open.get(key);
+      if (waiting?.forward.id !== message.id) return false;
+      if ((await waitAtMost(waiting.commented.promise, waitMs)) === true) return true;
+      // It is asked by itself now: a later message does not ask for it again.
+      if (open.get(key) === waiting) open.delete(key);
+      return false;
+    },
+    edited(message) {
+      const forward = forwards.get(message.id);
+      if (forward === undefined) return message;
+      if (comments.has(forward.id)) comments.set(forward.id, message);
+      return { ...message, comments_on: forward };
+    },
+    deleted(id) {
+      const comment = comments.get(id);
+      if (comment !== undefined) forwards.delete(comment.id);
+      return comment;
+    },
+  };
+}
+
+function toKey({ channel_id, author }: Message): string {
+  return `${channel_id} ${author.id}`;
+}
+
+/** A forward holds no words of the person who forwards. */
+function isForward({ message_snapshots: forwarded = [], content }: Message): boolean {
+  return forwarded.length > 0 && content === "";
+}
+
+function isCommentOn({ id, type, message_reference: reference, content }: Message, forward: Message): boolean {
+  const isPlain = type === MessageType.Default && reference === undefined && content !== "";
+  return isPlain && timeOf(id) - timeOf(forward.id) <= SPAN_MS;
+}
