@@ -1,5 +1,6 @@
 import type { BlockScan, Candidate } from "./block-scan.ts";
 import { readLineKind, readQuote } from "./blocks.ts";
+import { characterEnd, toGraphemes } from "./graphemes.ts";
 import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
@@ -21,8 +22,6 @@ interface InlineView {
   graphemes?: Intl.Segments;
 }
 
-/** UTF-16 units of a character that is longer than any in use. */
-const LONG_CHARACTER_UNITS = 64;
 /** The longest marks of a quote that are written again where it goes on. */
 const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
@@ -128,11 +127,8 @@ export function findLastBoundary(
  * Finds the end of the character that `at` is in; `at` itself between characters, and when that end is behind `end`.
  */
 export function toCharacterEnd(text: string, at: number, end: number): number {
-  const from = Math.max(at - LONG_CHARACTER_UNITS, 0);
-  const character = toGraphemes(text.slice(from, end)).containing(at - from);
-  if (character === undefined || from + character.index === at) return at;
-  const characterEnd = from + character.index + character.segment.length;
-  return characterEnd >= end ? at : characterEnd;
+  const found = characterEnd(text, at);
+  return found >= end ? at : found;
 }
 
 function toView(
@@ -241,14 +237,6 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
     }
   }
   return undefined;
-}
-
-let segmenter: Intl.Segmenter | undefined;
-
-/** The segmenter is made when it is first asked: that takes 9 ms, and no start of the service needs it. */
-function toGraphemes(text: string): Intl.Segments {
-  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
-  return segmenter.segment(text);
 }
 
 function characterStart(view: InlineView, at: number): number {

@@ -1,4 +1,5 @@
 import { neutralize } from "./neutralize.ts";
+import { truncate } from "./truncate.ts";
 
 const MAX_QUOTED_CHARS = 100;
 
@@ -9,8 +10,7 @@ export function toLine(name: string): string {
 
 /** Quotes a name as code, on one line and cut where it is too long. */
 export function quoteName(name: string): string {
-  const line = toLine(name).replaceAll("`", "'");
-  return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;
+  return `\`${truncate(toLine(name).replaceAll("`", "'"), MAX_QUOTED_CHARS)}\``;
 }
 
 /** `missing` is a permission by the platform's name for it. */

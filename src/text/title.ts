@@ -1,3 +1,5 @@
+import { characterStart } from "./graphemes.ts";
+
 /** The beginning of a text as one plain line of at most `maxLetters`, cut between words; "" where it has no words. */
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
@@ -6,10 +8,10 @@ export function toTitle(text: string, maxLetters: number): string {
     // search from each of thousands of marks would take seconds.
     .replace(/(?<![\p{L}\p{N}_*])[_*]+|(?<![_*])[_*]+(?![\p{L}\p{N}_*])/gu, "")
     .replace(/https?:\/\/\S+/g, "")
-    .replace(/[\p{C}\s]+/gu, " ")
+    .replace(/(?:(?!\u200D)[\p{C}\s])+/gu, " ")
     .trim();
   const letters = Array.from(line);
   if (letters.length <= maxLetters) return line;
-  const cut = letters.slice(0, maxLetters - 1).join("");
+  const cut = line.slice(0, characterStart(line, letters.slice(0, maxLetters - 1).join("").length));
   return `${cut.replace(/\s+\S{0,20}$/, "")}…`;
 }

@@ -1,5 +1,7 @@
-/** The text, or its beginning with `mark` behind it: at most `maxChars` UTF-16 units, and no half of a character. */
+import { characterStart } from "./graphemes.ts";
+
+/** The text, or its beginning followed by `mark`: at most `maxChars` UTF-16 units, and no part of a character. */
 export function truncate(text: string, maxChars: number, mark = "…"): string {
   if (text.length <= maxChars) return text;
-  return text.slice(0, Math.max(0, maxChars - mark.length)).replace(/[\uD800-\uDBFF]$/, "") + mark;
+  return text.slice(0, characterStart(text, Math.max(0, maxChars - mark.length))) + mark;
 }

@@ -3,6 +3,7 @@ import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLi
 import { checkFences } from "../../../src/concurrency/fence.ts";
 import { createUnderWay } from "../../../src/concurrency/under-way.ts";
 import type { Receipt } from "../../../src/port/sink.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import { ApiError } from "./error.ts";
 import { createGlobalLimit, createGuard } from "./guard.ts";
@@ -156,7 +157,7 @@ function toApiError(method: string, { status, headers }: ResponseLike, data: unk
   const isForeign = typeof data !== "object" || data === null;
   const body = (isForeign ? {} : data) as Record<string, unknown>;
   const code = typeof body["code"] === "number" ? body["code"] : 0;
-  const words = typeof body["message"] === "string" ? `: ${body["message"].slice(0, MAX_WORDS)}` : "";
+  const words = typeof body["message"] === "string" ? `: ${truncate(body["message"], MAX_WORDS)}` : "";
   const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}`;
   const isShared = headers.get("x-ratelimit-scope") === "shared";
   const isGlobal = headers.has("x-ratelimit-global") || body["global"] === true;

@@ -9,6 +9,7 @@ import {
 import type { Logger } from "pino";
 import { retry } from "../../../src/concurrency/retry.ts";
 import type { CommandHelp, ImagineMenu } from "../../../src/port/catalogue.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Api, read } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
 
@@ -125,7 +126,7 @@ export function toDefinitions(commands: readonly CommandHelp[], menu?: ImagineMe
       ...base,
       type: ApplicationCommandType.ChatInput,
       name,
-      description: Array.from(description).slice(0, MAX_DESCRIPTION).join(""),
+      description: truncate(description, MAX_DESCRIPTION),
       options: name === IMAGINE && menu !== undefined ? toImagineOptions(menu) : (OPTIONS[name] ?? [WORDS]),
     })),
     ...[ASK_ABOUT, ...(menu === undefined ? [] : [USE_AS_REFERENCE])].map((name) => {

@@ -11,6 +11,7 @@ import {
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
 import { type Acknowledge, askWithin, FORM_MS } from "./acknowledge.ts";
@@ -191,7 +192,7 @@ interface Submitted {
 }
 
 function toPromptField(prompt: string): unknown {
-  const value = Array.from(prompt).slice(0, MAX_PROMPT).join("");
+  const value = truncate(prompt, MAX_PROMPT, "");
   const label = "What the picture should show";
   return toTextField({ name: PROMPT, label, maxLength: MAX_PROMPT, value, isRequired: true });
 }

@@ -2,6 +2,7 @@ import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "disc
 import { withoutAddress } from "../../../src/text/address.ts";
 import { joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { readShown } from "./content.ts";
@@ -84,8 +85,7 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
 
 function quote(title: string, content: string, maxChars = QUOTE_CHARS): string {
   if (content.trim() === "") return "";
-  const letters = Array.from(content.trim());
-  const text = letters.length > maxChars ? `${letters.slice(0, maxChars).join("")}…` : letters.join("");
+  const text = truncate(content.trim(), maxChars);
   return `${toLine(title)}:\n${text.replace(/^/gm, "> ")}`;
 }
 

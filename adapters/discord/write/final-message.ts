@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
+import { truncate } from "../../../src/text/truncate.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
 import { type InteractionAddress, isWaiting, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
@@ -115,8 +116,7 @@ function canBeStopped(components: Parameters<typeof readCustomIds>[0]): boolean 
 
 function toLastBody(shown: string): MessageBody {
   const room = MAX_LENGTH - WORDS.length - SEPARATOR.length;
-  // A letter of two units is not cut in half.
-  const text = shown.slice(0, room).replace(/[\uD800-\uDBFF]$/, "");
+  const text = truncate(shown, room, "");
   const content = text.trim() === "" ? WORDS : text + SEPARATOR + WORDS;
   const flags = MessageFlags.SuppressEmbeds as const;
   return { content, allowed_mentions: { parse: [], replied_user: false }, flags, components: [] };

@@ -3,6 +3,7 @@ import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
 import { splitMarkdown } from "../../../src/text/split.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { lengthOfMarkdown, toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in UTF-16 units. */
@@ -74,8 +75,7 @@ function toContent({ markdown, streaming, steps = [] }: Draft): string {
 
 /** Small print: https://support.discord.com/hc/en-us/articles/210298617 */
 function toStepLine(step: Step): string {
-  const plain = Array.from(step.title.replace(/[\\`*_~|<>[\]()#@]/g, ""));
-  const words = plain.slice(0, MAX_STEP_CHARS).join("");
+  const words = truncate(step.title.replace(/[\\`*_~|<>[\]()#@]/g, ""), MAX_STEP_CHARS);
   return `-# ${STEP_SIGNS[step.state]} ${[words, describeTime(step)].filter(Boolean).join(", ")}`;
 }
 
@@ -93,7 +93,7 @@ function toComponents(buttons: readonly Button[], context: ButtonContext): unkno
   const components = buttons.slice(0, ROW * MAX_ROWS).map(({ action, turnId, label }) => ({
     type: ComponentType.Button,
     style: STYLES[action],
-    label: label.slice(0, MAX_LABEL),
+    label: truncate(label, MAX_LABEL),
     custom_id: toCustomId({ action, turnId, ...context }),
   }));
   const rows = Array.from({ length: Math.ceil(components.length / ROW) }, (_, row) => row * ROW);

@@ -3,6 +3,7 @@ import { toShownSize } from "../../../src/media/file-problem.ts";
 import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 
 const MAX_FILES = 10;
 /** Largest file without Nitro or boosts. https://docs.discord.com/developers/reference#uploading-files */
@@ -19,7 +20,7 @@ export function attach(body: object, files: readonly OutboundFile[]): { body: ob
   const attachments = files.map((file, index) => ({
     id: String(index),
     filename: toName(file),
-    ...(file.altText !== undefined && { description: Array.from(file.altText).slice(0, DESCRIPTION_CHARS).join("") }),
+    ...(file.altText !== undefined && { description: truncate(file.altText, DESCRIPTION_CHARS) }),
   }));
   const raw = files.map((file, index) => {
     const { bytes, contentType } = file;

@@ -1,4 +1,5 @@
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBody } from "./wire.ts";
 
 /** The wait after a rate limit for which Slack names no time. */
@@ -99,6 +100,9 @@ export interface ResponseInfo {
   retryAfterS: string | null;
 }
 
+/** Longest quotation of Slack's explanation. */
+const MAX_QUOTE_CHARS = 300;
+
 /** Converts an answer that is no success; the message quotes nothing that was sent. */
 export function toRefusal(method: string, answer: Body, { status, retryAfterS }: ResponseInfo): SlackApiError {
   const toldMs = Number.parseFloat(retryAfterS ?? "") * 1_000;
@@ -118,10 +122,7 @@ export function toRefusal(method: string, answer: Body, { status, retryAfterS }:
   return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
     // It may quote people's words.
-    quote: (Array.isArray(messages) ? messages : [])
-      .map((words) => ` ${words}`)
-      .join("")
-      .slice(0, 300),
+    quote: truncate((Array.isArray(messages) ? messages : []).map((words) => ` ${words}`).join(""), MAX_QUOTE_CHARS),
     status,
     ...(needed !== undefined && { needed }),
   });

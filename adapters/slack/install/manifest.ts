@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { truncate } from "../../../src/text/truncate.ts";
 
 /** Longest name that Slack takes for an app (https://docs.slack.dev/reference/app-manifest). */
 const MAX_NAME = 35;
@@ -28,7 +29,7 @@ export function newAppLink(options: ManifestOptions): string {
 /** `manifest.json` for a bot of this name, and for events by HTTP where an address is given. */
 function toManifest({ botName, eventsUrl }: ManifestOptions): Manifest {
   const manifest = JSON.parse(readFileSync(new URL("../../../manifest.json", import.meta.url), "utf8")) as Manifest;
-  manifest.display_information.name = botName.slice(0, MAX_NAME).trim();
+  manifest.display_information.name = truncate(botName, MAX_NAME, "").trim();
   const mention = toMention(botName);
   if (mention !== "") manifest.features.bot_user.display_name = mention;
   if (eventsUrl === undefined) return manifest;

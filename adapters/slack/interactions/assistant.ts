@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { codeOf, isNoAgent } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
@@ -106,7 +107,5 @@ export function createAssistant(deps: HandlerDeps): Assistant {
 
 /** The words on a suggestion's button. */
 function toTitle(message: string): string {
-  if (message.length <= MAX_TITLE_CHARS) return message;
-  const cut = message.slice(0, MAX_TITLE_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "");
-  return `${cut.trimEnd()}…`;
+  return truncate(message, MAX_TITLE_CHARS).replace(/\s+…$/, "…");
 }

@@ -1,5 +1,6 @@
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM } from "../ids.ts";
 import { escapeMarkup } from "../write/markdown.ts";
@@ -94,7 +95,7 @@ export function readImagineForm(values: SubmissionPayload["view"]["state"]["valu
 function writeContext({ references, isPrivate, ...context }: FormContext): string {
   const { channelId: c, threadTs: t, responseUrl: u, personId: p, basis: b } = context;
   const pack = (kept: readonly AttachmentRef[]) => {
-    const r = kept.map(({ id, name, sizeBytes }) => [id, name.slice(0, MAX_NAME_CHARS), sizeBytes]);
+    const r = kept.map(({ id, name, sizeBytes }) => [id, truncate(name, MAX_NAME_CHARS, ""), sizeBytes]);
     return JSON.stringify({ c, t, u, p, o: isPrivate === true ? "only" : undefined, b, r });
   };
   for (let count = references.length; count > 0; count--) {

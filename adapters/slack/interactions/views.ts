@@ -21,7 +21,7 @@ export function section(markup: string, accessory?: Body): Body {
 }
 
 export function header(text: string): Body {
-  return { type: "header", text: plain(text.slice(0, 150)) };
+  return { type: "header", text: plain(truncate(text, 150)) };
 }
 
 /** A line in small letters. */

@@ -1,6 +1,7 @@
 import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
 /**
@@ -89,8 +90,7 @@ function readForward(attachment: Body): string {
   );
   const words = joinParagraphs(text, ...cards, ...names);
   if (words === "") return plain(attachment["fallback"]) ?? "";
-  const letters = Array.from(words);
-  const shown = letters.length > QUOTE_CHARS ? `${letters.slice(0, QUOTE_CHARS).join("")}…` : words;
+  const shown = truncate(words, QUOTE_CHARS);
   const author = plain(attachment["author_name"]) ?? plain(attachment["author_subname"]);
   return `Forwarded${author === undefined ? "" : ` from ${toLine(author)}`}:\n${shown.replace(/^/gm, "&gt; ")}`;
 }

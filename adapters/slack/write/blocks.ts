@@ -2,6 +2,7 @@ import { SinkError } from "../../../src/port/errors.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { foldSteps } from "../../../src/port/steps.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
@@ -111,7 +112,7 @@ function toFeedbackBlock({ good, bad }: FeedbackButtons): Block {
 
 function toPlainButton(button: Button): { text: Block; value: string } {
   return {
-    text: { type: "plain_text", text: button.label.slice(0, MAX_LABEL) },
+    text: { type: "plain_text", text: truncate(button.label, MAX_LABEL) },
     value: toButtonValue(button),
   };
 }

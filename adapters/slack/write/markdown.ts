@@ -1,4 +1,5 @@
 import { splitMarkdown } from "../../../src/text/split.ts";
+import { truncate } from "../../../src/text/truncate.ts";
 import { findDeceptiveLinks } from "./links.ts";
 
 /**
@@ -83,5 +84,5 @@ export function escapeMarkup(text: string): string {
 /** Never ends within a character or an escaped letter. */
 export function cutMarkup(markup: string, maxChars: number): string {
   if (markup.length <= maxChars) return markup;
-  return `${markup.slice(0, maxChars - 1).replace(/&[a-z]{0,3}$|[\uD800-\uDBFF]$/, "")}…`;
+  return truncate(markup, maxChars).replace(/&[a-z]{0,3}…$/, "…");
 }

@@ -99,7 +99,7 @@ describe("a forward on Discord", () => {
     expect(asked(requests[2]?.messages).split("The lift is broken")).toHaveLength(2);
   });
 
-  test("is told to the model once where its comment mentions the bot in a channel, and is gone when it is deleted", async () => {
+  test("reaches the model once if its comment mentions the bot in a channel, and no more after its deletion", async () => {
     const bot = await start([["Broken."], ["I see no message."]]);
     const { discord, channel, ada, said, requests, idle } = bot;
     const forward = discord.people.forward(said, channel, ada);

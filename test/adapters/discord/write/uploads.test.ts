@@ -47,7 +47,7 @@ describe("files on their way to Discord", () => {
 
   test("have descriptions that fit, and names without misleading characters", () => {
     const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
-    expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: "数".repeat(1_024) }] });
+    expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: `${"数".repeat(1_023)}…` }] });
     expect(files?.[0]?.name).toBe("bc.png");
   });
 

@@ -99,8 +99,9 @@ describe("the forwarded messages of a message", () => {
     expect(readForwards({})).toBe("");
   });
 
-  test("are cut where they are long", () => {
-    const forwarded = readForwards({ attachments: [{ is_share: true, text: "x".repeat(5_000) }] });
-    expect(forwarded).toHaveLength("Forwarded:\n&gt; ".length + 2_001);
+  test("are truncated when they are long, and not within a flag", () => {
+    const forward = (text: string) => readForwards({ attachments: [{ is_share: true, text }] });
+    expect(forward("x".repeat(5_000))).toHaveLength("Forwarded:\n&gt; ".length + 2_000);
+    expect(forward(`x${"🇩🇪".repeat(1_000)}`)).toBe(`Forwarded:\n&gt; x${"🇩🇪".repeat(499)}…`);
   });
 });
