@@ -1,5 +1,6 @@
 import type { HistoryEntry } from "../history/record.ts";
 import type { EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
+import { truncate } from "../text/truncate.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** Most characters kept of one message that was not said to the bot. */
@@ -65,5 +66,6 @@ export function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAd
 
 function toBounded(text: string): string {
   if (text.length <= MAX_EARLIER_CHARS) return text;
-  return `${text.slice(0, MAX_EARLIER_CHARS).toWellFormed()}\n[… ${text.length - MAX_EARLIER_CHARS} characters left out …]`;
+  const kept = truncate(text, MAX_EARLIER_CHARS, "");
+  return `${kept}\n[… ${text.length - kept.length} characters left out …]`;
 }

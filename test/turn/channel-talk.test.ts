@@ -60,6 +60,14 @@ describe("the talk of a channel", () => {
     expect(talk.map(({ id }) => id)).toEqual(["reply elsewhere", "new"]);
   });
 
+  test("truncates a long message between two flags", async () => {
+    const question = message("question");
+    const { read } = setUp([said("long", { text: `x${"🇩🇪".repeat(2_000)}` })]);
+    const talk = await read(newRecord([question], [question]), { entries: [], first: undefined }, 15, never);
+    const content = `x${"🇩🇪".repeat(999)}\n[… 4004 characters left out …]`;
+    expect(talk).toMatchObject([{ messages: [{ content }] }]);
+  });
+
   test("does not begin with what others said", async () => {
     const question = message("question");
     const { read, asked } = setUp([]);

@@ -38,7 +38,9 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const key = toKey(message);
       const before = open.get(key);
       open.delete(key);
-      if (isForward(message)) open.set(key, { forward: message, commented: Promise.withResolvers<true>() });
+      // A resumed session repeats messages.
+      const isNew = isForward(message) && !comments.has(message.id);
+      if (isNew) open.set(key, { forward: message, commented: Promise.withResolvers<true>() });
       if (before === undefined || !isCommentOn(message, before.forward)) return message;
       before.commented.resolve(true);
       forwards.set(message.id, before.forward);
