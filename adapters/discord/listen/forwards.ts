@@ -6,7 +6,7 @@ import type { Message } from "./wording.ts";
 
 /** Longest that a forward waits for its comment. The client sends the comment once Discord has stored the forward. */
 const WAIT_MS = 1_500;
-/** Longest time between the two messages: beyond it somebody wrote a message of its own. */
+/** Longest time between the two messages. A later message is not a comment. */
 const SPAN_MS = 5_000;
 const MAX_KNOWN = 500;
 
@@ -53,7 +53,7 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const waiting = open.get(key);
       if (waiting?.forward.id !== message.id) return false;
       if ((await waitAtMost(waiting.commented.promise, waitMs)) === true) return true;
-      // It is asked by itself now: a later message does not ask for it again.
+      // The forward is asked alone now, so a later message must not carry it.
       if (open.get(key) === waiting) open.delete(key);
       return false;
     },

@@ -181,7 +181,7 @@ function findOnlyReader({ visibleTo, isDirect }: ReplyAddress, interaction?: Int
   return isDirect === true || interaction?.isPrivate === true ? undefined : visibleTo;
 }
 
-/** The limit that Discord names. That of an interaction holds for as long as its token is used. */
+/** The limit that Discord names. An interaction's limit holds until its token ends. */
 function findFileLimit(
   channelId: string,
   interaction: InteractionAddress | undefined,

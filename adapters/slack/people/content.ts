@@ -11,6 +11,8 @@ import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
 /** Most characters kept of a message that is only quoted. */
 const QUOTE_CHARS = 2_000;
+/** The beginning of an escaped letter, a mention or a link at the end of a truncated text. */
+const HALF_MARKUP = /(?:&[a-z]{0,3}|<[^<>]*)…$/;
 /** Blocks stand in blocks; nobody nests them deeper. */
 const MAX_DEPTH = 6;
 const COLORS: Readonly<Record<string, number>> = { good: 0x2eb886, warning: 0xdaa038, danger: 0xa30200 };
@@ -90,7 +92,8 @@ function readForward(attachment: Body): string {
   );
   const words = joinParagraphs(text, ...cards, ...names);
   if (words === "") return plain(attachment["fallback"]) ?? "";
-  const shown = truncate(words, QUOTE_CHARS);
+  const isLong = words.length > QUOTE_CHARS;
+  const shown = isLong ? truncate(words, QUOTE_CHARS).replace(HALF_MARKUP, "…") : words;
   const author = plain(attachment["author_name"]) ?? plain(attachment["author_subname"]);
   return `Forwarded${author === undefined ? "" : ` from ${toLine(author)}`}:\n${shown.replace(/^/gm, "&gt; ")}`;
 }

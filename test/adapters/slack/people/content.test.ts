@@ -102,6 +102,8 @@ describe("the forwarded messages of a message", () => {
   test("are truncated when they are long, and not within a flag", () => {
     const forward = (text: string) => readForwards({ attachments: [{ is_share: true, text }] });
     expect(forward("x".repeat(5_000))).toHaveLength("Forwarded:\n&gt; ".length + 2_000);
+    expect(forward(`${"x".repeat(1_990)} <https://example.com|page> and`)).toMatch(/x …$/);
+    expect(forward(`${"x".repeat(1_997)}&amp;&amp;`)).toMatch(/x…$/);
     expect(forward(`x${"🇩🇪".repeat(1_000)}`)).toBe(`Forwarded:\n&gt; x${"🇩🇪".repeat(499)}…`);
   });
 });
