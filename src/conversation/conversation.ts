@@ -1,6 +1,7 @@
 import { estimateTokenCount } from "tokenx";
 import { type ChatMessage, type ContentPart, type ToolMessage, textOf, type UserMessage } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
+import { truncate } from "../text/truncate.ts";
 import { countTokens, cutToFit, type Estimate } from "./token-cost.ts";
 
 /** Stands in for a message that has neither text nor files left: gateways refuse an empty one. */
@@ -287,10 +288,10 @@ function toKey({ platform, id }: Speaker): string {
   return JSON.stringify([platform, id]);
 }
 
-/** One line without a colon, so that it ends where it seems to end. */
+/** One line without a colon, so that it ends where it seems to end. An emoji that is joined from several stays whole. */
 function toShownName(name: string): string {
-  const plain = name.replace(/[\p{Cc}\p{Cf}\s:：]+/gu, " ").trim();
-  return plain.slice(0, MAX_SHOWN_NAME_CHARS).toWellFormed().trim() || NOBODY;
+  const plain = name.replace(/(?:(?!\u200D\p{Extended_Pictographic})[\p{Cc}\p{Cf}\s:：])+/gu, " ").trim();
+  return truncate(plain.toWellFormed(), MAX_SHOWN_NAME_CHARS, "").trim() || NOBODY;
 }
 
 /**
