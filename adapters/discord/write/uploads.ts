@@ -7,7 +7,7 @@ import { truncate } from "../../../src/text/truncate.ts";
 
 const MAX_FILES = 10;
 /** Largest file without Nitro or boosts. https://docs.discord.com/developers/reference#uploading-files */
-const USUAL_FILE_BYTES = 20 * 1024 * 1024;
+const USUAL_FILE_BYTES = 10 * 1024 * 1024;
 /** Largest request everywhere, less room for what frames the files. https://docs.discord.com/developers/resources/message#create-message */
 const MAX_REQUEST_BYTES = 24 * 1024 * 1024;
 const DESCRIPTION_CHARS = 1_024;

@@ -56,7 +56,7 @@ describe("discord.js with interactions", () => {
     const interaction = await coming;
     expect(interaction.options.getString("prompt")).toBe("a cat");
     expect(interaction.options.getAttachment("image")?.contentType).toBe("image/png");
-    expect(interaction.attachmentSizeLimit).toBe(20 * 2 ** 20);
+    expect(interaction.attachmentSizeLimit).toBe(10 * 2 ** 20);
     const deferred = await interaction.deferReply({ withResponse: true });
     expect(deferred.resource?.message?.id).toBe(asked.original?.id);
     expect(deferred.resource?.message?.interactionMetadata?.user.id).toBe(ada.id);

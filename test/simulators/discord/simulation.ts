@@ -67,7 +67,7 @@ export function fileLimitIn(
 }
 
 export const DEFAULT_RULES: Rules = {
-  maxFileBytes: 20 * 2 ** 20,
+  maxFileBytes: 10 * 2 ** 20,
   nonceMs: 5 * 60_000,
   oldMessageEdits: 30,
   maxActiveThreads: 1000,

@@ -340,7 +340,7 @@ describe("buttons and files", () => {
   test("are refused before they are sent when they are too many or too large", async () => {
     const { discord, sink } = await startSink();
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
-    const large = { ...file, bytes: new Uint8Array(20 * 1024 * 1024 + 1) };
+    const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
     for (const files of [Array.from({ length: 11 }, () => file), [large]])
       await expect(sink.upload(files, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     expect(discord.requests).toEqual([]);

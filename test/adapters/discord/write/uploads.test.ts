@@ -62,7 +62,7 @@ describe("files on their way to Discord", () => {
     ).toThrow(/10 fit in a message/);
   });
 
-  test("can be as large as the boosts of the server allow, and 20 MiB elsewhere", async () => {
+  test("can be as large as the boosts of the server allow, and 10 MiB elsewhere", async () => {
     const discord = await startDiscord();
     const boosted = discord.addChannel(discord.addGuild({ premiumTier: 2 }), "boosted");
     const { adapter, channel, ada } = await startStage({ discord });
@@ -71,8 +71,8 @@ describe("files on their way to Discord", () => {
     await sinkOf(boosted.id).upload([large], undefined, "n", signal);
     expect(botMessages(discord, boosted)).toHaveLength(1);
     for (const { id } of [channel, discord.openDm(ada)]) {
-      expect(sinkOf(id).limits.maxFileBytes).toBe(20 * 2 ** 20);
-      await expect(sinkOf(id).upload([large], undefined, "n", signal)).rejects.toThrow(/over 20 MiB/);
+      expect(sinkOf(id).limits.maxFileBytes).toBe(10 * 2 ** 20);
+      await expect(sinkOf(id).upload([large], undefined, "n", signal)).rejects.toThrow(/over 10 MiB/);
     }
     expect(discord.requests.filter(({ status }) => status === 413)).toEqual([]);
   });
@@ -89,6 +89,6 @@ describe("files on their way to Discord", () => {
     const shownFiles = botMessages(discord, channel).flatMap((message) => shown(message).attachments);
     expect(shownFiles.map(({ bytes }) => bytes.length)).toEqual([23 * 2 ** 20]);
     discord.clock.advance(15 * 60_000);
-    expect(sink.limits.maxFileBytes).toBe(20 * 2 ** 20);
+    expect(sink.limits.maxFileBytes).toBe(10 * 2 ** 20);
   });
 });
