@@ -94,7 +94,7 @@ describe("the repository", () => {
   });
 
   test("has at its top what a repository needs, and nothing else", () => {
-    const folders = [".ci", ".github", "adapters", "bench", "chaos", "deploy", "docs", "src", "test"];
+    const folders = [".ci", ".github", "adapters", "bench", "chaos", "deploy", "docs", "lab", "src", "test"];
     const documents = ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"];
     const container = [".dockerignore", "Dockerfile", "compose.yaml"];
     const settings = [".env.example", ".gitignore", ".npmrc", ".nvmrc", ".oxlintrc.json", "biome.json", "knip.json"];

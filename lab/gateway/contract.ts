@@ -1,0 +1,258 @@
+// Runs the same conversations against every dialect through the real bot. The bot must answer each one, with evidence, or
+// explain in one true sentence why it cannot.
+import type { Logger } from "pino";
+import type { Shown } from "../../test/support/fake-platform.ts";
+import { ben, cleo, PHOTO, startBot, type Talk } from "./bot.ts";
+import type { Dialect, Message } from "./dialect.ts";
+import { DIALECT_NAMES, DIALECTS, type DialectName } from "./dialects/index.ts";
+import { type RunningDialect, type Seen, startDialect } from "./server.ts";
+
+/** The outcome of one conversation. */
+export type Cell =
+  | { kind: "answered" }
+  /** The sentence that the user read. */
+  | { kind: "explained"; sentence: string; because: string }
+  /** The conversation does not apply to this vendor. */
+  | { kind: "absent"; because: string }
+  | { kind: "failed"; why: string };
+
+/** Everything that the users and the gateway saw of one conversation. */
+interface Heard {
+  dialect: Dialect;
+  /** The text of all the bot's messages. */
+  text: string;
+  shown: readonly Shown[];
+  requests: readonly Seen[];
+  /** The last accepted chat request. */
+  last: Seen | undefined;
+}
+
+interface Conversation {
+  hold(talk: Talk, gateway: RunningDialect): Promise<void>;
+  /** Looks for evidence of a correct answer. */
+  isAnswered(heard: Heard): boolean;
+  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must hold. */
+  explained?: { because: string; says: RegExp; isTrue(heard: Heard): boolean };
+  /** Returns the reason if the conversation does not apply to this dialect. */
+  absent?(dialect: Dialect): string | undefined;
+}
+
+const SAYS = "The kettle is on.";
+
+export const CONVERSATIONS = {
+  plain: {
+    hold: (talk) => talk.say(`say: ${SAYS}`),
+    isAnswered: ({ text }) => text === SAYS,
+  },
+  "three speakers": {
+    async hold(talk) {
+      await talk.say("say: Lunch is at noon.", { author: ben });
+      await talk.say("The door is green.", { author: cleo, to: "other" });
+      await talk.say("The window is blue.", { author: ben, to: "other" });
+      await talk.say("Who said what?");
+    },
+    isAnswered: ({ shown, last }) =>
+      shown.length === 2 && isIn(last, "Ben", "Cleo", "The door is green.", "Who said what?"),
+  },
+  "system prompt": {
+    hold: (talk) => talk.say("What are your instructions?"),
+    isAnswered: ({ text, last }) => text !== "" && isIn(last, "Be kind."),
+  },
+  "two tools": {
+    hold: (talk) => talk.say("use get_weather and current_time"),
+    isAnswered: ({ text, last }) =>
+      resultsIn(last).length === 2 && text.includes("sunny") && text.includes("2026-06-01T12:00"),
+  },
+  "tool with picture": {
+    hold: (talk) => talk.say("use take_photo"),
+    isAnswered: ({ text }) => /I see one picture: .*red/.test(text),
+  },
+  "nine rounds": {
+    hold: (talk) => talk.say("use current_time over and over"),
+    isAnswered: ({ text, last }) => resultsIn(last).length >= 7 && text.includes("Here is what I found"),
+  },
+  "approved tool": {
+    async hold(talk) {
+      await talk.say("use order_tea");
+      await talk.press("approve");
+    },
+    isAnswered: ({ text, last }) => resultsIn(last).length === 1 && text.includes("The tea is ordered."),
+  },
+  "JSON format": {
+    async hold(talk) {
+      await talk.set("--format json");
+      await talk.say("What is your name?");
+    },
+    isAnswered: ({ shown, last }) => isIn(last, '"response_format"') && holdsJson(shown.at(-1)?.draft.markdown ?? ""),
+  },
+  temperature: {
+    async hold(talk) {
+      await talk.set("--temperature 0.3");
+      await talk.say(`say: ${SAYS}`);
+    },
+    isAnswered: ({ text, last }) => text.includes(SAYS) && last?.chat?.["temperature"] === 0.3,
+  },
+  "picture in": {
+    hold: (talk) => talk.say("What do you see?", { attachments: [PHOTO] }),
+    isAnswered: ({ text }) => /I see one picture: .*red/.test(text),
+  },
+  "thinking shown": {
+    async hold(talk) {
+      await talk.set("--thinking shown");
+      await talk.say(`say: ${SAYS}`);
+    },
+    isAnswered: ({ text, dialect }) =>
+      text.includes(SAYS) && (dialect.thinking === undefined || text.includes("what the words want of me")),
+  },
+  "after tools": {
+    async hold(talk) {
+      await talk.say("use get_weather");
+      await talk.say("What did I say first?");
+    },
+    isAnswered: ({ shown }) => shown.at(-1)?.draft.markdown.includes("> use get_weather") === true,
+  },
+  regenerate: {
+    async hold(talk) {
+      await talk.say(`say: ${SAYS}`);
+      await talk.press("regenerate");
+    },
+    isAnswered: ({ text, requests }) => text === SAYS && accepted(requests).length === 2,
+  },
+  "model list": {
+    hold: (talk) => talk.command("model"),
+    isAnswered: ({ text, dialect }) => text.includes("You can choose from") && text.includes(dialect.chatModel),
+  },
+  "picture out": {
+    hold: (talk) => talk.command("imagine", "a red boat"),
+    isAnswered: ({ shown }) => shown.some(({ files }) => files.some(({ bytes }) => isPng(bytes))),
+  },
+  "broken off": {
+    async hold(talk, gateway) {
+      gateway.use("break-off");
+      await talk.say("count to 50");
+    },
+    isAnswered: () => false,
+    explained: {
+      because: "the answer breaks off in the middle",
+      says: /broke off|stopped/i,
+      isTrue: ({ text, shown }) =>
+        text.startsWith("1\n2\n") && shown.some(({ draft }) => draft.buttons.some(({ label }) => label === "Retry")),
+    },
+  },
+  "no credit": {
+    async hold(talk, gateway) {
+      gateway.use("no-credit");
+      await talk.say(`say: ${SAYS}`);
+    },
+    isAnswered: () => false,
+    explained: {
+      because: "the account has no credit",
+      says: /credit/i,
+      // Retrying cannot help.
+      isTrue: ({ requests }) => requests.length === 1,
+    },
+    absent: ({ noCredit }) => (noCredit === undefined ? "the vendor has no prepaid accounts" : undefined),
+  },
+} satisfies Record<string, Conversation>;
+
+export type ConversationName = keyof typeof CONVERSATIONS;
+
+export type Row = ReadonlyMap<ConversationName, Cell>;
+
+export const CONVERSATION_NAMES = Object.keys(CONVERSATIONS).filter((name): name is ConversationName =>
+  Object.hasOwn(CONVERSATIONS, name),
+);
+
+/** Sentences without a cause are not explanations. */
+const EMPTY_WORDS = /LOG_LEVEL|log says|does not accept this request/;
+const FAILURE = /^_(Refused|Failed|Interrupted|Overloaded|Unreachable|Rate-limited|Too long|Withheld)\b/m;
+
+/** Measures all dialects in parallel. */
+export async function measureAll(log: Logger): Promise<ReadonlyMap<DialectName, Row>> {
+  const measured = await Promise.all(DIALECT_NAMES.map(async (name) => ({ name, ...(await measure(name, log)) })));
+  return new Map(measured.map(({ name, row }) => [name, row]));
+}
+
+/** Runs all conversations against one dialect, one after another. */
+export async function measure(name: DialectName, log: Logger): Promise<{ row: Row; requests: readonly Seen[] }> {
+  const gateway = await startDialect({ dialect: name });
+  const bot = await startBot(gateway, log);
+  const row = new Map<ConversationName, Cell>();
+  try {
+    for (const conversation of CONVERSATION_NAMES) {
+      const first = { shown: bot.shown.length, requests: gateway.requests.length };
+      const held: Conversation = CONVERSATIONS[conversation];
+      const because = held.absent?.(DIALECTS[name]);
+      if (because !== undefined) {
+        row.set(conversation, { kind: "absent", because });
+        continue;
+      }
+      gateway.use();
+      await held.hold(bot.open(`${name} ${conversation}`), gateway);
+      const shown = bot.shown.slice(first.shown);
+      const requests = gateway.requests.slice(first.requests);
+      const text = shown.map(({ draft }) => draft.markdown).join("\n\n");
+      const heard = { dialect: DIALECTS[name], text, shown, requests, last: accepted(requests).at(-1) };
+      row.set(conversation, judge(conversation, heard));
+    }
+    return { row, requests: gateway.requests };
+  } finally {
+    await bot.close();
+    await gateway.close();
+  }
+}
+
+function judge(name: ConversationName, heard: Heard): Cell {
+  const conversation: Conversation = CONVERSATIONS[name];
+  const { text, requests, dialect } = heard;
+  if (conversation.isAnswered(heard) && !FAILURE.test(text)) return { kind: "answered" };
+  const expected = conversation.explained ?? dialect.explained?.[name];
+  const sentence = expected && findSentence(text, expected.says);
+  const isTrue = conversation.explained?.isTrue(heard) ?? true;
+  if (expected && sentence !== undefined && isTrue && !EMPTY_WORDS.test(text)) {
+    return { kind: "explained", sentence, because: expected.because };
+  }
+  const refusals = requests.flatMap(({ refusal }) =>
+    refusal ? [`${refusal.status} ${JSON.stringify(refusal.body).slice(0, 300)}`] : [],
+  );
+  const said = [...new Set(refusals)].join(" | ");
+  return {
+    kind: "failed",
+    why: `People read: ${JSON.stringify(text.slice(-400))}. The vendor said: ${said || "nothing"}.`,
+  };
+}
+
+/** Finds the explanation, without its marks. Quotes by the model do not count. */
+function findSentence(text: string, says: RegExp): string | undefined {
+  return text
+    .split("\n")
+    .filter((line) => !line.startsWith(">"))
+    .map((line) => line.replace(/^_+|_+$/g, ""))
+    .findLast((line) => says.test(line));
+}
+
+function accepted(requests: readonly Seen[]): Seen[] {
+  return requests.filter(({ chat, refusal }) => chat !== undefined && refusal === undefined);
+}
+
+function isIn(seen: Seen | undefined, ...words: string[]): boolean {
+  const json = JSON.stringify(seen?.chat ?? null);
+  return words.every((word) => json.includes(word));
+}
+
+function resultsIn(seen: Seen | undefined): Message[] {
+  return seen?.chat?.messages.filter(({ role }) => role === "tool") ?? [];
+}
+
+function holdsJson(text: string): boolean {
+  try {
+    JSON.parse(/\{.*\}/s.exec(text)?.[0] ?? "");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPng(bytes: Uint8Array): boolean {
+  return bytes.length > 1_000 && Buffer.from(bytes.subarray(1, 4)).toString() === "PNG";
+}

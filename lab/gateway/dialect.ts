@@ -1,0 +1,245 @@
+// A vendor's dialect: data plus pure functions that refuse requests and shape answers.
+import { z } from "zod";
+
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish();
+
+const message = z.looseObject({
+  role: z.string(),
+  content,
+  tool_calls: z
+    .array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }) }))
+    .nullish(),
+  tool_call_id: z.string().nullish(),
+});
+
+const tool = z.looseObject({
+  type: z.string(),
+  function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).nullish() }),
+});
+
+/** The fields that every vendor reads. Parsing keeps all other fields. */
+export const chatRequest = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(tool).nullish(),
+});
+
+export type ChatRequest = z.infer<typeof chatRequest>;
+export type Message = ChatRequest["messages"][number];
+
+/** An error response, with the vendor's real status and body. */
+export interface Refusal {
+  status: number;
+  body: unknown;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Checks a request for one thing that the vendor refuses. Pure. */
+export type Rule = (request: ChatRequest) => Refusal | undefined;
+
+/** Builds the body of a common error, such as a wrong key or an unknown model. */
+export type ErrorBody = (status: number, message: string, code: string) => unknown;
+
+export interface Call {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/** A complete answer, before it is streamed. */
+export interface Answer {
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  model: string;
+  /** The model's reasoning; "" if it does not reason. */
+  thought: string;
+  content: string;
+  calls: Call[];
+  /** Data URLs. */
+  pictures: string[];
+  finish: string;
+  usage: Usage;
+}
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+}
+
+export type Fields = Record<string, unknown>;
+
+/** One event of a stream, or one thing that happens to the connection. */
+export type Sent =
+  | { type: "chunk"; delta: Fields; finish?: string; fields?: Fields; choice?: Fields }
+  /** Raw text, such as a comment or an error event. */
+  | { type: "raw"; text: string }
+  | { type: "wait"; forMs: number }
+  /** Closes the connection in the middle of the answer. */
+  | { type: "cut" };
+
+/** The parts that dialects and traits share. */
+export interface Accent {
+  rules?: readonly Rule[];
+  toAnswer?(answer: Answer, request: ChatRequest): Answer;
+  toStream?(stream: readonly Sent[], answer: Answer): readonly Sent[];
+}
+
+export interface Dialect extends Accent {
+  title: string;
+  /** The documented base URL. The server serves its path. */
+  address: string;
+  chatModel: string;
+  /** Absent if the vendor has no image model. */
+  imageModel?: string;
+  /** How clients request images; absent if the vendor has no image model. */
+  draws?: Drawing;
+  hasModelList: boolean;
+  errorBody: ErrorBody;
+  /** The response when the account has no credit; absent if the vendor has no prepaid accounts. */
+  noCredit?: Refusal;
+  /** Makes the delta for a piece of reasoning, and the delta after the last piece. Absent if the model does not reason. */
+  thinking?: { piece(text: string): Fields; end?(whole: string): Fields };
+  /** Extra fields on a tool call. */
+  callFields?(call: Call, index: number): Fields;
+  /** Fields of the last chunk, for vendors that always report usage. */
+  usageFields?(usage: Usage): Fields;
+  /** How an interrupted answer ends; absent if the connection just closes. */
+  breaksOff?: readonly Sent[];
+  /** Conversations that cannot work with this vendor: the reason, and a pattern for the sentence that users must read. */
+  explained?: Readonly<Partial<Record<string, { because: string; says: RegExp }>>>;
+}
+
+export interface Drawing {
+  /** `/images/generations` and `/images/edits`, or images in a chat answer. */
+  by: "images" | "chat";
+  /** Checks the fields of an image request. */
+  refuse?(fields: Readonly<Fields>): Refusal | undefined;
+  /** The vendor returns URLs unless the request has `response_format: "b64_json"`. */
+  linksByDefault?: boolean;
+}
+
+/** OpenAI's error object. Most vendors use it. */
+export const openAiError: ErrorBody = (status, message, code) => ({
+  error: { message, type: status === 401 ? "authentication_error" : "invalid_request_error", param: null, code },
+});
+
+/** Makes a refusal with OpenAI's error object. */
+export function refuse(status: number, message: string, fields: Fields = {}): Refusal {
+  const error = { message, type: "invalid_request_error", param: null, code: null, ...fields };
+  return { status, body: { error } };
+}
+
+/** Refuses a request if `isRefused` matches one of its fields. */
+export function refuseFields(
+  isRefused: (name: string, value: unknown) => boolean,
+  toRefusal: (name: string) => Refusal,
+): Rule {
+  return (request) => {
+    const found = Object.entries(request).find(([name, value]) => value !== undefined && isRefused(name, value));
+    return found && toRefusal(found[0]);
+  };
+}
+
+/** Refuses a request if `isRefused` matches one of its messages. */
+export function refuseMessages(
+  isRefused: (message: Message, index: number, messages: readonly Message[]) => boolean,
+  toRefusal: (index: number, message: Message) => Refusal,
+): Rule {
+  return ({ messages }) => {
+    const index = messages.findIndex(isRefused);
+    const message = messages[index];
+    return message && toRefusal(index, message);
+  };
+}
+
+/** Refuses a request that has this field. */
+export function refuseField(field: string, refusal: Refusal): Rule {
+  return refuseFields(
+    (name) => name === field,
+    () => refusal,
+  );
+}
+
+/** The messages of the current turn: those after the last user message. */
+export function turnOf(messages: readonly Message[]): readonly Message[] {
+  return messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+}
+
+export function callsOf({ tool_calls: calls }: Message): NonNullable<Message["tool_calls"]> {
+  return calls ?? [];
+}
+
+export function hasPicture({ content }: Message): boolean {
+  return Array.isArray(content) && content.some(({ type }) => type === "image_url");
+}
+
+export function isRecord(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A fake signature: only the text it was made from matches it. */
+export function sign(text: string): string {
+  return `sig-${Buffer.from(text).toString("base64url").slice(-24)}-${text.length}`;
+}
+
+/** Checks that user and assistant messages alternate, starting with the user. System messages and those that `isLeftOut` matches do not count. */
+export function alternates(
+  messages: readonly Message[],
+  isLeftOut: (message: Message) => boolean = () => false,
+): boolean {
+  const spoken = messages.filter((message) => message.role !== "system" && !isLeftOut(message));
+  return spoken.every(({ role }, index) => (role === "user") === (index % 2 === 0));
+}
+
+/** A tool call or a tool result. Templates with tool support do not count them when they check the order of roles. */
+export function isToolTalk(message: Message): boolean {
+  return message.role === "tool" || callsOf(message).length > 0;
+}
+
+/** Lists every property of every tool's schema with its path. */
+export function propertiesOf({
+  tools,
+}: ChatRequest): Array<{ tool: string; toolIndex: number; path: string; schema: Fields }> {
+  return (tools ?? []).flatMap(({ function: { name, parameters } }, toolIndex) =>
+    walk(parameters ?? {}, "parameters").map((found) => ({ tool: name, toolIndex, ...found })),
+  );
+}
+
+function walk(schema: Fields, path: string): Array<{ path: string; schema: Fields }> {
+  const properties = isRecord(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  const inner = properties.flatMap(([name, value]) =>
+    isRecord(value) ? [{ path: `${path}.${name}`, schema: value }] : [],
+  );
+  const items = isRecord(schema["items"]) ? [{ path: `${path}[]`, schema: schema["items"] }] : [];
+  return [...inner, ...items].flatMap((found) => [found, ...walk(found.schema, found.path)]);
+}
+
+type Explained = NonNullable<Dialect["explained"]>;
+
+/** For vendors without an image model. */
+export const DRAWS_NOTHING: Explained = {
+  "picture out": { because: "the vendor has no image model", says: /pictures?/i },
+};
+
+/** For models without image input. */
+export const SEES_NOTHING: Explained = {
+  "picture in": { because: "the model has no image input", says: /cannot see|sees no|takes no pictures/i },
+  "tool with picture": { because: "the model has no image input", says: /cannot see|sees no|takes no pictures/i },
+};
+
+/** For models without tools. */
+export const CALLS_NOTHING: Explained = Object.fromEntries(
+  ["two tools", "tool with picture", "nine rounds", "approved tool"].map((conversation) => [
+    conversation,
+    { because: "the model has no tools", says: /tools/i },
+  ]),
+);
+
+/** For models with a fixed temperature. */
+export const FIXED_TEMPERATURE: Explained = {
+  temperature: { because: "the model has a fixed temperature", says: /temperature/i },
+};

@@ -1,0 +1,54 @@
+// Shared by Gemini's OpenAI-compatible API and Vertex AI.
+import {
+  type Call,
+  callsOf,
+  type ErrorBody,
+  type Fields,
+  isRecord,
+  type Refusal,
+  type Rule,
+  sign,
+  turnOf,
+} from "../dialect.ts";
+
+const NAMES: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  404: "NOT_FOUND",
+  429: "RESOURCE_EXHAUSTED",
+};
+
+/** Google wraps errors in a list, and returns an HTML page for an unknown path. */
+export const googleError: ErrorBody = (status, message) =>
+  message.startsWith("Nothing is at")
+    ? "<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title><p>The requested URL was not found on this server.</html>"
+    : [{ error: { code: status, message, status: NAMES[status] ?? "UNKNOWN" } }];
+
+export function refuseGoogle(status: number, message: string, details: Fields[] = []): Refusal {
+  return {
+    status,
+    body: [{ error: { code: status, message, status: NAMES[status], ...(details.length > 0 && { details }) } }],
+  };
+}
+
+/** Only the first of several parallel calls has a signature, in the field `owner`. */
+export function signFirstCall(owner: string): (call: Call, index: number) => Fields {
+  return ({ id }, index) => (index === 0 ? { extra_content: { [owner]: { thought_signature: sign(id) } } } : {});
+}
+
+/** In the current turn, the first call of each step must have its signature. */
+export function requireSignatures(owner: string, toMessage: (tool: string, index: number) => string): Rule {
+  return ({ messages }) => {
+    const turn = turnOf(messages);
+    for (const message of turn) {
+      const [first] = callsOf(message);
+      if (first === undefined) continue;
+      const extra = isRecord(first["extra_content"]) ? first["extra_content"][owner] : undefined;
+      const signature = isRecord(extra) ? extra["thought_signature"] : undefined;
+      const index = messages.indexOf(message);
+      if (signature === undefined) return refuseGoogle(400, toMessage(first.function.name, index + 1));
+      if (signature !== sign(first.id)) return refuseGoogle(400, "Thought signature is not valid.");
+    }
+    return undefined;
+  };
+}

@@ -1,0 +1,10 @@
+// Shared by the vLLM dialects. vLLM checks a key if started with `--api-key`.
+import type { ErrorBody, Refusal } from "../dialect.ts";
+
+export const vllmError: ErrorBody = (status, message) => ({
+  error: { message, type: status === 404 ? "NotFoundError" : "BadRequestError", param: null, code: status },
+});
+
+export function refuseVllm(message: string): Refusal {
+  return { status: 400, body: vllmError(400, message, "") };
+}

@@ -1,0 +1,135 @@
+// Behaviour that any dialect can have in addition, switched on by name.
+import { type Accent, type Answer, type Fields, isRecord, refuse, type Sent } from "./dialect.ts";
+import { firstHalf } from "./stream.ts";
+
+/** A PNG of one dark pixel. */
+const PIXEL =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mMQEREBAAB8AD2sffR3AAAAAElFTkSuQmCC";
+
+const traits = {
+  /** Refuses every request because the account has no credit, in the dialect's words. */
+  "no-credit": {},
+  /** Breaks every answer off in the middle, in the dialect's way. */
+  "break-off": {},
+  /** Sends `finish_reason` in every chunk and pauses after the second one. */
+  "finish-in-every-chunk": {
+    toStream: (stream) =>
+      stream.flatMap((sent, index): Sent[] => {
+        const ended: Sent = sent.type === "chunk" ? { ...sent, finish: sent.finish ?? "stop" } : sent;
+        return index === 2 ? [{ type: "wait", forMs: 2_200 }, ended] : [ended];
+      }),
+  },
+  "finish-insufficient_system_resource": endsWith("insufficient_system_resource"),
+  "finish-abort": endsWith("abort"),
+  "finish-network_error": endsWith("network_error"),
+  /** Puts an image into the text, as a data URL. */
+  "picture-in-text": {
+    toAnswer: (answer) => ({ ...answer, content: `${answer.content}\n\n![picture](${PIXEL})` }),
+  },
+  /** Sends an image next to the text, in `images`. */
+  "picture-beside-text": { toAnswer: (answer) => ({ ...answer, pictures: [PIXEL] }) },
+  /** Repeats all previous text in every chunk. */
+  "cumulative-text": {
+    toStream(stream) {
+      let all = "";
+      return stream.map((sent) => {
+        if (sent.type !== "chunk" || typeof sent.delta["content"] !== "string") return sent;
+        all += sent.delta["content"];
+        return { ...sent, delta: { ...sent.delta, content: all } };
+      });
+    },
+  },
+  /** Sends object arguments of tool calls as JSON strings. */
+  "nested-arguments-as-text": withArguments((values) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, isRecord(value) ? JSON.stringify(value) : value]),
+    ),
+  ),
+  /** Sends null for omitted arguments of tool calls. */
+  "null-arguments": {
+    toAnswer: (answer, { tools }) =>
+      changeArguments(answer, (values, call) => {
+        const schema = tools?.find((tool) => tool.function.name === call)?.function.parameters?.["properties"];
+        const nothing = Object.keys(isRecord(schema) ? schema : {}).map((name) => [name, null]);
+        return { ...Object.fromEntries(nothing), ...values };
+      }),
+  },
+  /** Prefixes arguments of tool calls with an empty object. */
+  "stray-braces": {
+    toAnswer: (answer) => ({
+      ...answer,
+      calls: answer.calls.map((call) => ({ ...call, arguments: `{}${call.arguments}` })),
+    }),
+  },
+  /** A 429 that means "no credit", so waiting does not help. */
+  "quota-429": {
+    rules: [
+      () => {
+        const message = "You exceeded your current quota, please check your plan and billing details.";
+        return refuse(429, message, { type: "insufficient_quota", code: "insufficient_quota" });
+      },
+    ],
+  },
+  /** A 429 with the delay in its body only. */
+  "wait-in-body": {
+    rules: [
+      () => ({
+        status: 429,
+        body: [
+          {
+            error: {
+              code: 429,
+              message: "You exceeded your current quota. Please retry in 7200s.",
+              status: "RESOURCE_EXHAUSTED",
+              details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "7200s" }],
+            },
+          },
+        ],
+      }),
+    ],
+  },
+  /** The vendor's content filter refuses the question. */
+  "content-filter": {
+    rules: [
+      () =>
+        refuse(400, "The response was filtered due to the prompt triggering the content management policy.", {
+          type: null,
+          param: "prompt",
+          code: "content_filter",
+        }),
+    ],
+  },
+} satisfies Record<string, Accent>;
+
+export type TraitName = keyof typeof traits;
+
+export const TRAITS: Readonly<Record<TraitName, Accent>> = traits;
+
+/** Sends half of the answer and then an unusual finish reason. */
+function endsWith(finish: string): Accent {
+  return {
+    toStream: (stream) => [
+      ...firstHalf(stream),
+      { type: "chunk", delta: {}, finish },
+      { type: "raw", text: "data: [DONE]\n\n" },
+    ],
+  };
+}
+
+function withArguments(change: (values: Fields) => Fields): Accent {
+  return { toAnswer: (answer) => changeArguments(answer, change) };
+}
+
+function changeArguments(answer: Answer, change: (values: Fields, tool: string) => Fields): Answer {
+  const calls = answer.calls.map((call) => {
+    const values: unknown = JSON.parse(call.arguments);
+    return isRecord(values) ? { ...call, arguments: JSON.stringify(change(values, call.name)) } : call;
+  });
+  return { ...answer, calls };
+}
+
+export const TRAIT_NAMES = Object.keys(traits).filter(isTrait);
+
+export function isTrait(name: string): name is TraitName {
+  return Object.hasOwn(traits, name);
+}
