@@ -99,6 +99,8 @@ export interface Dialect extends Accent {
   draws?: Drawing;
   hasModelList: boolean;
   errorBody: ErrorBody;
+  /** The response to an unknown path, such as "POST /v1/x"; absent: FastAPI's. */
+  unknownPath?(path: string): Refusal;
   /** The response when the account has no credit; absent if the vendor has no prepaid accounts. */
   noCredit?: Refusal;
   /** Makes the delta for a piece of reasoning, and the delta after the last piece. Absent if the model does not reason. */

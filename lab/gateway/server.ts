@@ -52,6 +52,8 @@ export interface RunningDialect {
   close(): Promise<void>;
 }
 
+const NOT_FOUND: Refusal = { status: 404, body: { detail: "Not Found" } };
+
 interface Exchange {
   dialect: Dialect;
   traits: readonly TraitName[];
@@ -116,7 +118,7 @@ async function serve(exchange: Exchange, apiKey: string): Promise<void> {
   if (route === "GET /models" && hasModelList) return listModels(exchange);
   if (route === "POST /images/generations" && draws?.by === "images") return drawFromWords(exchange, body);
   if (route === "POST /images/edits" && draws?.by === "images") return drawFromPictures(exchange, body);
-  return refuse(exchange, toRefusal(dialect, 404, `Nothing is at ${request.method} ${seen.path}.`, "not_found"));
+  return refuse(exchange, dialect.unknownPath?.(`${request.method} ${seen.path}`) ?? NOT_FOUND);
 }
 
 async function answerChat(exchange: Exchange, bytes: Buffer): Promise<void> {

@@ -38,6 +38,7 @@ export const azure: Dialect = {
   draws: { by: "images", refuse: refuseDrawing },
   hasModelList: true,
   errorBody: (status, message, code) => ({ error: { code: status === 401 ? "401" : code, message } }),
+  unknownPath: () => ({ status: 404, body: { error: { code: "404", message: "Resource not found" } } }),
   rules: commonRules,
   toStream: (stream) => [
     PROMPT,

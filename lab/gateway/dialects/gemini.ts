@@ -4,7 +4,7 @@
 // list of types: https://github.com/zed-industries/zed/issues/44875, https://github.com/taylorwilsdon/google_workspace_mcp/issues/1099
 // unknown fields: https://github.com/n4ze3m/page-assist/issues/418, https://github.com/Vali-98/ChatterUI/issues/227
 import { type Dialect, propertiesOf, refuseFields } from "../dialect.ts";
-import { googleError, refuseGoogle, requireSignatures, signFirstCall } from "./google.ts";
+import { googleError, googlePage, refuseGoogle, requireSignatures, signFirstCall } from "./google.ts";
 
 const UNKNOWN = ["frequency_penalty", "presence_penalty", "seed", "logit_bias"];
 
@@ -16,6 +16,7 @@ export const gemini: Dialect = {
   draws: { by: "images" },
   hasModelList: true,
   errorBody: googleError,
+  unknownPath: googlePage,
   noCredit: refuseGoogle(
     429,
     "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project and billing.",

@@ -18,11 +18,16 @@ const NAMES: Readonly<Record<number, string>> = {
   429: "RESOURCE_EXHAUSTED",
 };
 
-/** Google wraps errors in a list, and returns an HTML page for an unknown path. */
-export const googleError: ErrorBody = (status, message) =>
-  message.startsWith("Nothing is at")
-    ? "<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title><p>The requested URL was not found on this server.</html>"
-    : [{ error: { code: status, message, status: NAMES[status] ?? "UNKNOWN" } }];
+/** Google wraps errors in a list. */
+export const googleError: ErrorBody = (status, message) => [
+  { error: { code: status, message, status: NAMES[status] ?? "UNKNOWN" } },
+];
+
+export function googlePage(): Refusal {
+  const page =
+    "<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title><p>The requested URL was not found on this server.</html>";
+  return { status: 404, body: page };
+}
 
 export function refuseGoogle(status: number, message: string, details: Fields[] = []): Refusal {
   return {

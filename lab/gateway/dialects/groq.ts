@@ -22,6 +22,12 @@ export const groq: Dialect = {
   chatModel: "openai/gpt-oss-120b",
   hasModelList: true,
   errorBody: openAiError,
+  unknownPath: (path) =>
+    refuse(
+      404,
+      `Unknown request URL: ${path}. Please check the URL for typos, or see the docs at https://console.groq.com/docs/`,
+      { code: "unknown_url" },
+    ),
   noCredit: refuse(400, "API access is blocked because the organization has reached its monthly spend limit.", {
     code: "blocked_api_access",
   }),

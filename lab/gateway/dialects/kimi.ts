@@ -21,6 +21,7 @@ export const kimi: Dialect = {
   chatModel: "kimi-k2.5",
   hasModelList: true,
   errorBody: openAiError,
+  unknownPath: () => ({ status: 404, body: { code: 5, error: "url.not_found", message: "没找到对象", status: false } }),
   noCredit: {
     status: 429,
     body: {

@@ -13,6 +13,7 @@ export const llamaCpp: Dialect = {
   chatModel: "devstral-small-2",
   hasModelList: true,
   errorBody: llamaError,
+  unknownPath: () => ({ status: 404, body: llamaError(404, "File Not Found", "not_found_error") }),
   usageFields: (usage) => ({ usage, timings: { predicted_n: usage.completion_tokens } }),
   rules: [
     ({ messages }) =>

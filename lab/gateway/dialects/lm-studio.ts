@@ -15,6 +15,7 @@ export const lmStudio: Dialect = {
   chatModel: "mistralai/devstral-small-2-2512",
   hasModelList: true,
   errorBody: lmStudioError,
+  unknownPath: (path) => ({ status: 200, body: lmStudioError(200, `Unexpected endpoint or method. (${path})`, "") }),
   rules: [
     ({ response_format: format }) =>
       isRecord(format) && format["type"] === "json_object"

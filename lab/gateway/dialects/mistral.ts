@@ -50,6 +50,7 @@ export const mistral: Dialect = {
   chatModel: "mistral-medium-latest",
   hasModelList: true,
   errorBody: mistralError,
+  unknownPath: () => ({ status: 404, body: { message: "no Route matched with those values" } }),
   noCredit: { status: 402, body: toBody("Payment required", "invalid_request_error", null) },
   usageFields: (usage) => ({ usage }),
   toAnswer: (answer) => ({ ...answer, calls: answer.calls.map((call) => ({ ...call, id: toMistralId(call.id) })) }),

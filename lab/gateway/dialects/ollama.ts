@@ -17,6 +17,7 @@ export const ollama: Dialect = {
   chatModel: "gemma3:4b",
   hasModelList: true,
   errorBody: openAiError,
+  unknownPath: () => ({ status: 404, body: "404 page not found" }),
   rules: [
     ({ tools }) =>
       tools?.length

@@ -58,6 +58,7 @@ export const openai: Dialect = {
   draws: { by: "images", refuse: refuseDrawing },
   hasModelList: true,
   errorBody: openAiError,
+  unknownPath: (path) => refuse(404, `Invalid URL (${path})`),
   noCredit: refuse(
     429,
     "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",

@@ -3,7 +3,7 @@
 // types: https://github.com/google-gemini/gemini-cli/issues/2282, https://github.com/QuantumNous/new-api/issues/3022
 // signatures: https://github.com/earendil-works/pi/issues/6733
 import { type Dialect, DRAWS_NOTHING, propertiesOf } from "../dialect.ts";
-import { googleError, refuseGoogle, requireSignatures, signFirstCall } from "./google.ts";
+import { googleError, googlePage, refuseGoogle, requireSignatures, signFirstCall } from "./google.ts";
 
 export const vertex: Dialect = {
   title: "Vertex AI",
@@ -11,6 +11,7 @@ export const vertex: Dialect = {
   chatModel: "google/gemini-3-flash-preview",
   hasModelList: false,
   errorBody: googleError,
+  unknownPath: googlePage,
   callFields: signFirstCall("vertex"),
   rules: [
     (request) => {
