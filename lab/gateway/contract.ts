@@ -60,8 +60,11 @@ export const CONVERSATIONS = {
   },
   "two tools": {
     hold: (talk) => talk.say("use get_weather and current_time"),
-    isAnswered: ({ text, last }) =>
-      resultsIn(last).length === 2 && text.includes("sunny") && text.includes("2026-06-01T12:00"),
+    isAnswered: ({ text, last, requests }) =>
+      resultsIn(last).length === 2 &&
+      returnsThoughts(last, requests) &&
+      text.includes("sunny") &&
+      text.includes("2026-06-01T12:00"),
   },
   "tool with picture": {
     hold: (talk) => talk.say("use take_photo"),
@@ -242,6 +245,13 @@ function isIn(seen: Seen | undefined, ...words: string[]): boolean {
 
 function resultsIn(seen: Seen | undefined): Message[] {
   return seen?.chat?.messages.filter(({ role }) => role === "tool") ?? [];
+}
+
+/** All reasoning in the request is exactly what the model sent. */
+function returnsThoughts(seen: Seen | undefined, requests: readonly Seen[]): boolean {
+  const sent = new Set(requests.map(({ answer }) => answer?.thought));
+  const returned = seen?.chat?.messages.map((message) => message["reasoning_content"] ?? message["reasoning"]) ?? [];
+  return returned.every((thought) => thought === undefined || (typeof thought === "string" && sent.has(thought)));
 }
 
 function holdsJson(text: string): boolean {
