@@ -5,18 +5,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import {
+  type Accent,
   type Answer,
   type ChatRequest,
   chatRequest,
   type Dialect,
   isRecord,
   type Refusal,
+  type Rule,
   type Sent,
 } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";
 import { converse, type Drawn, draw, type Picture, readWish, SandboxError } from "./sandbox.ts";
-import { firstHalf, toEvent, toStream, toWhole } from "./stream.ts";
-import { TRAITS, type TraitName } from "./traits.ts";
+import { toEvent, toStream, toWhole } from "./stream.ts";
+import { type TraitName, toAccent } from "./traits.ts";
 
 export interface DialectOptions {
   dialect: DialectName;
@@ -127,39 +129,37 @@ async function answerChat(exchange: Exchange, bytes: Buffer): Promise<void> {
   const { success, data, error } = chatRequest.safeParse(seen.body);
   if (!success) return refuse(exchange, toRefusal(dialect, 400, error.message, "invalid_request"));
   seen.chat = data;
-  const accents = [dialect, ...exchange.traits.map((name) => TRAITS[name])];
-  const rules = accents.flatMap(({ rules = [] }) => rules);
-  const isCredit = exchange.traits.includes("no-credit");
-  const refusal = (isCredit ? dialect.noCredit : undefined) ?? checkModel(dialect, data) ?? findRefusal(rules, data);
+  const traits = exchange.traits.map((name) => toAccent(name, dialect));
+  const refusal = findRefusal([...traits, { rules: [checkModel(dialect)] }, dialect], data);
   if (refusal !== undefined) return refuse(exchange, refusal);
 
   const isDrawing = dialect.draws?.by === "chat" && data.model === dialect.imageModel;
   const plain = await converse(sandboxUrl, data, dialect.thinking !== undefined && !isDrawing);
   const drawn = isDrawing ? await draw(sandboxUrl, readWish(data)) : undefined;
   const said = drawn ? { ...plain, content: drawn.text, pictures: [`data:image/png;base64,${drawn.base64}`] } : plain;
+  const accents = [dialect, ...traits];
   const answer = accents.reduce((last, { toAnswer }) => toAnswer?.(last, data) ?? last, said);
   seen.answer = answer;
-  const isCut = exchange.traits.includes("break-off");
-  const whole = toStream(answer, dialect, data);
-  const cut: readonly Sent[] = isCut ? [...firstHalf(whole), ...(dialect.breaksOff ?? [{ type: "cut" }])] : whole;
-  const stream = accents.reduce<readonly Sent[]>((last, { toStream }) => toStream?.(last, answer) ?? last, cut);
+  const plainStream: readonly Sent[] = toStream(answer, dialect, data);
+  const stream = accents.reduce((last, accent) => accent.toStream?.(last, answer) ?? last, plainStream);
   if (data.stream === true) return play(response, stream, answer);
   sendJson(response, 200, toWhole(stream, answer));
 }
 
-function findRefusal(rules: NonNullable<Dialect["rules"]>, request: ChatRequest): Refusal | undefined {
-  for (const rule of rules) {
+function findRefusal(accents: readonly Accent[], request: ChatRequest): Refusal | undefined {
+  for (const rule of accents.flatMap(({ rules = [] }) => rules)) {
     const refusal = rule(request);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
 }
 
-function checkModel(dialect: Dialect, { model }: ChatRequest): Refusal | undefined {
+function checkModel(dialect: Dialect): Rule {
   const known = [dialect.chatModel, ...(dialect.draws?.by === "chat" ? [dialect.imageModel] : [])];
-  return known.includes(model)
-    ? undefined
-    : toRefusal(dialect, 404, `The model ${model} does not exist.`, "model_not_found");
+  return ({ model }) =>
+    known.includes(model)
+      ? undefined
+      : toRefusal(dialect, 404, `The model ${model} does not exist.`, "model_not_found");
 }
 
 function listModels({ dialect, response }: Exchange): void {

@@ -1,16 +1,26 @@
 // Behaviour that any dialect can have in addition, switched on by name.
-import { type Accent, type Answer, type Fields, isRecord, refuse, type Sent } from "./dialect.ts";
+import { type Accent, type Answer, type Dialect, type Fields, isRecord, refuse, type Sent } from "./dialect.ts";
 import { firstHalf } from "./stream.ts";
 
 /** A PNG of one dark pixel. */
 const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mMQEREBAAB8AD2sffR3AAAAAElFTkSuQmCC";
 
+/** Prefixes arguments of tool calls with an empty object. */
+export const STRAY_BRACES: Accent = {
+  toAnswer: (answer) => ({
+    ...answer,
+    calls: answer.calls.map((call) => ({ ...call, arguments: `{}${call.arguments}` })),
+  }),
+};
+
 const traits = {
   /** Refuses every request because the account has no credit, in the dialect's words. */
-  "no-credit": {},
+  "no-credit": ({ noCredit }: Dialect): Accent => ({ rules: [() => noCredit] }),
   /** Breaks every answer off in the middle, in the dialect's way. */
-  "break-off": {},
+  "break-off": ({ breaksOff = [{ type: "cut" }] }: Dialect): Accent => ({
+    toStream: (stream) => [...firstHalf(stream), ...breaksOff],
+  }),
   /** Sends `finish_reason` in every chunk and pauses after the second one. */
   "finish-in-every-chunk": {
     toStream: (stream) =>
@@ -54,13 +64,7 @@ const traits = {
         return { ...Object.fromEntries(nothing), ...values };
       }),
   },
-  /** Prefixes arguments of tool calls with an empty object. */
-  "stray-braces": {
-    toAnswer: (answer) => ({
-      ...answer,
-      calls: answer.calls.map((call) => ({ ...call, arguments: `{}${call.arguments}` })),
-    }),
-  },
+  "stray-braces": STRAY_BRACES,
   /** A 429 that means "no credit", so waiting does not help. */
   "quota-429": {
     rules: [
@@ -99,11 +103,15 @@ const traits = {
         }),
     ],
   },
-} satisfies Record<string, Accent>;
+} satisfies Record<string, Accent | ((dialect: Dialect) => Accent)>;
 
 export type TraitName = keyof typeof traits;
 
-export const TRAITS: Readonly<Record<TraitName, Accent>> = traits;
+/** The accent of a trait in a dialect. */
+export function toAccent(name: TraitName, dialect: Dialect): Accent {
+  const trait: Accent | ((dialect: Dialect) => Accent) = traits[name];
+  return typeof trait === "function" ? trait(dialect) : trait;
+}
 
 /** Sends half of the answer and then an unusual finish reason. */
 function endsWith(finish: string): Accent {

@@ -4,7 +4,7 @@
 // empty text: https://github.com/BerriAI/litellm/issues/7169
 // arguments: https://github.com/openai/openai-agents-js/pull/712
 import { type Dialect, DRAWS_NOTHING, refuseMessages } from "../dialect.ts";
-import { TRAITS } from "../traits.ts";
+import { STRAY_BRACES } from "../traits.ts";
 import { hasEmptyText, lacksTools } from "./anthropic.ts";
 import { litellmError, refuseBedrock, refuseLitellm } from "./litellm.ts";
 
@@ -27,7 +27,7 @@ export const litellmBedrock: Dialect = {
       },
     },
   },
-  ...TRAITS["stray-braces"],
+  ...STRAY_BRACES,
   rules: [
     (request) =>
       lacksTools(request)
