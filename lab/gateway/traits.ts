@@ -65,6 +65,13 @@ const traits = {
       }),
   },
   "stray-braces": STRAY_BRACES,
+  /** Appends a control token to tool names, as vLLM does with gpt-oss: https://github.com/vllm-project/vllm/pull/35906 */
+  "harmony-tool-names": {
+    toAnswer: (answer) => ({
+      ...answer,
+      calls: answer.calls.map((call) => ({ ...call, name: `${call.name}<|channel|>commentary` })),
+    }),
+  },
   /** A 429 that means "no credit", so waiting does not help. */
   "quota-429": {
     rules: [
