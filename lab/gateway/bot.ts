@@ -1,14 +1,17 @@
 // The real bot in front of a dialect, with a fake chat platform.
+import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { openGateway } from "../../src/app/gateway.ts";
+import { createPictureSources } from "../../src/app/picture-sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef, Author } from "../../src/port/events.ts";
 import { toEditionId, toTurnId } from "../../src/port/ids.ts";
 import { createCurrentTime } from "../../src/tools/current-time.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { openBotStores } from "../../test/support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../../test/support/engine.ts";
 import { action, ada, ben, command, message } from "../../test/support/events.ts";
 import { fakePlatform, type Shown } from "../../test/support/fake-platform.ts";
@@ -91,7 +94,7 @@ const rooms = toolOf("house", {
 export interface Talk {
   /** Sends a message. Resolves after the bot has answered. */
   say(text: string, more?: { author?: Author; to?: "bot" | "other"; attachments?: AttachmentRef[] }): Promise<void>;
-  command(name: string, text?: string): Promise<void>;
+  command(name: string, text?: string, attachments?: AttachmentRef[]): Promise<void>;
   /** Changes options with `/model` and removes the bot's confirmation. */
   set(options: string): Promise<void>;
   /** Presses a button of the newest message that has it, or of the newest answer. */
@@ -109,7 +112,10 @@ export interface Bot {
 export async function startBot(
   gatewayOf: RunningDialect,
   log: Logger,
-  { database, platform = fakePlatform({ maxLength: 8_000 }) }: Pick<EngineOptions, "database" | "platform"> = {},
+  {
+    database = new DatabaseSync(":memory:"),
+    platform = fakePlatform({ maxLength: 8_000 }),
+  }: Pick<EngineOptions, "database" | "platform"> = {},
 ): Promise<Bot> {
   const config = readConfig({
     GATEWAY_BASE_URL: gatewayOf.url,
@@ -119,12 +125,15 @@ export async function startBot(
   });
   const gateway = await openGateway({ config, reachable: [], onProblem() {}, shared: undefined, log });
   const adapter: Adapter = { ...platform.adapter, openAttachment: async () => Readable.from([RED_SQUARE]) };
+  const place = { adapterOf: () => adapter, stores: openBotStores(database, log), ownKey: "k".repeat(32), log };
+  const { references } = createPictureSources({ config, ...place, serviceUrl: () => undefined });
   const { accept, idle, queue } = startEngine({
     gateway: gateway.client,
     model: gatewayOf.chatModel,
     ...(gatewayOf.imageModel !== undefined && { imageModel: gatewayOf.imageModel }),
     platform,
-    ...(database !== undefined && { database }),
+    database,
+    references,
     adapterOf: () => adapter,
     tools: [createCurrentTime(() => NOON), weather, trip, photo],
     outsideTools: () => [tea, rooms],
@@ -141,8 +150,8 @@ export async function startBot(
         await accept(event);
         await idle();
       },
-      async command(name, text = "") {
-        await accept({ ...command(name, text), ...place });
+      async command(name, text = "", attachments = []) {
+        await accept({ ...command(name, text), ...place, attachments });
         await idle();
       },
       async set(options) {

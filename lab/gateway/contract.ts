@@ -129,6 +129,13 @@ export const CONVERSATIONS = {
     hold: (talk) => talk.command("imagine", "a red boat"),
     isAnswered: ({ shown }) => shown.some(({ files }) => files.some(({ bytes }) => isPng(bytes))),
   },
+  "picture changed": {
+    hold: (talk) => talk.command("imagine", "the same at night", [PHOTO]),
+    isAnswered: ({ shown, requests, last }) =>
+      shown.some(({ files }) => files.some(({ bytes }) => isPng(bytes))) &&
+      (requests.some(({ references, refusal }) => references === 1 && refusal === undefined) ||
+        isIn(last, '"image_url"')),
+  },
   "broken off": {
     async hold(talk, gateway) {
       gateway.use("break-off");

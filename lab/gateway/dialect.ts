@@ -118,10 +118,12 @@ export interface Dialect extends Accent {
 export interface Drawing {
   /** `/images/generations` and `/images/edits`, or images in a chat answer. */
   by: "images" | "chat";
-  /** Checks the fields of an image request. */
-  refuse?(fields: Readonly<Fields>): Refusal | undefined;
+  /** Checks an image request: its fields and the types of its reference images. */
+  refuse?(fields: Readonly<Fields>, types: readonly string[]): Refusal | undefined;
   /** The vendor returns URLs unless the request has `response_format: "b64_json"`. */
   linksByDefault?: boolean;
+  /** The host also serves Google's `generateContent`, which accepts the key in `x-goog-api-key` only. */
+  hasGenerateContent?: boolean;
 }
 
 /** OpenAI's error object. Most vendors use it. */
@@ -223,9 +225,12 @@ function walk(schema: Fields, path: string): Array<{ path: string; schema: Field
 type Explained = NonNullable<Dialect["explained"]>;
 
 /** For vendors without an image model. */
-export const DRAWS_NOTHING: Explained = {
-  "picture out": { because: "the vendor has no image model", says: /pictures?/i },
-};
+export const DRAWS_NOTHING: Explained = Object.fromEntries(
+  ["picture out", "picture changed"].map((conversation) => [
+    conversation,
+    { because: "the vendor has no image model", says: /pictures?/i },
+  ]),
+);
 
 /** For models without image input. */
 export const SEES_NOTHING: Explained = {

@@ -34,6 +34,25 @@ const drawing = z.object({
   ]),
 });
 
+/** A request for Google's `generateContent`. */
+export const generateRequest = z.object({
+  contents: z.array(
+    z.object({
+      parts: z.array(
+        z.object({
+          text: z.string().optional(),
+          inlineData: z.object({ mimeType: z.string(), data: z.string() }).optional(),
+        }),
+      ),
+    }),
+  ),
+  generationConfig: z
+    .object({
+      imageConfig: z.object({ aspectRatio: z.string().optional(), imageSize: z.string().optional() }).optional(),
+    })
+    .optional(),
+});
+
 const failure = z.object({ error: z.object({ message: z.string(), code: z.string() }) });
 
 /** The sandbox refused a request that passed the dialect's rules. */

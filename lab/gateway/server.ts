@@ -16,7 +16,7 @@ import {
   type Sent,
 } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";
-import { converse, type Drawn, draw, type Picture, readWish, SandboxError } from "./sandbox.ts";
+import { converse, type Drawn, draw, generateRequest, type Picture, readWish, SandboxError } from "./sandbox.ts";
 import { toEvent, toStream, toWhole } from "./stream.ts";
 import { type TraitName, toAccent } from "./traits.ts";
 
@@ -36,6 +36,8 @@ export interface Seen {
   body: unknown;
   /** Set if the body is a valid chat request. */
   chat?: ChatRequest;
+  /** Reference images of an image request. */
+  references?: number;
   /** Absent if the request was accepted. */
   refusal?: Refusal;
   answer?: Answer;
@@ -113,6 +115,8 @@ async function serve(exchange: Exchange, apiKey: string): Promise<void> {
   const basePath = toBasePath(dialect);
   const route = `${request.method} ${seen.path.startsWith(basePath) ? seen.path.slice(basePath.length) : ""}`;
   const body = await readBody(request);
+  const native = /^POST \/v1beta\/models\/[^/]+:generateContent$/.test(`${request.method} ${seen.path}`);
+  if (native && draws?.hasGenerateContent) return generateContent(exchange, apiKey, body);
   if (request.headers.authorization !== `Bearer ${apiKey}`) {
     return refuse(exchange, toRefusal(dialect, 401, "Incorrect API key provided.", "invalid_api_key"));
   }
@@ -205,13 +209,37 @@ async function drawWith(
   if (typeof prompt !== "string" || prompt === "") {
     return refuse(exchange, toRefusal(dialect, 400, "You must provide a prompt.", "missing_required_parameter"));
   }
-  const refusal = dialect.draws?.refuse?.(fields);
+  exchange.seen.references = references.length;
+  const types = references.map(({ mimeType }) => mimeType);
+  const refusal = dialect.draws?.refuse?.(fields, types);
   if (refusal !== undefined) return refuse(exchange, refusal);
   const wish: Drawn = { prompt, references, aspectRatio: toRatio(size) };
   const { base64 } = await draw(sandboxUrl, wish);
   const isLink = dialect.draws?.linksByDefault === true && fields["response_format"] !== "b64_json";
   const picture = isLink ? { url: "https://pictures.invalid/1.png" } : { b64_json: base64 };
   sendJson(response, 200, { created: 1_767_225_600, data: [picture] });
+}
+
+async function generateContent(exchange: Exchange, apiKey: string, bytes: Buffer): Promise<void> {
+  const { dialect, request, response, sandboxUrl, seen } = exchange;
+  seen.body = parseJson(bytes);
+  if (request.headers["x-goog-api-key"] !== apiKey) {
+    const message =
+      "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.";
+    return refuse(exchange, toRefusal(dialect, 401, message, "UNAUTHENTICATED"));
+  }
+  const { success, data, error } = generateRequest.safeParse(seen.body);
+  if (!success) return refuse(exchange, toRefusal(dialect, 400, error.message, "INVALID_ARGUMENT"));
+  const parts = data.contents.flatMap((content) => content.parts);
+  const references = parts.flatMap(({ inlineData: one }) =>
+    one ? [{ mimeType: one.mimeType, base64: one.data }] : [],
+  );
+  seen.references = references.length;
+  const { aspectRatio, imageSize } = data.generationConfig?.imageConfig ?? {};
+  const prompt = parts.map(({ text = "" }) => text).join("\n");
+  const { text, base64 } = await draw(sandboxUrl, { prompt, references, aspectRatio, imageSize });
+  const drawn = [{ text }, { inlineData: { mimeType: "image/png", data: base64 } }];
+  sendJson(response, 200, { candidates: [{ content: { role: "model", parts: drawn }, finishReason: "STOP" }] });
 }
 
 /** "1536x1024" is 3:2. */

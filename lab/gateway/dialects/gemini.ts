@@ -13,7 +13,7 @@ export const gemini: Dialect = {
   address: "https://generativelanguage.googleapis.com/v1beta/openai",
   chatModel: "gemini-3-flash-preview",
   imageModel: "gemini-2.5-flash-image",
-  draws: { by: "images" },
+  draws: { by: "images", hasGenerateContent: true },
   hasModelList: true,
   errorBody: googleError,
   unknownPath: googlePage,

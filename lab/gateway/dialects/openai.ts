@@ -3,7 +3,8 @@
 // temperature: https://github.com/diffbot/code-gpt-docs/issues/445, https://github.com/chatboxai/chatbox/issues/2564
 // max_tokens: https://github.com/griptape-ai/ComfyUI-Griptape/issues/312, https://github.com/fish2018/YPrompt/issues/26
 // name: https://github.com/jekalmin/extended_openai_conversation/issues/251
-// pictures: https://platform.openai.com/docs/api-reference/images/createEdit
+// images: https://platform.openai.com/docs/api-reference/images/createEdit,
+// https://mail-archive.com/issues@camel.apache.org/msg130272.html
 import {
   type Dialect,
   FIXED_TEMPERATURE,
@@ -39,7 +40,15 @@ export const commonRules: readonly Rule[] = [
 ];
 
 /** gpt-image-1 always returns base64 and refuses `response_format`. */
-export function refuseDrawing(fields: Readonly<Record<string, unknown>>): Refusal | undefined {
+export function refuseDrawing(
+  fields: Readonly<Record<string, unknown>>,
+  types: readonly string[],
+): Refusal | undefined {
+  const type = types.find((one) => !["image/jpeg", "image/png", "image/webp"].includes(one));
+  if (type !== undefined) {
+    const message = `Invalid file 'image': unsupported mimetype ('${type}'). Supported file formats are 'image/jpeg', 'image/png', and 'image/webp'.`;
+    return refuse(400, message, { param: "image", code: "unsupported_file_mimetype" });
+  }
   if (fields["response_format"] !== undefined) {
     const param = "response_format";
     return refuse(400, `Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
