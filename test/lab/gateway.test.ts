@@ -54,9 +54,8 @@ describe("the bot, with a vendor's dialect,", () => {
   test.each(DIALECT_NAMES)("logs the status of every refusal by %s at info, without any user text", (name) => {
     const { requests = [], lines = [] } = measured.get(name) ?? {};
     const log = lines.map((line) => JSON.stringify(line)).join("\n");
-    const statuses = new Set(
-      requests.flatMap(({ refusal }) => (refusal && refusal.status >= 400 ? [refusal.status] : [])),
-    );
+    const refused = requests.flatMap(({ chat, refusal }) => (chat && refusal ? [refusal.status] : []));
+    const statuses = new Set(refused.filter((status) => status >= 400));
     expect([...statuses].filter((status) => !log.includes(String(status)))).toEqual([]);
     expect(log).not.toMatch(/kettle|Lunch is at noon|The door is green/);
   });
