@@ -201,11 +201,18 @@ const ADAPTATIONS: readonly Adaptation[] = [
         ? body
         : { ...body, tools: definitionsOf(body.messages), tool_choice: "none" },
   },
-  leaveOut(
-    "tool_choice",
-    (refusal) =>
+  {
+    name: "tool_choice",
+    does: "leaves tool_choice out",
+    isAskedBy: (refusal) =>
       refusesField("tool_choice", refusal) || /(not|n't|un)\W?support.{0,20}tool_choice/i.test(refusal.message),
-  ),
+    apply(body) {
+      const { tool_choice: choice, tools, ...rest } = body;
+      if (choice === undefined) return body;
+      // Without a way to forbid calls, the earlier ones go as words.
+      return choice === "none" ? { ...rest, messages: toWords(body.messages, () => true) } : { ...rest, tools };
+    },
+  },
   {
     name: "plain schemas",
     does: "describes the arguments of tools in the simplest form of JSON schema",
