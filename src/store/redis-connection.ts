@@ -16,6 +16,11 @@ const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 500;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
+/** Pause between two looks whether the address leads to a server that takes writes. */
+const REPLICA_LOOK_MS = 500;
+/** Written to see whether the server takes writes. */
+const PROBE_KEY = "palaver:probe";
+const PROBE_TTL_MS = 10_000;
 /** Error codes of a server that is there and does nothing, or stores nothing, at the moment. */
 const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
@@ -31,10 +36,13 @@ export interface RedisConnection {
   /**
    * Runs an operation on the client as soon as it is connected. Rejects with a `StoreError` where Redis is away or does
    * not take it: after two seconds without an answer, after two without a connection, and at once while it is known to
-   * be away. An operation that was not begun by then never begins. `on` is the client that it is made on, where that is
-   * another one: whichever is silent is connected anew.
+   * be away. An operation that was not begun by then never begins. One that a read-only replica refuses is made once more
+   * when the primary is found. `on` is the client that it is made on, where that is another one: whichever is silent is
+   * connected anew.
    */
   run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
+  /** Further clients on the same server. They move along when its address leads to another one. */
+  further: Set<RedisClient>;
   /** Milliseconds since it came back after it had been lost or silent, or away at the start; infinite where it never was. */
   backForMs: () => number;
   close: () => Promise<void>;
@@ -44,14 +52,36 @@ export interface RedisConnection {
 export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
+  const further = new Set<RedisClient>();
   const watch = watchConnection(client, where, log);
   /** Other clients that were connected anew, and when. */
   const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
+  /** The server has become a replica, and its address does not lead to the new primary yet. */
+  let isReplica = false;
 
-  function connect(one: RedisClient): void {
-    // Rejects only when it is closed meanwhile: failed attempts are repeated, and reported by the "error" event.
-    one.connect().catch(() => {});
+  client.on("error", () => reconnectConfused(client));
+  client.on("ready", () => void onReady());
+
+  async function onReady(): Promise<void> {
+    if (!isReplica) return watch.reportReturn();
+    const trial = withDeadline(
+      () => probe(client),
+      () => describeSilence(),
+    );
+    const isStillReplica = await trial.then(() => false, isReadOnly);
+    if (closed || !client.isReady) return;
+    if (isStillReplica) return void setTimeout(reconnect, REPLICA_LOOK_MS, client).unref();
+    isReplica = false;
+    watch.reportReturn();
+    for (const other of further) reconnect(other);
+  }
+
+  function leaveReplica(): void {
+    if (isReplica || closed) return;
+    isReplica = true;
+    watch.reportOutage("it is a replica, which takes no writes", 0);
+    reconnect(client);
   }
 
   function describeSilence(): StoreError {
@@ -65,8 +95,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     if (on !== client) renew(on);
     else if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
-      client.destroy();
-      connect(client);
+      reconnect(client);
     }
     return describeSilence();
   }
@@ -77,18 +106,27 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     if (closed || isNew || !other.isOpen) return;
     remadeAt.set(other, performance.now());
     log.warn({ redis: where }, "a further connection to Redis is silent and is made anew");
-    other.destroy();
-    connect(other);
+    reconnect(other);
+  }
+
+  async function tryTo<T>(operation: () => Promise<T>, on: RedisClient): Promise<T> {
+    if (closed) throw new Error(`The connection to Redis at ${where} is closed.`);
+    if (!(await watch.whenReady())) throw describeSilence();
+    return withDeadline(operation, () => giveUp(on));
   }
 
   connect(client);
   return {
     client,
+    further,
     async run(operation, on = client) {
-      if (closed) throw new Error(`The connection to Redis at ${where} is closed.`);
-      if (!(await watch.whenReady())) throw describeSilence();
       try {
-        return await withDeadline(operation, () => giveUp(on));
+        return await tryTo(operation, on).catch((error: unknown) => {
+          if (!isReadOnly(error)) throw error;
+          leaveReplica();
+          // The server has changed nothing, so this cannot be done twice.
+          return tryTo(operation, on);
+        });
       } catch (error) {
         throw toStoreError(error, where);
       }
@@ -101,6 +139,32 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
       if (client.isOpen) client.destroy();
     },
   };
+}
+
+function connect(client: RedisClient): void {
+  // Rejects only when it is closed meanwhile: failed attempts are repeated, and reported by the "error" event.
+  client.connect().catch(() => {});
+}
+
+function reconnect(client: RedisClient): void {
+  if (!client.isOpen) return;
+  client.destroy();
+  connect(client);
+}
+
+/** After an error on a connection that still stands the client no longer knows what it reads: replies, or messages. */
+function reconnectConfused(client: RedisClient): void {
+  if (client.isReady) reconnect(client);
+}
+
+/** Rejects when the server does not take a write. One that only reads, or whose memory is full, still answers a ping. */
+export async function probe(client: RedisClient): Promise<void> {
+  await client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } });
+}
+
+/** True for the refusal of a replica, also where a script reports it. */
+function isReadOnly(error: unknown): boolean {
+  return error instanceof Error && /\bREADONLY\b/.test(error.message);
 }
 
 async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error): Promise<T> {
@@ -141,6 +205,8 @@ interface Watch {
   whenReady: () => Promise<boolean>;
   /** `sinceMs`: for how long that has been so. */
   reportOutage: (reason: string, sinceMs: number) => void;
+  /** The connection can be used again, or for the first time. */
+  reportReturn: () => void;
   /** The reason in brackets; empty while there is none. */
   describeOutage: () => string;
   backForMs: () => number;
@@ -152,14 +218,14 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
   let reported: { reason: string; atMs: number } | undefined;
   let wasReady = false;
   let backAtMs = Number.NEGATIVE_INFINITY;
-  client.on("ready", () => {
+  function reportReturn(): void {
     // The first time is a return only where it had to be waited for.
     if (wasReady || reported !== undefined) backAtMs = performance.now();
     wasReady = true;
     for (const wake of waiting) wake();
     if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
     reported = undefined;
-  });
+  }
   function reportOutage(reason: string, sinceMs: number): void {
     if (reported !== undefined) return;
     reported = { reason, atMs: performance.now() - sinceMs };
@@ -173,7 +239,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
   }
   return {
     whenReady() {
-      if (client.isReady) return Promise.resolve(true);
+      if (client.isReady && reported === undefined) return Promise.resolve(true);
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const settle = (isReady: boolean) => {
         clearTimeout(timer);
@@ -187,6 +253,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
       return promise;
     },
     reportOutage,
+    reportReturn,
     describeOutage: () => (reported === undefined ? "" : ` (${reported.reason})`),
     backForMs: () => performance.now() - backAtMs,
   };
@@ -209,10 +276,11 @@ function createRedisClient(url: string) {
 }
 
 /** A further connection that waits for messages: never given up for silence. The first one reports problems. */
-export function createListeningClient({ client }: Pick<RedisConnection, "client">): RedisClient {
+export function createListeningClient({ client, further }: Pick<RedisConnection, "client" | "further">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
-  listening.on("error", () => {});
+  listening.on("error", () => reconnectConfused(listening));
+  further.add(listening);
   return listening;
 }
 

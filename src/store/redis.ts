@@ -3,14 +3,11 @@ import { fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
 import { evalFenced } from "./fenced-script.ts";
 import { StoreError } from "./outage.ts";
-import { connectToRedis, loadRedis, type RedisConnection } from "./redis-connection.ts";
+import { connectToRedis, loadRedis, probe, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
 /** Keys that one step of a walk through the whole server looks at. */
 const SCAN_COUNT = 1_000;
-/** Written to see whether the server takes writes. */
-const PROBE_KEY = "palaver:probe";
-const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
 
 export interface OpenStore {
@@ -39,8 +36,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
     shared: connection,
     isReachable: () =>
       connection
-        // A server that only reads, or whose memory is full, still answers a ping.
-        .run(() => connection.client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } }))
+        .run(() => probe(connection.client))
         .then(
           () => true,
           () => false,

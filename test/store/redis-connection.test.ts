@@ -1,7 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { StoreError } from "../../src/store/outage.ts";
+import { createRedisStore } from "../../src/store/redis.ts";
 import { connectToRedis, createListeningClient } from "../../src/store/redis-connection.ts";
+import { startDoor } from "../support/door.ts";
 import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
+import { recordingLog, silent } from "../support/log.ts";
 import { isRedisMissing, startRedis } from "../support/redis.ts";
 
 describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", () => {
@@ -39,5 +42,58 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await expect(connection.run(() => other.ping(), other)).rejects.toThrow("did not answer");
     expect(await connection.run(() => other.ping(), other)).toBe("PONG");
     expect(await connection.run(() => connection.client.clientId())).toBe(id);
+  });
+
+  /** Two servers and an address that leads to the first one. */
+  async function startPair() {
+    const [first, second] = [await startRedis(), await startRedis()];
+    const door = await startDoor(first.url);
+    const toFirst = connectToRedis(first.url, silent);
+    onTestFinished(async () => {
+      await toFirst.close();
+      door.remove();
+      await Promise.all([first.stop(), second.stop()]);
+    });
+    const demote = () => toFirst.run(() => toFirst.client.replicaOf("127.0.0.1", Number(new URL(second.url).port)));
+    return { second, door, url: door.origin.replace("http:", "redis:"), toFirst, demote };
+  }
+
+  test("leaves a server that has become a replica, with all its clients, for the primary that its address leads to", async () => {
+    const { second, door, url, demote } = await startPair();
+    const connection = connectToRedis(url, silent);
+    onTestFinished(connection.close);
+    const listening = createListeningClient(connection);
+    await listening.connect();
+    onTestFinished(() => listening.destroy());
+    const heard: string[] = [];
+    await listening.subscribe("test:channel", (text) => heard.push(text));
+    await connection.run(() => connection.client.set("key", "before"));
+
+    await demote();
+    door.leadTo(second.url);
+    await connection.run(() => connection.client.eval("return redis.call('SET', KEYS[1], 'after')", { keys: ["key"] }));
+    const toSecond = connectToRedis(second.url, silent);
+    onTestFinished(toSecond.close);
+    expect(await toSecond.run(() => toSecond.client.get("key"))).toBe("after");
+    await eventually(() => toSecond.client.pubSubNumSub("test:channel")).toEqual({ "test:channel": 1 });
+    await toSecond.client.publish("test:channel", "hello");
+    await eventually(() => heard).toEqual(["hello"]);
+  });
+
+  test("tells of an outage for as long as its address leads to a replica, once, and of its end", async () => {
+    const { url, toFirst, demote } = await startPair();
+    const { log, lines } = recordingLog();
+    const { shared, isReachable, close } = createRedisStore(url, log);
+    onTestFinished(close);
+    await eventually(isReachable).toBe(true);
+    await demote();
+    expect(await isReachable()).toBe(false);
+    await expect(shared?.run(async () => "read")).rejects.toThrow(StoreError);
+    await toFirst.run(() => toFirst.client.sendCommand(["REPLICAOF", "NO", "ONE"]));
+    await eventually(isReachable).toBe(true);
+    expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
+      ["Redis is not reachable: trying again until it is", "it is a replica, which takes no writes"],
+      ["Redis is reachable again", undefined],
+    ]);
   });
 });

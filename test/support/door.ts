@@ -10,6 +10,8 @@ export interface Door {
   origin: string;
   /** Nothing passes any more, in neither direction. */
   shut(how: Shut): void;
+  /** Whoever comes from now on is led to another server. Those who are in stay where they are. */
+  leadTo(origin: string): void;
   /** Resolves when somebody comes who has not come yet. */
   nextVisitor(): Promise<void>;
   /** Takes it away, with whoever is in it. */
@@ -18,7 +20,7 @@ export interface Door {
 
 /** A door before the server at `origin`; shut from the beginning where that is said. */
 export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> {
-  const { hostname, port } = new URL(origin);
+  let target = new URL(origin);
   const sockets = new Set<Socket>();
   let how = shutFrom;
   let visited = Promise.withResolvers<void>();
@@ -35,7 +37,7 @@ export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> 
     keep(outside);
     if (how === "refuses") outside.resetAndDestroy();
     if (how !== undefined) return;
-    const inside = connect(Number(port), hostname);
+    const inside = connect(Number(target.port), target.hostname);
     keep(inside);
     outside.pipe(inside);
     inside.pipe(outside);
@@ -54,6 +56,7 @@ export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> 
         else socket.unpipe().pause();
       }
     },
+    leadTo: (origin) => void (target = new URL(origin)),
     nextVisitor: () => visited.promise,
     remove() {
       server.close();

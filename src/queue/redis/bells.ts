@@ -40,10 +40,10 @@ export interface Bells {
   close(): Promise<void>;
 }
 
-export function createBells({ client, run }: RedisConnection, ownId: string, log: Logger): Bells {
+export function createBells(redis: RedisConnection, ownId: string, log: Logger): Bells {
   // BullMQ waits for a connection itself, and blocks on another one like it.
-  const raw = createListeningClient({ client });
-  const runHere = <T>(operation: () => Promise<T>): Promise<T> => run(operation, raw);
+  const raw = createListeningClient(redis);
+  const runHere = <T>(operation: () => Promise<T>): Promise<T> => redis.run(operation, raw);
   const opening = open();
   // Whoever rings or hears meets it.
   opening.catch(() => {});
@@ -57,6 +57,8 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
     // One for all: each queue would make its own, and let an error of the connection end the process once it is closed.
     const connection = bullmq.createNodeRedisClient(raw);
     connection.on("error", () => {});
+    // The client's own copies would stay behind when the server becomes a replica.
+    connection.duplicate = () => bullmq.createNodeRedisClient(createListeningClient(redis)).on("error", () => {});
     return { ...bullmq, connection };
   }
 

@@ -1,0 +1,61 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { StoreError } from "../../../src/store/outage.ts";
+import { connectToRedis } from "../../../src/store/redis-connection.ts";
+import { startDoor } from "../../support/door.ts";
+import { ada, message } from "../../support/events.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { heldWorker, quickWorker } from "../../support/queue-contract.ts";
+import { isRedisMissing, startRedis } from "../../support/redis.ts";
+import { connectWell } from "../../support/shared-redis.ts";
+
+describe.skipIf(isRedisMissing)("the queue on a Redis that becomes a replica (needs redis-server)", () => {
+  test("goes on at the primary that its address leads to then, with bells, leases and erasures", async () => {
+    const [first, second] = [await startRedis(), await startRedis()];
+    const door = await startDoor(first.url);
+    const [toFirst, connection] = [
+      await connectWell(first.url),
+      connectToRedis(door.origin.replace("http:", "redis:"), silent),
+    ];
+    const queue = createRedisQueue({ connection, maxActive: 16, now: Date.now, log: silent, cutMs: 5 });
+    onTestFinished(async () => {
+      await queue.close(0);
+      await Promise.all([connection.close(), toFirst.close()]);
+      door.remove();
+      await Promise.all([first.stop(), second.stop()]);
+    });
+    const held = heldWorker();
+    const done: string[] = [];
+    const quick = quickWorker((events) => void done.push(...events.map(({ key }) => key)));
+    const isHeld = (text: string) => text.startsWith("hold");
+    queue.start({
+      ...held.worker,
+      work: (events, signal) => {
+        const [event] = events;
+        const { work } = event?.kind === "message" && isHeld(event.text) ? held.worker : quick;
+        return work(events, signal);
+      },
+    });
+    const before = message("before");
+    await queue.accept(before);
+    await eventually(() => done).toEqual([before.key]);
+
+    await toFirst.client.replicaOf("127.0.0.1", Number(new URL(second.url).port));
+    // At first the address leads to the same server still, and what is connected anew finds a replica there.
+    await expect(queue.accept(message("meanwhile"))).rejects.toThrow(StoreError);
+    door.leadTo(second.url);
+    for (const round of [1, 2, 3]) {
+      const after = message(`after ${round}`, { conversationId: `test:${round}` });
+      await queue.accept(after);
+      await eventually(() => done).toContain(after.key);
+    }
+    await queue.accept(message("hold this"));
+    await held.untilBegun(1);
+    const forgotten = queue.forget("test", ada.id, "none");
+    await eventually(() => held.signals[0]?.aborted).toBe(true);
+    held.ends[0]?.resolve();
+    await forgotten;
+    expect(queue.processes()).toBe(1);
+  });
+});
