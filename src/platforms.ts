@@ -86,7 +86,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     ...toAdapterOptions(options),
     directChannels: toDirectChannelStore(stores),
     lastSession: toLastSessionStore(stores),
-    shares: stores.shared && createSharedParts(stores.shared, SHARDS, stores.now),
+    shares: stores.shared && createSharedParts(stores.shared, SHARDS, stores.now, options.log),
     waits: limits?.waitsOf("discord"),
     processes: engine.queue.processes,
   });

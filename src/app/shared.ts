@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { z } from "zod";
 import type { PauseBoard, ToldPause } from "../gateway/breaker.ts";
+import { GATEWAY_ERROR_KINDS } from "../gateway/errors.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { SharedWaits } from "../port/pace.ts";
 import { createSharedCalls, type SharedCalls } from "../queue/redis/calls.ts";
@@ -8,6 +10,15 @@ import type { Stores } from "../store/keyv.ts";
 import { type Board, createBoard } from "../store/redis-board.ts";
 
 const PAUSES = "palaver:gateway:pauses";
+
+/** A newer version may tell more, which is kept as it is. */
+export const toldPause: z.ZodType<ToldPause> = z.looseObject({
+  kind: z.enum(GATEWAY_ERROR_KINDS),
+  message: z.string(),
+  status: z.number().exactOptional(),
+  id: z.string().exactOptional(),
+  isAsked: z.boolean().exactOptional(),
+});
 
 /** Rate limits hold for all processes on one Redis: they tell each other of calls and pauses. */
 export interface SharedLimits {
@@ -29,17 +40,17 @@ export function openSharedLimits(
   const calls = createSharedCalls({ connection, now, onHeard: recall, log });
   const boards: Pick<Board<unknown>, "close">[] = [];
 
-  const open = <T>(place: string): Board<T> => {
-    const board = createBoard<T>({ connection, place, by: randomUUID(), now, log });
+  const open = <T>(place: string, schema: z.ZodType<T>): Board<T> => {
+    const board = createBoard({ connection, schema, place, by: randomUUID(), now, log });
     boards.push(board);
     return board;
   };
 
   return {
     calls,
-    pausesOf: (gateway) => open<ToldPause>(gateway === "first" ? PAUSES : `${PAUSES}:${gateway}`),
+    pausesOf: (gateway) => open(gateway === "first" ? PAUSES : `${PAUSES}:${gateway}`, toldPause),
     waitsOf(platform) {
-      const board = open<true>(`palaver:${platform}:waits`);
+      const board = open(`palaver:${platform}:waits`, z.literal(true));
       return {
         tell: (what, forMs) => board.tell(what, true, forMs),
         listen: (onTold) => void board.listen((what, _, forMs) => onTold(what, forMs)),

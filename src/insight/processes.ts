@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { z } from "zod";
+import { parseStored } from "../store/values.ts";
 import type { InsightStore } from "./insight-store.ts";
 import { story } from "./story.ts";
 
@@ -81,7 +82,7 @@ export function createProcesses({ store, id, describe, isAlone, log }: Processes
     },
     async read() {
       await tell();
-      const reports = (await store.reports()).flatMap((text) => report.safeParse(JSON.parse(text)).data ?? []);
+      const reports = (await store.reports()).flatMap((text) => parseStored(report, text) ?? []);
       return reports.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     },
     async close() {

@@ -14,7 +14,7 @@ local all = redis.call('HGETALL', KEYS[1])
 local living = {}
 for index = 1, #all, 2 do
   local untilMs, text = string.match(all[index + 1], '^(%d+) (.*)$')
-  if tonumber(untilMs) > now then living[#living + 1] = text else redis.call('HDEL', KEYS[1], all[index]) end
+  if untilMs and tonumber(untilMs) > now then living[#living + 1] = text else redis.call('HDEL', KEYS[1], all[index]) end
 end
 redis.call('PEXPIRE', KEYS[1], 3600000)
 return living`;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseStored } from "../store/values.ts";
 
 /** Steps of a story; beyond these, what comes in between is left out. */
 export const MAX_STEPS = 60;
@@ -51,9 +52,5 @@ export type Story = z.infer<typeof story>;
 
 /** Undefined for what is damaged, or of another version. */
 export function readStory(text: string): Story | undefined {
-  try {
-    return story.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return parseStored(story, text);
 }

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { z } from "zod";
 import { transact } from "./database.ts";
+import { parseStored } from "./values.ts";
 
 /** Whole numbers by name, such as `{ tokens: 12 }`. */
 export type Counts = Readonly<Record<string, number>>;
@@ -62,6 +64,14 @@ export interface Counters {
 export const ONCE_MS = 8 * 86_400_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
+/** What is read of a hold once more. */
+const storedHold = z.object({
+  loss: z.array(z.object({ row: z.string(), counts: z.record(z.string(), z.number()), ttlMs: z.number() })),
+  isTentative: z.literal(true).exactOptional(),
+});
+
+type Loss = z.infer<typeof storedHold>;
+
 /** Sums in the database of one process. `now`: milliseconds, see `Clock`. */
 export function createSqliteCounters(database: DatabaseSync, now: () => number): Counters {
   const table = openTables(database);
@@ -73,14 +83,15 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
     }
   }
 
-  function end(id: string): Hold {
-    const hold = JSON.parse(String(table.hold.get(id)?.["body"])) as Hold;
+  /** One that cannot be read has no loss. */
+  function end(id: string): Loss {
+    const hold = parseStored(storedHold, String(table.hold.get(id)?.["body"])) ?? { loss: [] };
     table.release.run(id);
     table.unhold.run(id);
     return hold;
   }
 
-  function applyLoss({ isTentative, loss }: Hold): void {
+  function applyLoss({ isTentative, loss }: Loss): void {
     if (isTentative !== true) apply(loss);
   }
 

@@ -1,5 +1,8 @@
 import type { Logger } from "pino";
+import { z } from "zod";
+import { hearChannel } from "./redis-channel.ts";
 import { createListeningClient, type RedisConnection } from "./redis-connection.ts";
+import { createStoredParser } from "./values.ts";
 
 /** Announces values to all processes, present and future: the last one of each key, for as long as it holds. */
 export interface Board<T> {
@@ -12,8 +15,10 @@ export interface Board<T> {
   close(): void;
 }
 
-export interface BoardOptions {
+export interface BoardOptions<T> {
   connection: RedisConnection;
+  /** Describes the values: what other processes announce and is not so is ignored. */
+  schema: z.ZodType<T>;
   /** Names the board; also the key and the channel in Redis. */
   place: string;
   /** Distinguishes the processes. */
@@ -23,12 +28,8 @@ export interface BoardOptions {
   log: Logger;
 }
 
-interface Announcement<T> {
-  by: string;
-  key: string;
-  value: T;
-  until: number;
-}
+const toAnnouncement = <T>(value: z.ZodType<T>) =>
+  z.object({ by: z.string(), key: z.string(), value, until: z.number() });
 
 /** Most announcements that have expired, and are taken off the board with one that is put there. */
 const MAX_TAKEN_OFF = 100;
@@ -47,30 +48,31 @@ else
 end
 return redis.call('PUBLISH', KEYS[1], ARGV[2])`;
 
-export function createBoard<T>({ connection, place, by, now, log }: BoardOptions): Board<T> {
+export function createBoard<T>({ connection, schema, place, by, now, log }: BoardOptions<T>): Board<T> {
   const { client, run } = connection;
   const listening = createListeningClient(connection);
+  const announcement = toAnnouncement(schema);
+  const parse = createStoredParser(announcement, place, log);
 
   return {
     tell(key, value, forMs) {
-      const announcement: Announcement<T> = { by, key, value, until: now() + forMs };
+      const text = JSON.stringify({ by, key, value, until: now() + forMs } satisfies z.input<typeof announcement>);
       const times = [Math.ceil(forMs), now(), MAX_TAKEN_OFF].map(String);
-      const options = { keys: [place, `${place}:ends`], arguments: [key, JSON.stringify(announcement), ...times] };
+      const options = { keys: [place, `${place}:ends`], arguments: [key, text, ...times] };
       run(() => client.eval(TELL, options)).catch((err: unknown) =>
         log.debug({ err }, "an announcement to other processes failed"),
       );
     },
     async listen(onTold) {
-      const read = (text: string) => {
-        const told = JSON.parse(text) as Announcement<T>;
+      const hear = (told: z.output<typeof announcement>) => {
         if (told.by !== by) onTold(told.key, told.value, Math.max(0, told.until - now()));
       };
       const readAll = async () => {
-        for (const text of await run(() => client.hVals(place))) read(text);
+        for (const told of (await run(() => client.hVals(place))).map(parse)) if (told !== undefined) hear(told);
       };
       try {
         await listening.connect();
-        await listening.subscribe(place, read);
+        await hearChannel({ client: listening, channel: place, parse, log }, hear);
         // Reads the values announced earlier, or while the connection was lost.
         listening.on("ready", () => void readAll().catch(() => {}));
         await readAll();

@@ -10,7 +10,8 @@ const LAPSED_AT_ONCE = 100;
 /**
  * The common beginning of all scripts. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` work counted
  * already; `rows` is the index of all rows. Redis takes no row out of it that expires. So every addition looks at twice
- * as many names of it, by chance, as it may put in: at most about half of them are of rows that are gone.
+ * as many names of it, by chance, as it may put in: at most about half of them are of rows that are gone. A count that is
+ * no number counts as 0, and a hold that cannot be read as absent.
  */
 const COMMON = `
 local place = KEYS[1]
@@ -21,11 +22,19 @@ local function tidy(most)
     if redis.call('EXISTS', place .. 'row:' .. row) == 0 then redis.call('ZREM', place .. 'rows', row) end
   end
 end
+local function amount(key, count) return tonumber(redis.pcall('HGET', key, count)) or 0 end
+local function increase(key, count, by)
+  local sum = redis.pcall('HINCRBY', key, count, whole(by))
+  if type(sum) == 'number' then return sum end
+  if redis.call('TYPE', key).ok ~= 'hash' then redis.call('DEL', key) end
+  redis.call('HSET', key, count, whole(by))
+  return by
+end
 local function add(additions)
   for _, addition in ipairs(additions) do
     local key = place .. 'row:' .. addition.row
     for count, by in pairs(addition.counts) do
-      if by ~= 0 then redis.call('HINCRBY', key, count, whole(by)) end
+      if by ~= 0 then increase(key, count, by) end
     end
     redis.call('ZADD', place .. 'rows', 0, addition.row)
     if redis.call('PTTL', key) < addition.ttlMs then redis.call('PEXPIRE', key, whole(addition.ttlMs)) end
@@ -33,19 +42,22 @@ local function add(additions)
   tidy(2 * #additions)
 end
 local function read(id)
-  local text = redis.call('GET', place .. 'hold:' .. id)
-  return text and cjson.decode(text)
+  local isRead, hold = pcall(cjson.decode, redis.pcall('GET', place .. 'hold:' .. id))
+  return isRead and type(hold) == 'table' and hold.id == id and hold or nil
+end
+local function unhold(bounds)
+  for _, bound in ipairs(bounds) do
+    local key = place .. 'held:' .. bound.row
+    if increase(key, bound.count, -bound.by) <= 0 then redis.call('HDEL', key, bound.count) end
+  end
 end
 local function release(hold)
   redis.call('DEL', place .. 'hold:' .. hold.id)
   redis.call('ZREM', place .. 'holds', hold.id)
-  for _, bound in ipairs(hold.bounds) do
-    local key = place .. 'held:' .. bound.row
-    if redis.call('HINCRBY', key, bound.count, whole(-bound.by)) <= 0 then redis.call('HDEL', key, bound.count) end
-  end
+  pcall(unhold, hold.bounds)
 end
 local function lose(hold)
-  if not hold.isTentative then add(hold.loss) end
+  if not hold.isTentative then pcall(add, hold.loss) end
 end
 local function sweep(now)
   for _, id in ipairs(redis.call('ZRANGE', place .. 'holds', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${LAPSED_AT_ONCE})) do
@@ -65,8 +77,8 @@ if former then
 end
 local left, fits = {}, true
 for i, bound in ipairs(hold.bounds) do
-  local counted = tonumber(redis.call('HGET', place .. 'row:' .. bound.row, bound.count) or '0')
-  local held = tonumber(redis.call('HGET', place .. 'held:' .. bound.row, bound.count) or '0')
+  local counted = amount(place .. 'row:' .. bound.row, bound.count)
+  local held = amount(place .. 'held:' .. bound.row, bound.count)
   local room = bound.most - counted - held
   left[i] = whole(room)
   if room < bound.by then fits = false end
@@ -75,7 +87,7 @@ if fits then
   redis.call('SET', place .. 'hold:' .. hold.id, ARGV[1])
   redis.call('ZADD', place .. 'holds', whole(now + hold.forMs), hold.id)
   for _, bound in ipairs(hold.bounds) do
-    redis.call('HINCRBY', place .. 'held:' .. bound.row, bound.count, whole(bound.by))
+    increase(place .. 'held:' .. bound.row, bound.count, bound.by)
   end
 end
 return left`;
@@ -103,10 +115,10 @@ return 1`;
 
 const RENAME = `${COMMON}
 local from, to = place .. 'row:' .. ARGV[1], place .. 'row:' .. ARGV[2]
-local counts, ttl = redis.call('HGETALL', from), redis.call('PTTL', from)
+local counts, ttl = redis.pcall('HGETALL', from), redis.call('PTTL', from)
 if ttl > 0 then
   local moved = {}
-  for i = 1, #counts, 2 do moved[counts[i]] = tonumber(counts[i + 1]) end
+  for i = 1, #counts, 2 do moved[counts[i]] = tonumber(counts[i + 1]) or 0 end
   add({{row = ARGV[2], counts = moved, ttlMs = ttl}})
 end
 redis.call('DEL', from)
@@ -116,7 +128,7 @@ return 1`;
 const LIST = `${COMMON}
 local found = {}
 for _, row in ipairs(redis.call('ZRANGE', place .. 'rows', ARGV[1], ARGV[2], 'BYLEX')) do
-  local counts = redis.call('HGETALL', place .. 'row:' .. row)
+  local counts = redis.pcall('HGETALL', place .. 'row:' .. row)
   if #counts == 0 then redis.call('ZREM', place .. 'rows', row) else found[#found + 1] = {row, counts} end
 end
 return found`;
@@ -161,6 +173,6 @@ export function createRedisCounters({ client, run }: RedisConnection, now: () =>
 /** Redis gives names and values in turn. */
 function toCounts(pairs: readonly string[]): Counts {
   const counts: Record<string, number> = {};
-  for (let at = 0; at + 1 < pairs.length; at += 2) counts[pairs[at] ?? ""] = Number(pairs[at + 1]);
+  for (let at = 0; at + 1 < pairs.length; at += 2) counts[pairs[at] ?? ""] = Number(pairs[at + 1]) || 0;
   return counts;
 }

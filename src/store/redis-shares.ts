@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { z } from "zod";
 import { claimShare, leaveShares, NO_SHARES, type SharedParts, type Shares } from "../concurrency/shares.ts";
 import type { RedisConnection } from "./redis-connection.ts";
+import { createStoredParser } from "./values.ts";
 
 /** A process that has not reported for this long counts as gone. */
 const MEMBER_MS = 3_000;
@@ -13,9 +16,20 @@ if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
+const shares: z.ZodType<Shares> = z.object({
+  members: z.record(z.string(), z.object({ until: z.number(), isLeaving: z.boolean() })),
+  parts: z.array(z.object({ holder: z.string().exactOptional(), heir: z.string().exactOptional() })),
+});
+
 /** `now`: milliseconds by a clock that all processes share. */
-export function createSharedParts(connection: RedisConnection, place: string, now: () => number): SharedParts {
+export function createSharedParts(
+  connection: RedisConnection,
+  place: string,
+  now: () => number,
+  log: Logger,
+): SharedParts {
   const { client, run, backForMs } = connection;
+  const parse = createStoredParser(shares, place, log);
   const id = randomUUID();
 
   async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
@@ -23,7 +37,7 @@ export function createSharedParts(connection: RedisConnection, place: string, no
     const key = `${place}:${count}`;
     for (;;) {
       const known = (await run(() => client.get(key))) ?? "";
-      const { after, result } = decide(known === "" ? NO_SHARES : (JSON.parse(known) as Shares));
+      const { after, result } = decide((known !== "" && parse(known)) || NO_SHARES);
       const given = [known, JSON.stringify(after), String(KEPT_MS)];
       if ((await run(() => client.eval(CHANGE, { keys: [key], arguments: given }))) === 1) return result;
       await sleep(COLLISION_MS * Math.random());

@@ -1,5 +1,6 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import type { z } from "zod";
 
 /** Damaged keys of one kind that are logged; beyond this many no more are. */
 const MAX_LOGGED_KEYS = 1_000;
@@ -13,6 +14,39 @@ export async function* walk({ namespace, iterator }: Keyv): AsyncGenerator<[key:
 /** Keys of a namespace, each once although the store may change meanwhile. */
 export async function keysOf(keyv: Keyv): Promise<Set<string>> {
   return new Set(await Array.fromAsync(walk(keyv), ([key]) => key));
+}
+
+/** Reads what a store or another process has written as JSON. Undefined when it is not what `schema` describes. */
+export function parseStored<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  return schema.safeParse(parseJson(text)).data;
+}
+
+/** The same for all texts of one place. Logs once for each `kind` of text that it cannot read. */
+export function createStoredParser<T>(
+  schema: z.ZodType<T>,
+  place: string,
+  log: Logger,
+): (text: string) => T | undefined {
+  const logDamage = createDamageLog(log);
+  return (text) => {
+    const parsed = schema.safeParse(parseJson(text));
+    if (!parsed.success) logDamage(`${place}${kindOf(text)}`);
+    return parsed.data;
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The `kind` that a text names, as a suffix: a newer version may send kinds that this one does not know. */
+function kindOf(text: string): string {
+  const [, kind] = /"kind":"(\w{1,40})"/.exec(text) ?? [];
+  return kind === undefined ? "" : `:${kind}`;
 }
 
 /** Logs each key once whose value cannot be read. */

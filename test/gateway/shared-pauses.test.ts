@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ToldPause } from "../../src/gateway/breaker.ts";
+import { toldPause } from "../../src/app/shared.ts";
 import type { GatewayLimits } from "../../src/gateway/limits.ts";
 import { createBoard } from "../../src/store/redis-board.ts";
 import { connectToRedis } from "../../src/store/redis-connection.ts";
@@ -21,7 +21,7 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
   /** The gateway of a process of its own. */
   async function startOne(url: string, by: string, limits: Partial<GatewayLimits> = {}) {
     const connection = connectToRedis(redis.url, silent);
-    const board = createBoard<ToldPause>({ connection, place: PLACE, by, now: Date.now, log: silent });
+    const board = createBoard({ connection, schema: toldPause, place: PLACE, by, now: Date.now, log: silent });
     onTestFinished(async () => {
       board.close();
       await connection.close();

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import { createBoard } from "../../src/store/redis-board.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
@@ -11,7 +12,8 @@ describe.skipIf(isRedisMissing)("a board of several processes (needs redis-serve
   const shared = shareRedis();
 
   function open(by: string, now: () => number) {
-    const board = createBoard<string>({ connection: shared.connection, place: PLACE, by, now, log: silent });
+    const { connection } = shared;
+    const board = createBoard({ connection, schema: z.string(), place: PLACE, by, now, log: silent });
     onTestFinished(() => board.close());
     return board;
   }

@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
+import { z } from "zod";
 import type { KnownCall } from "../../port/pace.ts";
+import { hearChannel } from "../../store/redis-channel.ts";
 import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
+import { createStoredParser } from "../../store/values.ts";
 import { KEYS } from "./keys.ts";
 
 /** No limit that is known counts a call for longer. */
@@ -33,11 +36,17 @@ export interface SharedCallsOptions {
   log: Logger;
 }
 
-interface Noted extends Omit<KnownCall, "sentAt"> {
-  by: string;
+const noted = z.object({
+  by: z.string(),
+  kind: z.enum(["post", "edit", "final"]),
+  room: z.string(),
+  isFallback: z.boolean(),
   /** Milliseconds of the shared clock. */
-  at: number;
-}
+  at: z.number(),
+  refusedForMs: z.number().exactOptional(),
+});
+
+type Noted = z.infer<typeof noted>;
 
 const NOTE = `
 redis.call('RPUSH', KEYS[1], ARGV[1])
@@ -49,6 +58,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   const { client, run } = connection;
   const by = randomUUID();
   const listening = createListeningClient(connection);
+  const parse = createStoredParser(noted, KEYS.calls(""), log);
   let connecting: Promise<unknown> | undefined;
   /** Users of each key in this process; `known` resolves when its past calls were read. */
   const opened = new Map<string, { count: number; known: Promise<void> }>();
@@ -72,7 +82,7 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
       known.texts.delete(oldest);
     }
     const calls = fresh
-      .map((text) => JSON.parse(text) as Noted)
+      .flatMap((text) => parse(text) ?? [])
       .filter((noted) => noted.by !== by && noted.at > now() - KEPT_MS)
       .map(toKnown);
     if (calls.length > 0) onHeard(key, calls);
@@ -81,7 +91,8 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   async function learn(key: string): Promise<void> {
     connecting ??= listening.connect();
     await connecting;
-    await run(() => listening.subscribe(KEYS.calls(key), (text) => hear(key, [text])), listening);
+    const channel = { client: listening, channel: KEYS.calls(key), parse, log };
+    await run(() => hearChannel(channel, (_, text) => hear(key, [text])), listening);
     const texts = await run(() => client.lRange(KEYS.calls(key), 0, -1));
     hear(key, texts);
     // Texts that are no longer in the list are never told again.

@@ -1,17 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../../port/events.ts";
+import { z } from "zod";
+import { hearChannel } from "../../store/redis-channel.ts";
 import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
-import { type ErasedPerson, isErasedWith, laneOf, toErased } from "../event-lane.ts";
+import { createStoredParser } from "../../store/values.ts";
+import { isErasedWith, laneOf, toErased } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
+import { storedEvent } from "../stored-event.ts";
 import { KEYS } from "./keys.ts";
 import type { RedisLanes } from "./lanes.ts";
 import type { Run } from "./run.ts";
 
+const authorErasure = z.object({
+  erased: z.object({ platform: z.string(), authorId: z.string(), exceptKey: z.string() }),
+});
+const notice = z.union([authorErasure, storedEvent]);
+
 /** A notice to every process that a person is erased. */
-export interface AuthorErasure {
-  erased: ErasedPerson;
-}
+export type AuthorErasure = z.infer<typeof authorErasure>;
 
 /** Hears what is accepted and erased anywhere, for what runs here. */
 export interface Ear {
@@ -32,9 +38,9 @@ export interface EarOptions {
 
 export function createEar({ connection, workerId, lanes, running, log }: EarOptions): Ear {
   const subscriber = createListeningClient(connection);
+  const parse = createStoredParser(notice, KEYS.channel, log);
 
-  function onTold(text: string, worker: Worker): void {
-    const told = JSON.parse(text) as InboundEvent | AuthorErasure;
+  function onTold(told: z.infer<typeof notice>, text: string, worker: Worker): void {
     if ("erased" in told) {
       const isTheirs = toErased(told.erased);
       for (const run of running.values()) run.erase((event) => isErasedWith(event) && isTheirs(event));
@@ -61,8 +67,9 @@ export function createEar({ connection, workerId, lanes, running, log }: EarOpti
       try {
         // Nothing is ever told there: that somebody listens says that this process lives.
         await subscriber.subscribe(KEYS.alive(workerId), noop);
-        if (worker !== undefined) await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
-        return;
+        if (worker === undefined) return;
+        const channel = { client: subscriber, channel: KEYS.channel, parse, log };
+        return await hearChannel(channel, (told, text) => onTold(told, text, worker));
       } catch (err) {
         if (!subscriber.isOpen) throw err;
         log.debug({ err }, "events accepted by other processes are not heard yet; this is tried again");

@@ -1,18 +1,21 @@
-import type { InboundEvent } from "../../port/events.ts";
+import { z } from "zod";
 import type { RedisConnection } from "../../store/redis-connection.ts";
+import { parseStored } from "../../store/values.ts";
 import { KEYS } from "./keys.ts";
 
 const MAX_EVENTS = 100;
 
-/** An event that was given up, for the operator. Holds nothing that a person said. */
-export interface GivenUp {
-  key: string;
-  kind: InboundEvent["kind"];
-  laneId: string;
+const givenUp = z.object({
+  key: z.string(),
+  kind: z.string(),
+  laneId: z.string(),
   /** Unix milliseconds. */
-  at: number;
-  reason: string;
-}
+  at: z.int().max(8.64e15),
+  reason: z.string(),
+});
+
+/** An event that was given up, for the operator. Holds nothing that a person said. */
+export type GivenUp = z.infer<typeof givenUp>;
 
 export async function noteGivenUp(client: RedisConnection["client"], event: GivenUp): Promise<void> {
   await client
@@ -24,5 +27,5 @@ export async function noteGivenUp(client: RedisConnection["client"], event: Give
 
 /** Newest first. */
 export async function readGivenUp(client: RedisConnection["client"]): Promise<GivenUp[]> {
-  return (await client.lRange(KEYS.givenUp, 0, -1)).map((text) => JSON.parse(text) as GivenUp);
+  return (await client.lRange(KEYS.givenUp, 0, -1)).flatMap((text) => parseStored(givenUp, text) ?? []);
 }

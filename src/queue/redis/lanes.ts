@@ -1,8 +1,12 @@
+import type { Logger } from "pino";
+import { z } from "zod";
 import type { InboundEvent } from "../../port/events.ts";
 import { toDeletionKey } from "../../port/ids.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
+import { createStoredParser, parseStored } from "../../store/values.ts";
 import { type Failures, NO_FAILURES } from "../attempts.ts";
 import { laneOf } from "../event-lane.ts";
+import { storedEvent } from "../stored-event.ts";
 import { type GivenUp, noteGivenUp } from "./given-up.ts";
 import { KEYS } from "./keys.ts";
 import type { ActiveLane } from "./places.ts";
@@ -30,12 +34,17 @@ export interface LeasedLane {
   token: string;
 }
 
-/** The waiting events, in Redis. A call with an outdated token does nothing, and says so. */
+const storedFailures = z.object({ failures: z.number(), faults: z.number(), isGivenUp: z.boolean() });
+
+/**
+ * The waiting events, in Redis. A call with an outdated token does nothing, and says so. An event that cannot be read
+ * stays in its lane, and those behind it go on: a newer version may be able to read it.
+ */
 export interface RedisLanes {
   /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
   accept(event: InboundEvent): Promise<boolean>;
-  /** The first event of a lane; undefined where nothing waits in it. */
-  head(laneId: string): Promise<LaneHead | undefined>;
+  /** The first event of a lane that can be read; undefined where nothing waits in it. */
+  head(laneId: string): Promise<LaneHead | "unreadable" | undefined>;
   /**
    * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that
    * has gone from Redis, the first `SURE_MS` of it.
@@ -194,7 +203,18 @@ end
 return 1`;
 
 /** `now`: milliseconds by a clock that all processes share. `workerId`: whose leases they are. */
-export function createRedisLanes({ client, run }: RedisConnection, now: () => number, workerId: string): RedisLanes {
+export function createRedisLanes(
+  { client, run }: RedisConnection,
+  now: () => number,
+  workerId: string,
+  log: Logger,
+): RedisLanes {
+  const parse = createStoredParser(storedEvent, KEYS.lane(""), log);
+  const toStored = (raws: readonly string[]) =>
+    raws.flatMap((raw): Stored | [] => {
+      const event = parse(raw);
+      return event === undefined ? [] : { event, raw };
+    });
   const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
     run(() => client.eval(script, { keys, arguments: given.map(String) }));
 
@@ -223,8 +243,10 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       return (await evaluate(ACCEPT, keys, given)) === 1;
     },
     async head(laneId) {
-      const [stored] = toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, 0)));
-      if (stored === undefined) return undefined;
+      const [first] = await run(() => client.lRange(KEYS.lane(laneId), 0, 0));
+      if (first === undefined) return undefined;
+      const [stored] = parse(first) ? toStored([first]) : await read(laneId);
+      if (stored === undefined) return "unreadable";
       const keys = [KEYS.begun, KEYS.owner(laneId), KEYS.lease(laneId)];
       const told = await evaluate(HEAD, keys, [stored.event.key]);
       const [begun, owned, leaseMs] = told as [number, number, number];
@@ -235,7 +257,7 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
       const told = await evaluate(TAKE, keys, [MAX_EVENTS - 1, workerId]);
       if (told === null) return undefined;
       const [token, waiting, text, owned] = told as [string, string[], string, number];
-      const failures = text === "" ? NO_FAILURES : (JSON.parse(text) as Failures);
+      const failures = parseStored(storedFailures, text) ?? NO_FAILURES;
       return { token, waiting: toStored(waiting), failures, wasOwned: owned > 0 };
     },
     async prolong(leased) {
@@ -285,8 +307,4 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     noteGivenUp: (event) => run(() => noteGivenUp(client, event)),
     countWaiting: async () => Number((await run(() => client.get(KEYS.waiting))) ?? 0),
   };
-}
-
-function toStored(raws: readonly string[]): Stored[] {
-  return raws.map((raw) => ({ raw, event: JSON.parse(raw) as InboundEvent }));
 }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { z } from "zod";
 import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../../store/redis-connection.ts";
+import { createStoredParser } from "../../store/values.ts";
 import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "../admission.ts";
 import type { Ring } from "./bells.ts";
 import { KEYS } from "./keys.ts";
@@ -10,13 +13,30 @@ const WORKER_MS = 3_000;
 const UNCONNECTED_MS = 1_200;
 const COLLISION_MS = 5;
 
-export interface ActiveLane {
-  work: Work;
+const storedWork: z.ZodType<Work> = z.object({
+  kind: z.enum(["question", "drawing", "errand"]),
+  person: z.string(),
+  channel: z.string(),
+  budget: z.string().exactOptional(),
+  isSuspect: z.boolean(),
+});
+const activeLane = z.object({
+  work: storedWork,
   /** The process; absent where the place is yet to be taken. */
-  worker?: string;
+  worker: z.string().exactOptional(),
   /** The people whose events are being worked on, as far as erasing them erases the events. */
-  people?: readonly string[];
-}
+  people: z.array(z.string()).readonly().exactOptional(),
+});
+const queuedLane = z.object({
+  work: storedWork,
+  /** Smaller: began to wait earlier. Not a time. */
+  since: z.number(),
+});
+const storedRounds = z.tuple([z.number(), z.array(z.tuple([z.string(), z.number()]))]);
+const member = z.tuple([z.string(), z.number()]);
+
+export type ActiveLane = z.infer<typeof activeLane>;
+type Queued = z.infer<typeof queuedLane>;
 
 /** The places of all processes, given out by one policy. Each change is made only if nothing changed meanwhile. */
 export interface Places {
@@ -43,12 +63,6 @@ export interface Look {
   queued: ReadonlyMap<string, Queued>;
   /** Processes that work, with their places: none is left where a process takes in nothing more. */
   workers: ReadonlyMap<string, number>;
-}
-
-interface Queued {
-  work: Work;
-  /** Smaller: began to wait earlier. Not a time. */
-  since: number;
 }
 
 interface State extends Look {
@@ -88,11 +102,12 @@ return 1`;
 const STRIKE_OFF = `
 local gone, found = {}, redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[2], 'WITHSCORES')
 for index = 1, #found, 2 do
-  local id = cjson.decode(found[index])[1]
+  local isRead, member = pcall(cjson.decode, found[index])
+  local id = isRead and type(member) == 'table' and type(member[1]) == 'string' and member[1]
   local isGone = tonumber(found[index + 1]) <= tonumber(ARGV[1])
-  if isGone or redis.call('PUBSUB', 'NUMSUB', '${KEYS.alive("")}' .. id)[2] == 0 then
+  if isGone or id and redis.call('PUBSUB', 'NUMSUB', '${KEYS.alive("")}' .. id)[2] == 0 then
     redis.call('ZREM', KEYS[1], found[index])
-    gone[#gone + 1] = id
+    if id then gone[#gone + 1] = id end
   end
 end
 return gone`;
@@ -106,18 +121,21 @@ export interface PlacesOptions {
   /** Milliseconds by a clock that all processes share. */
   now(): number;
   ring: Ring;
+  log: Logger;
 }
 
-export function createPlaces({ connection: { client, run }, workerId, places, now, ring }: PlacesOptions): Places {
+export function createPlaces({ connection, workerId, places, now, ring, log }: PlacesOptions): Places {
+  const { client, run } = connection;
+  const toState = createStateReader(places, log);
   // Within this process nobody needs to collide.
   const { run: inTurn } = createKeyedQueue();
   const [working, stopping] = [JSON.stringify([workerId, places]), JSON.stringify([workerId, 0])];
-  let member = working;
+  let own = working;
 
   async function read(): Promise<State> {
     const keys = [...STATE_KEYS, KEYS.workers];
     const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as StateAnswer;
-    return toState(answer, places);
+    return toState(answer);
   }
 
   async function change({ version }: State, { laneId, rounds, active, queued }: Change): Promise<boolean> {
@@ -182,11 +200,11 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     admit: (laneId, work) => inTurn("", () => admit(laneId, work)),
     dispatch: () => inTurn("", dispatch),
     async beat() {
-      await run(() => client.zAdd(KEYS.workers, { value: member, score: now() + WORKER_MS }));
+      await run(() => client.zAdd(KEYS.workers, { value: own, score: now() + WORKER_MS }));
       return await run(() => client.zCount(KEYS.workers, now(), "+inf"));
     },
     async stop() {
-      member = stopping;
+      own = stopping;
       await run(() => client.zAdd(KEYS.workers, { value: stopping, score: now() + WORKER_MS }));
       await run(() => client.zRem(KEYS.workers, working));
     },
@@ -204,17 +222,27 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
 
 type StateAnswer = [version: string, rounds: string, active: string[], queued: string[], workers: string[]];
 
-/** `ownPlaces` counts when no process is known yet. */
-function toState([version, rounds, active, queued, workers]: StateAnswer, ownPlaces: number): State {
-  const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
-  return {
-    version,
-    rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
-    active: toMap<ActiveLane>(active),
-    queued: toMap<Queued>(queued),
-    // One that stops may still be known as it was before.
-    workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
-    places: known.reduce((sum, [, own]) => sum + own, 0) || ownPlaces,
+/** What cannot be read counts as absent. `ownPlaces` counts when no process is known yet. */
+function createStateReader(ownPlaces: number, log: Logger): (answer: StateAnswer) => State {
+  const parseMember = createStoredParser(member, KEYS.workers, log);
+  const parseRounds = createStoredParser(storedRounds, KEYS.rounds, log);
+  const parseActive = createStoredParser(activeLane, KEYS.active, log);
+  const parseQueued = createStoredParser(queuedLane, KEYS.queued, log);
+  return ([version, rounds, active, queued, workers]) => {
+    const known = workers.flatMap((text) => {
+      const found = parseMember(text);
+      return found === undefined ? [] : [found];
+    });
+    const [now, next] = (rounds !== "" && parseRounds(rounds)) || [FIRST_ROUND.now, FIRST_ROUND.next];
+    return {
+      version,
+      rounds: { now, next: new Map(next) },
+      active: toMap(active, parseActive),
+      queued: toMap(queued, parseQueued),
+      // One that stops may still be known as it was before.
+      workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
+      places: known.reduce((sum, [, own]) => sum + own, 0) || ownPlaces,
+    };
   };
 }
 
@@ -256,17 +284,15 @@ function findWorker(
   return most !== undefined && roomOf(most) > 0 ? most : asking;
 }
 
-function toMap<T>(flat: readonly string[]): Map<string, T> {
+function toMap<T>(flat: readonly string[], parse: (text: string) => T | undefined): Map<string, T> {
   const map = new Map<string, T>();
-  for (let at = 0; at + 1 < flat.length; at += 2) map.set(flat[at] ?? "", JSON.parse(flat[at + 1] ?? "") as T);
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    const value = parse(flat[at + 1] ?? "");
+    if (value !== undefined) map.set(flat[at] ?? "", value);
+  }
   return map;
 }
 
 function formatRounds({ now, next }: Rounds): string {
-  return JSON.stringify([now, [...next]]);
-}
-
-function parseRounds(text: string): Rounds {
-  const [now, next] = JSON.parse(text) as [number, Array<[string, number]>];
-  return { now, next: new Map(next) };
+  return JSON.stringify([now, [...next]] satisfies z.infer<typeof storedRounds>);
 }

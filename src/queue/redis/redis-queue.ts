@@ -42,12 +42,12 @@ export interface RedisQueueOptions extends QueueOptions, BudgetOptions {
 export function createRedisQueue(options: RedisQueueOptions): Queue {
   const { connection, maxActive, now, log, retryMs = RETRY_MS, cutMs = CUT_MS } = options;
   const workerId = randomUUID();
-  const lanes = createRedisLanes(connection, now, workerId);
+  const lanes = createRedisLanes(connection, now, workerId, log);
   const bells = createBells(connection, workerId, log);
   const leases = createLeases(lanes, log, options.onTakenOver);
   connection.client.on("ready", leases.renew);
   const ring = createRing(bells, log);
-  const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
+  const places = createPlaces({ connection, workerId, places: maxActive, now, ring, log });
   const sweep = createSweep({ connection, lanes, places, bells, now, ring });
   const running = new Map<string, Run>();
   // A lane that comes back waits until what was done in it before has ended here.

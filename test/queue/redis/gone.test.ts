@@ -6,6 +6,7 @@ import { createSweep } from "../../../src/queue/redis/sweep.ts";
 import { createListeningClient } from "../../../src/store/redis-connection.ts";
 import { message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
 import { isRedisMissing } from "../../support/redis.ts";
 import { shareRedis } from "../../support/shared-redis.ts";
 
@@ -13,7 +14,7 @@ const LANE = "test:a";
 
 describe.skipIf(isRedisMissing)("processes that are gone, and what they worked on (needs redis-server)", () => {
   const shared = shareRedis();
-  const lanesOf = (workerId: string) => createRedisLanes(shared.connection, Date.now, workerId);
+  const lanesOf = (workerId: string) => createRedisLanes(shared.connection, Date.now, workerId, silent);
 
   beforeEach(async () => void (await lanesOf("none").accept(message("hello"))));
 
@@ -62,7 +63,14 @@ describe.skipIf(isRedisMissing)("processes that are gone, and what they worked o
 
   test("a process without a connection is struck off before one that only says nothing, each once", async () => {
     const beat = (workerId: string) =>
-      createPlaces({ connection: shared.connection, workerId, places: 1, now: () => 0, ring: async () => {} }).beat();
+      createPlaces({
+        connection: shared.connection,
+        workerId,
+        places: 1,
+        now: () => 0,
+        ring: async () => {},
+        log: silent,
+      }).beat();
     const strikeOffAt = (now: number) => strikeOff(shared.connection, now);
     await live("silent");
     for (const workerId of ["silent", "gone"]) await beat(workerId);
@@ -79,7 +87,7 @@ describe.skipIf(isRedisMissing)("processes that are gone, and what they worked o
     let [nowMs, leaseMs] = [Date.now() + 10_000, LEASE_MS / 2];
     const now = () => nowMs;
     const lanes = { ...lanesOf("one"), leaseMs: async () => leaseMs };
-    const places = createPlaces({ connection, workerId: "one", places: 1, now, ring });
+    const places = createPlaces({ connection, workerId: "one", places: 1, now, ring, log: silent });
     const { ringUnheard } = createSweep({ connection, lanes, places, bells: { leftBy: async () => [] }, now, ring });
     await ringUnheard();
     expect(rung).toEqual([]);

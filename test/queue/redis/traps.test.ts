@@ -47,7 +47,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     return child;
   }
 
-  const lanes = () => createRedisLanes(shared.connection, Date.now, "test");
+  const lanes = () => createRedisLanes(shared.connection, Date.now, "test", silent);
 
   /** Accepts as a process does that takes events in and works on none. */
   function openIngress() {

@@ -28,7 +28,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
      * `failures`: so often Redis is lost when it ends. `hangs`: Redis never answers when it ends.
      */
     const open = ({ isQuick = true, log = silent, failures = 0, hangs = false } = {}) => {
-      const shares = createSharedParts(shared.connection, "test:shards", Date.now);
+      const shares = createSharedParts(shared.connection, "test:shards", Date.now, silent);
       let left = failures;
       return startAdapter(discord, {
         log,
