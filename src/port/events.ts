@@ -175,7 +175,7 @@ export type PressedAction = Exclude<Action, "edit">;
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** Names the object of the button: a turn, one of its answers, its calls of one round, or a picture. See `ids.ts`. */
+  /** Names the object of the button: a turn, one of its answers, some of its calls, or a picture. See `ids.ts`. */
   turnId: string;
   /** Why an answer is `bad`, in the judge's words: sent with the form that a press opens. */
   reason?: string;

@@ -20,15 +20,15 @@ export function readPictureId(id: string): PictureId | undefined {
   return jobId === undefined ? undefined : { jobId, part: Number(part) };
 }
 
-/** Names calls of a turn that wait for a person: their round in it, from 1 on. */
-export function toCallsId(turnId: string, round: number): string {
-  return `${turnId}~${round}`;
+/** Names the calls of a turn that a button is about. `digest`: of what people see of them, in letters of base64url. */
+export function toCallsId(turnId: string, digest: string): string {
+  return `${turnId}~${digest}`;
 }
 
-/** The turn that a button belongs to, and the round of calls where it is about one. */
-export function readCallsId(id: string): { turnId: string; round: number | undefined } {
-  const [, turnId = id, round] = /^(.+)~(\d+)$/.exec(id) ?? [];
-  return { turnId, round: round === undefined ? undefined : Number(round) };
+/** The turn that a button belongs to, and the digest of calls if it is about some. */
+export function readCallsId(id: string): { turnId: string; digest: string | undefined } {
+  const [, turnId = id, digest] = /^(.+)~([\w-]+)$/.exec(id) ?? [];
+  return { turnId, digest };
 }
 
 /**

@@ -58,7 +58,7 @@ export interface TurnLedger {
   restart(isEdited: boolean): Promise<void>;
   /** Calls of which nobody knows whether they were done. */
   uncertain(): LedgerCall[];
-  /** Calls that wait for a person, with the number of their round, from 1 on; undefined when none does. */
+  /** The calls of a round that wait for a person; undefined when none does. */
   waiting(): WaitingCalls | undefined;
   /** A person has decided about the calls that wait. `words` say so where the answer goes on. */
   decide(decision: "approved" | "denied", words: string): Promise<void>;
@@ -67,7 +67,6 @@ export interface TurnLedger {
 }
 
 export interface WaitingCalls {
-  number: number;
   /** The time of the request, Unix milliseconds. */
   at: number;
   calls: LedgerCall[];
@@ -179,18 +178,15 @@ async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<Turn
     },
     uncertain,
     waiting() {
-      const index = rounds.findIndex(({ calls }) => calls.some(waits));
-      const round = rounds[index];
-      return round && { number: index + 1, at: round.at, calls: round.calls.filter(waits) };
+      const round = rounds.find(({ calls }) => calls.some(waits));
+      return round && { at: round.at, calls: round.calls.filter(waits) };
     },
     async decide(decision, words) {
-      for (const round of rounds) {
-        const calls = round.calls.filter(waits);
-        if (calls.length === 0) continue;
-        for (const call of calls) call.state = decision;
-        round.decision = words;
-        await write(round);
-      }
+      const round = rounds.find(({ calls }) => calls.some(waits));
+      if (round === undefined) return;
+      for (const call of round.calls.filter(waits)) call.state = decision;
+      round.decision = words;
+      await write(round);
     },
     async rerun(pressKey) {
       const calls = uncertain().filter(({ rerunBy }) => rerunBy !== pressKey);

@@ -20,12 +20,13 @@ export function toEndingButtons({ record, sink, before, ledger }: AnswerShown, e
   const { id: turnId, edition } = record;
   const waiting = ledger.waiting();
   // Another answer shown in its place would take the question to people away.
-  if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting.number);
+  if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting);
   const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
   const steps = toEditionButtons(turnId, numbers, edition);
   const others = [...steps, ...toExplainButton(record, sink)];
   const retry: Button[] = ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
-  if (ledger.uncertain().length > 0) return [toRerunButton(turnId), ...retry, ...others];
+  const uncertain = ledger.uncertain();
+  if (uncertain.length > 0) return [toRerunButton(turnId, uncertain), ...retry, ...others];
   if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...others];
   if (ending.retry) return [...retry, ...others];
   return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;

@@ -107,7 +107,7 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
       const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
       const steps = toEditionButtons(record.id, numbers, shown.edition);
       const own = isNewest ? toAnswerButtons(record, sink) : [];
-      const open = [toRerunButton(record.id), ...steps, ...toExplainButton(record, sink)];
+      const open = [toRerunButton(record.id, uncertain), ...steps, ...toExplainButton(record, sink)];
       const isPartial = isNewest && answer.partial === true;
       const closing = { note, buttons: uncertain.length > 0 ? open : [...steps, ...own], isPartial };
       await writeWhole(deps, { ...record, posted: [...record.posted] }, sink, toAnswerText(shown.messages), closing);

@@ -1,10 +1,11 @@
 // How people allow the calls of tools: what they see of calls that wait for them or may have been done, and what becomes
 // of their decision. The turn stops for it in `runRound`; the ledger knows how far each call has come.
+import { createHash } from "node:crypto";
 import type { ActionEvent } from "../port/events.ts";
 import { readCallsId, toCallsId } from "../port/ids.ts";
 import type { Button } from "../port/sink.ts";
 import { quoteName } from "../text/quote-name.ts";
-import type { Ledger, LedgerCall, TurnLedger } from "../tools/ledger.ts";
+import type { Ledger, LedgerCall, TurnLedger, WaitingCalls } from "../tools/ledger.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type CutAnswerDeps, showNote } from "./cut-answer.ts";
 import { MAX_WAIT_MS, type TurnRecord, type TurnRecords } from "./record.ts";
@@ -24,8 +25,8 @@ export function describeWaiting(calls: readonly LedgerCall[], tools: readonly To
   return cards.join("\n\n");
 }
 
-export function toWaitingButtons(turnId: string, round: number): Button[] {
-  const id = toCallsId(turnId, round);
+export function toWaitingButtons(turnId: string, waiting: WaitingCalls): Button[] {
+  const id = toCallsId(turnId, toDigest(waiting.calls, waiting.at));
   return [
     { action: "approve", turnId: id, label: "Approve once" },
     { action: "always", turnId: id, label: "Always in this conversation" },
@@ -34,8 +35,20 @@ export function toWaitingButtons(turnId: string, round: number): Button[] {
 }
 
 /** Makes calls once more that may have been done. */
-export function toRerunButton(turnId: string): Button {
-  return { action: "rerun", turnId, label: "Run it again" };
+export function toRerunButton(turnId: string, uncertain: readonly LedgerCall[]): Button {
+  return { action: "rerun", turnId: toCallsId(turnId, toDigest(uncertain)), label: "Run it again" };
+}
+
+/** Bits enough that nobody finds other calls with the same digest; characters few enough for every platform's ids. */
+const DIGEST_CHARS = 22;
+
+/** Differs for all other calls, and for the same ones when they are asked for again: a decision is about these alone. */
+function toDigest(calls: readonly LedgerCall[], at = 0): string {
+  const shown = calls.map(({ id, name, arguments: json, rerunBy = "" }) => [id, name, json, rerunBy]);
+  return createHash("sha256")
+    .update(JSON.stringify([at, shown]))
+    .digest("base64url")
+    .slice(0, DIGEST_CHARS);
 }
 
 /** Tells people of calls that may have been done; "" for none. */
@@ -45,14 +58,16 @@ export function describeUncertain(calls: readonly LedgerCall[]): string {
   return `_It is not known whether ${names} was done: the call was begun, and no result came. I do not make it again by myself. Look first; then press Run it again if it is needed._`;
 }
 
+const CHANGED = "This has changed: look at what it asks now.";
+
 export interface ToolApprovalDeps extends CutAnswerDeps {
   ledger: Ledger;
   records: Pick<TurnRecords, "save">;
 }
 
 /**
- * Takes a person's decision about the calls of a turn. Resolves to "go on", or to a refusal. The record is saved first:
- * after a crash the same press finds what is left to do.
+ * Takes a person's decision about the calls of a turn that the button's message shows, and about no others. Resolves to
+ * "go on", or to a refusal. The record is saved first: after a crash the same press finds what is left to do.
  */
 export async function decideCalls(
   deps: ToolApprovalDeps,
@@ -62,18 +77,20 @@ export async function decideCalls(
   signal: AbortSignal,
 ): Promise<string> {
   const { records, ledger } = deps;
+  const { digest } = readCallsId(event.turnId);
   const isFresh = record.phase === "final";
   const goOn = () => records.save({ ...record, phase: "posted", attempts: 0, seen: 0 });
   if (event.action === "rerun") {
-    if (isFresh && calls.uncertain().length === 0) return "There is nothing left here to run again.";
+    const uncertain = calls.uncertain();
+    if (isFresh && uncertain.length === 0) return "There is nothing left here to run again.";
+    if (toDigest(uncertain) !== digest) return isFresh ? CHANGED : "go on";
     if (isFresh) await goOn();
     await calls.rerun(event.key);
     return "go on";
   }
   const waiting = calls.waiting();
-  const isAsked =
-    (record.waits || !isFresh) && waiting !== undefined && waiting.number === readCallsId(event.turnId).round;
-  if (!isAsked) return isFresh ? "This was decided already." : "go on";
+  if (waiting === undefined || (isFresh && !record.waits)) return isFresh ? "This was decided already." : "go on";
+  if (toDigest(waiting.calls, waiting.at) !== digest) return isFresh ? CHANGED : "go on";
   if (event.at - waiting.at > MAX_WAIT_MS) {
     await cancelWaiting(deps, record, signal);
     return "This waited for more than a day, so it is not done any more. Please ask once more.";

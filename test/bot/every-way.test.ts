@@ -187,12 +187,13 @@ type Way = typeof way extends fc.Arbitrary<infer T> ? T : never;
 type Missing = Exclude<InboundEvent["kind"], Way["kind"]>;
 const missing: Missing[] = [];
 
-function toTarget(target: (typeof TARGETS)[number], { asked, toBuy, drawn }: World): string {
+function toTarget(target: (typeof TARGETS)[number], { asked, toBuy, drawn, channel }: World): string {
+  const waiting = channel.flatMap(({ draft }) => draft.buttons).find((button) => button.action === "approve");
   const [turnId, jobId] = [toTurnId(asked.key), toTurnId(drawn.key)];
   const ids = {
     turn: turnId,
     edition: toEditionId(turnId, 1),
-    calls: toCallsId(toTurnId(toBuy.key), 1),
+    calls: waiting?.turnId ?? toCallsId(toTurnId(toBuy.key), "none"),
     picture: toPictureId(jobId, 1),
     job: toPictureId(jobId, 0),
   };

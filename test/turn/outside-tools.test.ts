@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { readCustomId, toCustomId } from "../../adapters/discord/write/message-body.ts";
+import { readButtonValue, toButtonValue } from "../../adapters/slack/write/blocks.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
@@ -77,6 +79,15 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
     expect(results(second)).toEqual(["bought"]);
     expect(platform.texts()[0]).toBe("Buying.\n\nIt is bought.");
     expect(platform.texts()[1]).toBe("There is nothing left here to run again.");
+  });
+
+  test("is not made once more by a button under other calls", async () => {
+    const { second, platform, marks } = await die();
+    const turnId = readTurnId(platform.channel[0]?.draft.buttons[0]?.turnId ?? "");
+    for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.accept(action("rerun", id));
+    await second.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(platform.texts().slice(1)).toEqual(Array(2).fill("This has changed: look at what it asks now."));
   });
 
   test("is made again by itself where a second call changes nothing", async () => {
@@ -288,17 +299,67 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea"]);
   });
 
-  test("is asked about anew when the question is edited, and its old button does nothing", async () => {
-    const { engine, marks, question, id } = await ask([[buy("tea")], [buy("coffee")], ["Coffee."]]);
+  const CHANGED = "This has changed: look at what it asks now.";
+
+  test("is decided by nobody whose button showed other calls: not after an edit, and not by another process", async () => {
+    const { engine, common, marks, question, id } = await ask([[buy("tea")], [buy("coffee")]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
     expect(engine.texts()).toEqual([expect.stringContaining('"note": "coffee"')]);
     const again = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
-    await engine.accept(action("approve", toCallsId(id.split("~")[0] ?? "", 7)));
-    await engine.accept(action("approve", again));
-    await engine.idle();
+    await engine.queue.close(0);
+    const next = startEngine({ ...common, scripts: [["Coffee."], [buy("gin")]] });
+    for (const name of ["approve", "always", "deny"] as const) await next.accept(action(name, id));
+    await next.idle();
+    expect(marks).toEqual([]);
+    expect(next.texts().slice(1)).toEqual([CHANGED, CHANGED, CHANGED]);
+    await next.accept(action("approve", again));
+    await next.accept(message("buy gin"));
+    await next.idle();
+    // The old "Always" allowed nothing either.
     expect(marks).toEqual(["coffee"]);
-    expect(engine.texts()[0]).toBe("_`Ada` allowed that once._\n\nCoffee.");
+    expect(next.texts()[0]).toBe("_`Ada` allowed that once._\n\nCoffee.");
+    expect(next.texts().at(-1)).toContain("**May I use `shop__buy`**");
+  });
+
+  test("is decided by a button of its own when it is the same call, asked for once more after an edit", async () => {
+    const { engine, marks, question, id } = await ask([[buy("tea")], [buy("tea")], ["Tea."]]);
+    await engine.accept(edited(question, "buy tea, please"));
+    await engine.idle();
+    const again = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
+    await engine.accept(action("approve", id));
+    await engine.accept(action("approve", again));
+    await engine.accept(action("approve", id));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.texts().slice(1)).toEqual([CHANGED, "This was decided already."]);
+  });
+
+  test("is decided by nobody who saw one call beside it change, when several stand on one card", async () => {
+    const both = (one: string, other: string) => {
+      const calls = [...buy(one).tool_calls, ...buy(other, "c2").tool_calls];
+      return { tool_calls: calls.map((call, index) => ({ ...call, index })) };
+    };
+    const { engine, marks, question, id } = await ask([[both("tea", "milk")], [both("tea", "gin")], ["Both."]]);
+    await engine.accept(edited(question, "buy tea and gin"));
+    await engine.accept(action("approve", id));
+    await engine.idle();
+    expect(marks).toEqual([]);
+    expect(engine.texts()[1]).toBe(CHANGED);
+    await engine.accept(action("approve", engine.channel[0]?.draft.buttons[0]?.turnId ?? ""));
+    await engine.idle();
+    expect(marks).toEqual(["tea", "gin"]);
+  });
+
+  test("has buttons whose ids fit every platform, whatever the calls are", async () => {
+    const { engine } = await ask([[buy("x".repeat(5_000))]]);
+    const id = engine.channel.at(-1)?.draft.buttons[0]?.turnId ?? "";
+    const discord = toCustomId({ action: "approve", turnId: id, root: "1".repeat(20), mark: "2".repeat(25) });
+    expect(readCustomId(discord)).toMatchObject({ turnId: id, root: "1".repeat(20), mark: "2".repeat(25) });
+    expect(readButtonValue(toButtonValue({ action: "approve", turnId: id }))).toEqual({
+      action: "approve",
+      turnId: id,
+    });
   });
 
   test("stays as it is where an edit changes nothing of the words", async () => {
