@@ -11,7 +11,7 @@ import { type Board, createBoard } from "../store/redis-board.ts";
 
 const PAUSES = "palaver:gateway:pauses";
 
-/** A newer version may tell more, which is kept as it is. */
+/** Keeps the further fields of a newer version. */
 export const toldPause: z.ZodType<ToldPause> = z.looseObject({
   kind: z.enum(GATEWAY_ERROR_KINDS),
   message: z.string(),

@@ -19,6 +19,12 @@ end
 redis.call('PEXPIRE', KEYS[1], 3600000)
 return living`;
 
+/** Replaces a value of another type, so that it cannot block the list for good. */
+const PUSH = `
+if redis.call('TYPE', KEYS[1]).ok ~= 'list' then redis.call('DEL', KEYS[1]) end
+redis.call('LPUSH', KEYS[1], ARGV[1])
+return redis.call('LTRIM', KEYS[1], 0, ARGV[2] - 1)`;
+
 /** The store of all processes that share a Redis. */
 export function createRedisInsight({ client, run }: Pick<RedisConnection, "client" | "run">): InsightStore {
   async function exchange(reports: Readonly<Record<string, string>>, forMs: number): Promise<string[]> {
@@ -28,14 +34,7 @@ export function createRedisInsight({ client, run }: Pick<RedisConnection, "clien
 
   return {
     async push(list, text, max) {
-      const key = toListKey(list);
-      await run(() =>
-        client
-          .multi()
-          .lPush(key, text)
-          .lTrim(key, 0, max - 1)
-          .exec(),
-      );
+      await run(() => client.eval(PUSH, { keys: [toListKey(list)], arguments: [text, String(max)] }));
     },
     list: (list) => run(() => client.lRange(toListKey(list), 0, -1)),
     async remove(list, texts) {

@@ -20,7 +20,7 @@ export function readPictureId(id: string): PictureId | undefined {
   return jobId === undefined ? undefined : { jobId, part: Number(part) };
 }
 
-/** Names the calls of a turn that a button is about. `digest`: of what people see of them, in letters of base64url. */
+/** Names the calls of a turn that a button is about. `digest` is in base64url. */
 export function toCallsId(turnId: string, digest: string): string {
   return `${turnId}~${digest}`;
 }

@@ -18,7 +18,7 @@ const actions: readonly string[] = ACTIONS;
 const isPressed = (action: unknown): action is PressedAction =>
   typeof action === "string" && action !== "edit" && actions.includes(action);
 
-/** An event as the queue keeps it, and as processes tell it each other. What the port adds to it is kept as it is. */
+/** An event as the queue stores it and processes publish it. Further fields of the port are kept unread. */
 export const storedEvent: z.ZodType<InboundEvent> = z.discriminatedUnion("kind", [
   z.looseObject({
     ...base,

@@ -64,7 +64,7 @@ export interface Counters {
 export const ONCE_MS = 8 * 86_400_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
-/** What is read of a hold once more. */
+/** The part of a stored hold that counts when it ends unsettled. */
 const storedHold = z.object({
   loss: z.array(z.object({ row: z.string(), counts: z.record(z.string(), z.number()), ttlMs: z.number() })),
   isTentative: z.literal(true).exactOptional(),

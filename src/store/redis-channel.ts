@@ -5,12 +5,15 @@ export interface ChannelOptions<T> {
   /** A client from `createListeningClient`. */
   client: RedisClient;
   channel: string;
-  /** Undefined for a message that it cannot read, which is ignored: see `createStoredParser`. */
+  /** Returns undefined for an unreadable message, which is then ignored. See `createStoredParser`. */
   parse(text: string): T | undefined;
   log: Logger;
 }
 
-/** Hears what other processes publish on a channel. An error in `onTold` is logged: in the client it would end all hearing. */
+/**
+ * Calls `onTold` with each readable message on a channel. Logs an error that `onTold` throws: thrown into the client, it
+ * would end the subscription.
+ */
 export async function hearChannel<T>(
   { client, channel, parse, log }: ChannelOptions<T>,
   onTold: (told: T, text: string) => void,

@@ -16,7 +16,7 @@ const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 500;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
-/** Pause between two looks whether the address leads to a server that takes writes. */
+/** Pause before the next look for a primary at the address. */
 const REPLICA_LOOK_MS = 500;
 /** Written to see whether the server takes writes. */
 const PROBE_KEY = "palaver:probe";
@@ -41,7 +41,7 @@ export interface RedisConnection {
    * connected anew.
    */
   run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
-  /** Further clients on the same server. They move along when its address leads to another one. */
+  /** Further clients of the same server. When the address leads to another server, they reconnect as well. */
   further: Set<RedisClient>;
   /** Milliseconds since it came back after it had been lost or silent, or away at the start; infinite where it never was. */
   backForMs: () => number;
@@ -57,7 +57,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   /** Other clients that were connected anew, and when. */
   const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
-  /** The server has become a replica, and its address does not lead to the new primary yet. */
+  /** The server is a replica, and its address does not lead to the new primary yet. */
   let isReplica = false;
 
   client.on("error", () => reconnectConfused(client));
@@ -124,7 +124,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         return await tryTo(operation, on).catch((error: unknown) => {
           if (!isReadOnly(error)) throw error;
           leaveReplica();
-          // The server has changed nothing, so this cannot be done twice.
+          // A replica refuses before it changes anything, so nothing is done twice.
           return tryTo(operation, on);
         });
       } catch (error) {
@@ -152,17 +152,17 @@ function reconnect(client: RedisClient): void {
   connect(client);
 }
 
-/** After an error on a connection that still stands the client no longer knows what it reads: replies, or messages. */
+/** After an error on an open connection the client has lost its place in the stream, and drops messages from then on. */
 function reconnectConfused(client: RedisClient): void {
   if (client.isReady) reconnect(client);
 }
 
-/** Rejects when the server does not take a write. One that only reads, or whose memory is full, still answers a ping. */
+/** Rejects if the server refuses a write. A read-only server, or one without memory, still answers a ping. */
 export async function probe(client: RedisClient): Promise<void> {
   await client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } });
 }
 
-/** True for the refusal of a replica, also where a script reports it. */
+/** True if a replica refused a write, alone or inside a script. */
 function isReadOnly(error: unknown): boolean {
   return error instanceof Error && /\bREADONLY\b/.test(error.message);
 }

@@ -11,10 +11,13 @@ const LAPSED_AT_ONCE = 100;
  * The common beginning of all scripts. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` work counted
  * already; `rows` is the index of all rows. Redis takes no row out of it that expires. So every addition looks at twice
  * as many names of it, by chance, as it may put in: at most about half of them are of rows that are gone. A count that is
- * no number counts as 0, and a hold that cannot be read as absent.
+ * no number counts as 0, and an unreadable hold counts as absent.
  */
 const COMMON = `
 local place = KEYS[1]
+for _, name in ipairs({'rows', 'holds'}) do
+  if redis.call('TYPE', place .. name).ok ~= 'zset' then redis.call('DEL', place .. name) end
+end
 local function whole(number) return string.format('%.0f', number) end
 local function tidy(most)
   if most == 0 then return end

@@ -122,7 +122,8 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
     namespace: undefined,
     on: adapter.on.bind(adapter),
     iterator,
-    get: (key: string) => run(() => adapter.get<string>(key)),
+    // MGET reads what is no text as absent, while GET fails.
+    get: async (key: string) => (await run(() => adapter.getMany<string>([key])))[0],
     getMany: (keys: string[]) => run(() => adapter.getMany<string>(keys)),
     set: (key: string, value: string, ttl?: number) =>
       write([{ key, value, ttl }], () => adapter.set(key, value, ttl).then(() => true)),

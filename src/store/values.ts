@@ -16,12 +16,12 @@ export async function keysOf(keyv: Keyv): Promise<Set<string>> {
   return new Set(await Array.fromAsync(walk(keyv), ([key]) => key));
 }
 
-/** Reads what a store or another process has written as JSON. Undefined when it is not what `schema` describes. */
+/** Parses JSON from a store or another process. Undefined if the text does not match `schema`. */
 export function parseStored<T>(schema: z.ZodType<T>, text: string): T | undefined {
   return schema.safeParse(parseJson(text)).data;
 }
 
-/** The same for all texts of one place. Logs once for each `kind` of text that it cannot read. */
+/** Makes a `parseStored` for one place that logs each unreadable `kind` of text once. */
 export function createStoredParser<T>(
   schema: z.ZodType<T>,
   place: string,

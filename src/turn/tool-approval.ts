@@ -39,10 +39,10 @@ export function toRerunButton(turnId: string, uncertain: readonly LedgerCall[]):
   return { action: "rerun", turnId: toCallsId(turnId, toDigest(uncertain)), label: "Run it again" };
 }
 
-/** Bits enough that nobody finds other calls with the same digest; characters few enough for every platform's ids. */
+/** 132 bits: too many to find other calls with the same digest, and short enough for the ids of every platform. */
 const DIGEST_CHARS = 22;
 
-/** Differs for all other calls, and for the same ones when they are asked for again: a decision is about these alone. */
+/** Identifies these calls as asked at this time: the same calls, asked again later, get another digest. */
 function toDigest(calls: readonly LedgerCall[], at = 0): string {
   const shown = calls.map(({ id, name, arguments: json, rerunBy = "" }) => [id, name, json, rerunBy]);
   return createHash("sha256")

@@ -80,7 +80,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await eventually(() => heard).toEqual(["hello"]);
   });
 
-  test("tells of an outage for as long as its address leads to a replica, once, and of its end", async () => {
+  test("logs one outage while its address leads to a replica, and its end", async () => {
     const { url, toFirst, demote } = await startPair();
     const { log, lines } = recordingLog();
     const { shared, isReachable, close } = createRedisStore(url, log);

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { createProcesses, type ProcessReport } from "../../src/insight/processes.ts";
 import { createRedisInsight } from "../../src/insight/redis-insight.ts";
+import { createRedisStore } from "../../src/store/redis.ts";
 import { createBoard } from "../../src/store/redis-board.ts";
 import { createListeningClient } from "../../src/store/redis-connection.ts";
 import { createRedisCounters } from "../../src/store/redis-counters.ts";
@@ -34,7 +35,7 @@ describe.skipIf(isRedisMissing)("what a process cannot read in a shared store (n
     await eventually(() => heard).toEqual(["earlier", "later"]);
   });
 
-  test("a listener that throws ends no hearing: the client is connected anew and subscribes again", async () => {
+  test("a client reconnects and subscribes again after its listener threw", async () => {
     const listening = createListeningClient(shared.connection);
     await listening.connect();
     onTestFinished(() => listening.destroy());
@@ -81,7 +82,24 @@ describe.skipIf(isRedisMissing)("what a process cannot read in a shared store (n
     ]);
   });
 
-  test("unreadable shares are shared out anew", async () => {
+  test("a key of another type blocks neither texts nor stories of turns nor the indexes of counts and holds", async () => {
+    const { client } = shared.connection;
+    const [list, rows, holds] = ["palaver:insight:list:turns", "palaver:{counters}:rows", "palaver:{counters}:holds"];
+    await client.rPush("palaver:trial:key", "x");
+    for (const key of [list, rows, holds]) await client.set(key, "x");
+    const { store, close } = createRedisStore(shared.redis.url, silent);
+    onTestFinished(close);
+    expect(await store.get("palaver:trial:key")).toBeUndefined();
+    const insight = createRedisInsight(shared.connection);
+    await insight.push("turns", "story", 10);
+    expect(await insight.list("turns")).toEqual(["story"]);
+    const counters = createRedisCounters(shared.connection, Date.now);
+    await counters.add("once", [{ row: "all", counts: { tokens: 1 }, ttlMs: 60_000 }]);
+    expect(await counters.list("")).toEqual([["all", { tokens: 1 }]]);
+    expect(await counters.countHolds()).toBe(0);
+  });
+
+  test("unreadable shares are replaced", async () => {
     for (const text of GARBAGE) {
       await shared.connection.client.set("test:shards:1", text);
       const shares = createSharedParts(shared.connection, "test:shards", Date.now, silent);

@@ -10,7 +10,7 @@ export interface Door {
   origin: string;
   /** Nothing passes any more, in neither direction. */
   shut(how: Shut): void;
-  /** Whoever comes from now on is led to another server. Those who are in stay where they are. */
+  /** Leads new connections to another server. Open connections stay. */
   leadTo(origin: string): void;
   /** Resolves when somebody comes who has not come yet. */
   nextVisitor(): Promise<void>;

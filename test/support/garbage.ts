@@ -1,4 +1,4 @@
-/** Texts that no version of ours has written, or only a newer one. */
+/** Texts that no version writes, or only a newer one. */
 export const GARBAGE = [
   "",
   "\u0000\uFFFD not JSON",

@@ -81,7 +81,7 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
     expect(platform.texts()[1]).toBe("There is nothing left here to run again.");
   });
 
-  test("is not made once more by a button under other calls", async () => {
+  test("does not run again when the button belongs to other calls", async () => {
     const { second, platform, marks } = await die();
     const turnId = readTurnId(platform.channel[0]?.draft.buttons[0]?.turnId ?? "");
     for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.accept(action("rerun", id));
@@ -301,7 +301,7 @@ describe("a call that a person has to allow", () => {
 
   const CHANGED = "This has changed: look at what it asks now.";
 
-  test("is decided by nobody whose button showed other calls: not after an edit, and not by another process", async () => {
+  test("ignores a button that showed other calls, after an edit and in another process too", async () => {
     const { engine, common, marks, question, id } = await ask([[buy("tea")], [buy("coffee")]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
@@ -322,7 +322,7 @@ describe("a call that a person has to allow", () => {
     expect(next.texts().at(-1)).toContain("**May I use `shop__buy`**");
   });
 
-  test("is decided by a button of its own when it is the same call, asked for once more after an edit", async () => {
+  test("ignores the old button when the same call is asked again after an edit", async () => {
     const { engine, marks, question, id } = await ask([[buy("tea")], [buy("tea")], ["Tea."]]);
     await engine.accept(edited(question, "buy tea, please"));
     await engine.idle();
@@ -335,7 +335,7 @@ describe("a call that a person has to allow", () => {
     expect(engine.texts().slice(1)).toEqual([CHANGED, "This was decided already."]);
   });
 
-  test("is decided by nobody who saw one call beside it change, when several stand on one card", async () => {
+  test("ignores a card with several calls when one of them has changed", async () => {
     const both = (one: string, other: string) => {
       const calls = [...buy(one).tool_calls, ...buy(other, "c2").tool_calls];
       return { tool_calls: calls.map((call, index) => ({ ...call, index })) };
@@ -351,7 +351,7 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea", "gin"]);
   });
 
-  test("has buttons whose ids fit every platform, whatever the calls are", async () => {
+  test("has button ids that fit every platform, however long the calls are", async () => {
     const { engine } = await ask([[buy("x".repeat(5_000))]]);
     const id = engine.channel.at(-1)?.draft.buttons[0]?.turnId ?? "";
     const discord = toCustomId({ action: "approve", turnId: id, root: "1".repeat(20), mark: "2".repeat(25) });

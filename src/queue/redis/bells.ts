@@ -57,7 +57,7 @@ export function createBells(redis: RedisConnection, ownId: string, log: Logger):
     // One for all: each queue would make its own, and let an error of the connection end the process once it is closed.
     const connection = bullmq.createNodeRedisClient(raw);
     connection.on("error", () => {});
-    // The client's own copies would stay behind when the server becomes a replica.
+    // BullMQ's own copies would stay connected to a server that has become a replica.
     connection.duplicate = () => bullmq.createNodeRedisClient(createListeningClient(redis)).on("error", () => {});
     return { ...bullmq, connection };
   }

@@ -65,7 +65,7 @@ export function createDrain(options: DrainOptions): Drain {
   async function step(laneId: string, worker: Worker): Promise<Next> {
     const head = await lanes.head(laneId);
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
-    // The sweep rings again, and a process of a newer version may hear that.
+    // The sweep rings again, and a process of a newer version may hear it.
     if (head === "unreadable") return "none";
     const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
     const freeInMs = Math.max(head.leaseMs, returningMs);

@@ -43,7 +43,7 @@ const storedFailures = z.object({ failures: z.number(), faults: z.number(), isGi
 export interface RedisLanes {
   /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
   accept(event: InboundEvent): Promise<boolean>;
-  /** The first event of a lane that can be read; undefined where nothing waits in it. */
+  /** The first readable event of a lane; undefined when nothing waits in it. */
   head(laneId: string): Promise<LaneHead | "unreadable" | undefined>;
   /**
    * Takes a lane for `LEASE_MS`, fencing its former holder. Undefined while somebody else has a lease: of a process that

@@ -222,7 +222,7 @@ export function createPlaces({ connection, workerId, places, now, ring, log }: P
 
 type StateAnswer = [version: string, rounds: string, active: string[], queued: string[], workers: string[]];
 
-/** What cannot be read counts as absent. `ownPlaces` counts when no process is known yet. */
+/** Unreadable entries count as absent. `ownPlaces` counts when no process is known yet. */
 function createStateReader(ownPlaces: number, log: Logger): (answer: StateAnswer) => State {
   const parseMember = createStoredParser(member, KEYS.workers, log);
   const parseRounds = createStoredParser(storedRounds, KEYS.rounds, log);

@@ -24,6 +24,8 @@ const LOOK_MS = 250;
 /** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
 const FORGET_MS = 20_000;
 const FORGET_LOOK_MS = 20;
+/** A process misses the notice if its connection is lost at that moment, so the notice is repeated. */
+const TELL_AGAIN_MS = 1_000;
 /** Longest that the end waits for Redis before what runs is cut, and once more after that. */
 const CLOSE_STEP_MS = 500;
 
@@ -130,8 +132,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     async forget(platform, authorId, exceptKey) {
       const erasure: AuthorErasure = { erased: { platform, authorId, exceptKey } };
       await lanes.erase(toErased(erasure.erased));
-      await lanes.tell(erasure);
-      await untilLeft(places, toPerson(platform, authorId));
+      await untilLeft(places, toPerson(platform, authorId), () => lanes.tell(erasure));
     },
     forgetDrawings: (isMeant) => lanes.erase((event) => isDrawing(event) && isMeant(event)),
     async close(graceMs) {
@@ -188,10 +189,15 @@ function createRing(bells: Pick<Bells, "ring">, log: Logger): Ring {
       .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
 }
 
-/** Resolves when no process works on what is a person's. */
-async function untilLeft(places: Pick<Places, "look">, person: string): Promise<void> {
+/** Tells every process to leave the work on a person. Resolves when none works on it any more. */
+async function untilLeft(places: Pick<Places, "look">, person: string, tell: () => Promise<void>): Promise<void> {
   const until = performance.now() + FORGET_MS;
+  let tellAt = 0;
   for (;;) {
+    if (performance.now() > tellAt) {
+      await tell();
+      tellAt = performance.now() + TELL_AGAIN_MS;
+    }
     const { active } = await places.look();
     if (!active.values().some(({ people }) => people?.includes(person))) return;
     if (performance.now() > until) throw new Error("The work on a person who is erased does not end.");

@@ -42,7 +42,7 @@ describe.skipIf(isRedisMissing)("the queue on a Redis that becomes a replica (ne
     await eventually(() => done).toEqual([before.key]);
 
     await toFirst.client.replicaOf("127.0.0.1", Number(new URL(second.url).port));
-    // At first the address leads to the same server still, and what is connected anew finds a replica there.
+    // The address still leads to the same server, so every new connection finds a replica there.
     await expect(queue.accept(message("meanwhile"))).rejects.toThrow(StoreError);
     door.leadTo(second.url);
     for (const round of [1, 2, 3]) {

@@ -5,6 +5,7 @@ import { noteGivenUp, readGivenUp } from "../../../src/queue/redis/given-up.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createPlaces, strikeOff } from "../../../src/queue/redis/places.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import type { RedisClient } from "../../../src/store/redis-connection.ts";
 import { ada, ben, edited, message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
 import { GARBAGE } from "../../support/garbage.ts";
@@ -45,6 +46,29 @@ describe.skipIf(isRedisMissing)("what a process cannot read in the queue on Redi
     await forgotten;
     const damage = lines.filter(({ msg }) => msg === "a stored value cannot be read and counts as absent");
     expect(damage.map(({ key }) => key)).toEqual([KEYS.channel, `${KEYS.channel}:message`, `${KEYS.channel}:poll`]);
+  });
+
+  test("an erasure reaches a process that missed the first notice", async () => {
+    const { worker, untilBegun, signals } = heldWorker();
+    const queue = open();
+    queue.start(worker);
+    await queue.accept(message("tea?"));
+    await untilBegun(1);
+    const { client } = shared.connection;
+    let missed = 0;
+    const publish = async () => (missed += 1);
+    const get = (_: RedisClient, name: keyof RedisClient) => {
+      const value: unknown = name === "publish" && missed === 0 ? publish : client[name];
+      return typeof value === "function" ? (value.bind(client) as unknown) : value;
+    };
+    const deaf = { ...shared.connection, client: new Proxy(client, { get }) };
+    const other = createRedisQueue({ connection: deaf, maxActive: 1, now: Date.now, log: silent });
+    onTestFinished(() => other.close(0));
+    const forgotten = other.forget("test", ada.id, "none");
+    await eventually(() => signals[0]?.aborted).toBe(true);
+    expect(missed).toBe(1);
+    await queue.close(0);
+    await forgotten;
   });
 
   test("an unreadable call keeps no process from hearing of those that follow", async () => {
