@@ -60,7 +60,9 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   /** The server is a replica, and its address does not lead to the new primary yet. */
   let isReplica = false;
 
-  client.on("error", () => reconnectConfused(client));
+  client.on("error", () => {
+    if (!closed) reconnectReady(client);
+  });
   client.on("ready", () => void onReady());
 
   async function onReady(): Promise<void> {
@@ -71,17 +73,21 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     );
     const isStillReplica = await trial.then(() => false, isReadOnly);
     if (closed || !client.isReady) return;
-    if (isStillReplica) return void setTimeout(reconnect, REPLICA_LOOK_MS, client).unref();
+    if (isStillReplica) return void setTimeout(reconnectReady, REPLICA_LOOK_MS, client).unref();
     isReplica = false;
     watch.reportReturn();
-    for (const other of further) reconnect(other);
+    for (const other of further) {
+      // One that is just connecting may have reached the replica. In its own event it cannot be ended yet.
+      if (other.isReady) reconnectReady(other);
+      else other.once("ready", () => setImmediate(reconnectReady, other));
+    }
   }
 
   function leaveReplica(): void {
     if (isReplica || closed) return;
     isReplica = true;
     watch.reportOutage("it is a replica, which takes no writes", 0);
-    reconnect(client);
+    reconnectReady(client);
   }
 
   function describeSilence(): StoreError {
@@ -95,7 +101,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     if (on !== client) renew(on);
     else if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
-      reconnect(client);
+      reconnectReady(client);
     }
     return describeSilence();
   }
@@ -106,7 +112,8 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     if (closed || isNew || !other.isOpen) return;
     remadeAt.set(other, performance.now());
     log.warn({ redis: where }, "a further connection to Redis is silent and is made anew");
-    reconnect(other);
+    other.destroy();
+    connect(other);
   }
 
   async function tryTo<T>(operation: () => Promise<T>, on: RedisClient): Promise<T> {
@@ -146,15 +153,11 @@ function connect(client: RedisClient): void {
   client.connect().catch(() => {});
 }
 
-function reconnect(client: RedisClient): void {
-  if (!client.isOpen) return;
+/** A client that is still connecting goes on with that: ended in the middle, it would open two connections. */
+function reconnectReady(client: RedisClient): void {
+  if (!client.isReady) return;
   client.destroy();
   connect(client);
-}
-
-/** After an error on an open connection the client has lost its place in the stream, and drops messages from then on. */
-function reconnectConfused(client: RedisClient): void {
-  if (client.isReady) reconnect(client);
 }
 
 /** Rejects if the server refuses a write. A read-only server, or one without memory, still answers a ping. */
@@ -279,7 +282,8 @@ function createRedisClient(url: string) {
 export function createListeningClient({ client, further }: Pick<RedisConnection, "client" | "further">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
-  listening.on("error", () => reconnectConfused(listening));
+  // After an error on an open connection a client has lost its place in the stream, and drops all messages.
+  listening.on("error", () => reconnectReady(listening));
   further.add(listening);
   return listening;
 }
