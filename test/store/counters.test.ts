@@ -185,6 +185,15 @@ describe("counters in the database", () => {
     const again = createSqliteCounters(database, () => clock.now);
     expect(await again.list("")).toEqual([["long", { tokens: 1 }]]);
   });
+
+  test("a hold on disk that cannot be read ends without a loss", async () => {
+    const database = new DatabaseSync(":memory:");
+    const counters = createSqliteCounters(database, () => 0);
+    await counters.hold(toHold("turn", 5, 10));
+    database.exec("UPDATE hold SET body = 'x'");
+    expect(await counters.hold(toHold("turn", 10, 10))).toEqual([10]);
+    expect(await counters.read("all")).toEqual({});
+  });
 });
 
 describe.skipIf(isRedisMissing)("counters in Redis", () => {

@@ -37,7 +37,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
 
   table.sweep();
   const sweeping = setInterval(sweep, SWEEP_INTERVAL_MS).unref();
-  for (const event of table.waiting()) lanes.add(event);
+  for (const event of table.waiting(log)) lanes.add(event);
 
   function sweep(): void {
     try {

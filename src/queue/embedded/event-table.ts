@@ -1,7 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
 import type { InboundEvent } from "../../port/events.ts";
 import { toDeletionKey } from "../../port/ids.ts";
 import { type Clock, createClock } from "../../store/clock.ts";
+import { createStoredParser } from "../../store/values.ts";
+import { storedEvent } from "../stored-event.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
@@ -10,8 +13,8 @@ const CLAIM_TTL_MS = 48 * 3_600_000;
 export interface EventTable {
   /** Claims the key and stores the event, durably. False when the key had been claimed before. */
   claim(event: InboundEvent): boolean;
-  /** Events whose work is not done, in the order in which they were accepted. */
-  waiting(): InboundEvent[];
+  /** Events whose work is not done, in the order in which they were accepted. Unreadable ones stay and are left out. */
+  waiting(log: Logger): InboundEvent[];
   finish(events: readonly InboundEvent[]): void;
   /** Counts the beginning of work. Returns the deaths of the process since one of them last made progress. */
   countBegun(events: readonly InboundEvent[]): number;
@@ -65,7 +68,10 @@ export function openEventTable(database: DatabaseSync, now: Clock = createClock(
       if (kind === "message" && selectDeletion.get(toDeletionKey(key)) !== undefined) return false;
       return insert.run(key, reply.platform, author.id, JSON.stringify(event), now()).changes === 1;
     },
-    waiting: () => select.all().map(({ event }) => JSON.parse(String(event)) as InboundEvent),
+    waiting(log) {
+      const parse = createStoredParser(storedEvent, "queue_event", log);
+      return select.all().flatMap(({ event }) => parse(String(event)) ?? []);
+    },
     finish: (events) => void clear.run(toKeys(events)),
     countBegun: (events) => Math.max(0, ...begin.all(toKeys(events)).map(({ begun }) => Number(begun) - 1)),
     uncount: (events) => void unbegin.run(toKeys(events)),

@@ -35,6 +35,21 @@ describe("embedded queue", () => {
     }
   });
 
+  test("starts beside events on disk that it cannot read, and logs them once", async () => {
+    const database = new DatabaseSync(":memory:");
+    const first = open(database);
+    const events = ["one", "two", "three"].map((text) => message(text));
+    for (const event of events) await first.accept(event);
+    await first.close(0);
+    const spoil = database.prepare("UPDATE queue_event SET event = ? WHERE key = ?");
+    for (const [index, text] of ["{", "null"].entries()) spoil.run(text, events[index]?.key ?? "");
+    const { log, lines } = recordingLog();
+    const done = Promise.withResolvers<InboundEvent[]>();
+    createEmbeddedQueue({ database, maxActive: 16, log, retryMs: [1, 4] }).start(quickWorker(done.resolve));
+    expect(await done.promise).toEqual(events.slice(2));
+    expect(lines.map(({ key }) => key)).toEqual(["queue_event"]);
+  });
+
   test("takes up open events after a restart, in order, and no finished ones", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);

@@ -27,7 +27,7 @@ async function workOn(toError: () => Error, times: number) {
     },
     onAccepted: () => {},
   };
-  while (table.waiting().length > 0) {
+  while (table.waiting(log).length > 0) {
     const lane = lanes.next();
     if (lane === undefined) throw new Error("the lane is ready");
     ready = Promise.withResolvers();
