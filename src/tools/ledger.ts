@@ -2,6 +2,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { Attached } from "../gateway/attached.ts";
 import type { AssistantMessage, ToolCall } from "../gateway/chunks.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { walk } from "../store/values.ts";
@@ -11,6 +12,9 @@ import { walk } from "../store/values.ts";
  * finds it so after a crash does not know whether it was done. `unknown`: neither does its caller.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
+
+/** What the gateway attached goes back to it with the next request of the turn, also from another process. */
+const attached: z.ZodType<Attached> = z.object({ from: z.string(), fields: z.record(z.string(), z.unknown()) });
 
 const ledgerCall = z.object({
   id: z.string(),
@@ -26,6 +30,7 @@ const ledgerCall = z.object({
   result: z.string().exactOptional(),
   /** The press that let it run once more. */
   rerunBy: z.string().exactOptional(),
+  attached: attached.exactOptional(),
 });
 
 const ledgerRound = z.object({
@@ -33,6 +38,7 @@ const ledgerRound = z.object({
   /** The model's text before the calls. */
   content: z.string(),
   calls: z.array(ledgerCall),
+  attached: attached.exactOptional(),
   /** Unix milliseconds. */
   at: z.number(),
   /** Tells people, not the model, who decided about the waiting calls, and how. */
@@ -216,12 +222,30 @@ export function toShown({ content, decision }: LedgerRound): string {
   return [content, decision].filter(Boolean).join("\n\n");
 }
 
-export function toAnswer({ content, calls }: LedgerRound): AssistantMessage {
-  return { role: "assistant", content, tool_calls: calls.map(toToolCall) };
+export function toAnswer({ content, calls, attached }: LedgerRound): AssistantMessage {
+  return { role: "assistant", content, tool_calls: calls.map(toToolCall), ...(attached && { attached }) };
 }
 
-export function toToolCall({ id, name, arguments: json }: LedgerCall): ToolCall {
-  return { id, type: "function", function: { name, arguments: json } };
+export function toToolCall({ id, name, arguments: json, attached }: LedgerCall): ToolCall {
+  return { id, type: "function", function: { name, arguments: json }, ...(attached && { attached }) };
+}
+
+/** The ledger of a turn that writes down, with the round that an answer begins, what the gateway attached to it. */
+export function withAttached(
+  ledger: TurnLedger,
+  { attached, tool_calls: answered = [] }: AssistantMessage,
+): TurnLedger {
+  return {
+    ...ledger,
+    plan(round) {
+      if (attached !== undefined) round.attached = attached;
+      for (const [index, call] of round.calls.entries()) {
+        const own = answered[index]?.attached;
+        if (own !== undefined) call.attached = own;
+      }
+      return ledger.plan(round);
+    },
+  };
 }
 
 /** It may have been done, and nobody knows. */

@@ -1,3 +1,4 @@
+import { withoutAttached } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { truncate } from "../text/truncate.ts";
@@ -30,6 +31,7 @@ export function toEntry({
 export function toAnswerEntry(
   { id, edition, author, reply }: TurnRecord,
   {
+    messages,
     isRefused,
     number,
     former,
@@ -44,6 +46,7 @@ export function toAnswerEntry(
     id,
     at: Date.now(),
     askedBy: { platform: reply.platform, id: author.id },
+    messages: messages.map(withoutAttached),
     ...answer,
     ...(isRefused && { isRefused }),
     ...(edition > 1 && { edition }),

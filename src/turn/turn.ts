@@ -16,7 +16,7 @@ import { isUnspent } from "../gateway/errors.ts";
 import type { ChatRequest } from "../gateway/request.ts";
 import type { Step } from "../port/sink.ts";
 import type { OnText } from "../reply/reply.ts";
-import { toAnswer, toShown } from "../tools/ledger.ts";
+import { toAnswer, toShown, withAttached } from "../tools/ledger.ts";
 import { type RoundDeps, runRound } from "../tools/round.ts";
 import { toDefinition } from "../tools/tool.ts";
 import { WAITS } from "./endings.ts";
@@ -114,7 +114,8 @@ export async function runTurn(
       if (calls !== undefined && number === deps.maxRounds) break;
       if (calls !== undefined) {
         const onStep = (step: Step) => deps.onStep({ ...step, id: `${number}.${step.id}` });
-        const ran = await runRound(round.answer, number, { ...deps, tools, onStep }, signal);
+        const ledger = withAttached(deps.ledger, round.answer);
+        const ran = await runRound(round.answer, number, { ...deps, ledger, tools, onStep }, signal);
         if (ran.isWaiting) return WAITS;
         results.push(...ran.results);
         pictures.push(...ran.pictures);

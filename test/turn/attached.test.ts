@@ -1,0 +1,113 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { toTurnId } from "../../src/port/ids.ts";
+import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { isOnRedis } from "../support/bot-store.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { type Answer, chunk, DONE, event, events, json, startFaultServer, stream } from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
+
+const SIGNATURE = "signature-of-the-call";
+const THOUGHT = "thought-before-the-call";
+const extra_content = { google: { thought_signature: SIGNATURE } };
+const CALL = {
+  index: 0,
+  id: "c",
+  type: "function",
+  function: { name: "shop__buy", arguments: '{"note":"tea"}' },
+  extra_content,
+};
+const ASKS = events(
+  event(chunk({ delta: { role: "assistant", content: "Buying.", reasoning_content: THOUGHT, tool_calls: [CALL] } })),
+  event(chunk({ finish: "tool_calls" })),
+  DONE,
+);
+
+interface Body {
+  messages: Array<{ role: string; reasoning_content?: string; tool_calls?: Array<{ extra_content?: unknown }> }>;
+}
+
+/** Calls a tool, and then answers only if what it attached to its answer and to the call comes back. */
+function strict(): Answer {
+  return (response, received) => {
+    const { messages } = received.json as Body;
+    const answer = messages.findLast(({ role }) => role === "assistant");
+    if (messages.at(-1)?.role !== "tool") return ASKS(response, received);
+    const isSigned = JSON.stringify(answer?.tool_calls?.[0]?.extra_content) === JSON.stringify(extra_content);
+    const isWhole = isSigned && answer?.reasoning_content === THOUGHT;
+    const refusal = json(400, { error: { code: 400, message: "Function call is missing something.", status: "BAD" } });
+    return (isWhole ? events(stream("Tea is bought.")) : refusal)(response, received);
+  };
+}
+
+function toBuy(run: () => Promise<string>, how: Partial<Tool> = {}): Tool {
+  const schema = z.object({ note: z.string() });
+  const texts = { name: "shop__buy", description: "Buys.", describeCall: () => "buying" };
+  return { ...defineTool({ ...texts, schema, timeoutMs: 60_000, run }), ...how };
+}
+
+async function start(how: Partial<Tool> = {}) {
+  const [{ url, received }, platform] = [await startFaultServer(strict()), fakePlatform()];
+  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  const database = new DatabaseSync(":memory:");
+  const open = (run: () => Promise<string>) =>
+    startEngine({ gateway: connect(url), database, platform, model: "m", outsideTools: () => [toBuy(run, how)] });
+  return { open, platform, received };
+}
+
+const bought = () => Promise.resolve("bought");
+
+describe("the fields that a gateway attached to an answer and to its calls", () => {
+  test("come back with the next request of the turn, and reach neither the history nor the export nor the button", async () => {
+    const { open, platform, received } = await start();
+    const engine = open(bought);
+    const question = message("buy tea");
+    await engine.accept(question);
+    await engine.idle();
+    expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
+    expect(received).toHaveLength(2);
+
+    await engine.accept(action("explain", toTurnId(question.key)));
+    await engine.accept(command("export"));
+    await engine.idle();
+    const { entries } = await engine.history.read("test:a", { maxEntries: 9 });
+    const shown = platform.channel.map(({ draft, files }) => [
+      draft.markdown,
+      ...files.map(({ bytes }) => String(bytes)),
+    ]);
+    for (const kept of [JSON.stringify(entries), JSON.stringify(shown)]) {
+      expect(kept).toContain("shop__buy");
+      expect(kept).not.toContain(SIGNATURE);
+      expect(kept).not.toContain(THOUGHT);
+    }
+  });
+
+  test.skipIf(isOnRedis)("come back if the process died between the call and its result", async () => {
+    const { open, platform } = await start();
+    const running = Promise.withResolvers<void>();
+    const first = open(() => {
+      running.resolve();
+      return new Promise(() => {});
+    });
+    await first.accept(message("buy tea"));
+    await running.promise;
+    // It "dies" here: nothing of `first` is closed, and its tool never says another word.
+    await open(bought).idle();
+    expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
+  });
+
+  test("come back after an approval that the turn waited for", async () => {
+    const { open, platform } = await start({ acts: true, approval: { server: "shop" } });
+    const engine = open(bought);
+    await engine.accept(message("buy tea"));
+    await engine.idle();
+    const [asked] = platform.channel;
+    expect(asked?.draft.markdown).toContain("**May I use `shop__buy`**");
+    await engine.accept(action("approve", asked?.draft.buttons[0]?.turnId ?? ""));
+    await engine.idle();
+    expect(platform.texts()[0]).toMatch(/Tea is bought\.$/);
+  });
+});
