@@ -55,9 +55,8 @@ import { describeUncertain, describeWaiting } from "./tool-approval.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 
-const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
-const ONLY_THOUGHT =
-  "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
+const OWN_MODEL = "_This channel has chosen the model. `/model default` goes back to the usual one._";
+const ONLY_THOUGHT = "_The model hit the length limit before it got to an answer. Press Retry to ask again._";
 
 /** Longest that more text waits for its note, from which another process would continue. */
 const SEEN_WAIT_MS = 500;
@@ -418,7 +417,7 @@ function toTurnDeps(run: Run): TurnDeps {
       if (detour !== undefined)
         run.story.note(`Asked ${detour.isSecondGateway ? "the second gateway" : "another model"}`);
       if (detour !== undefined) metrics.detoured(detour.isSecondGateway ? "gateway" : "model");
-      const other = detour?.isSecondGateway ? "the second gateway" : "another model";
+      const other = detour?.isSecondGateway ? "the second AI service" : "another model";
       run.show(detour === undefined ? "asking the model once more" : `the model is not available; asking ${other}`);
     },
   };
@@ -562,7 +561,7 @@ function logFailure(run: Run, error: unknown): void {
     if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
     run.story.refused(`gateway: ${error.kind}`);
   }
-  deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
+  deps.log.warn({ err: error, turnId: record.id }, "the model gave no whole answer");
 }
 
 async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"], isKept: boolean): Promise<void> {

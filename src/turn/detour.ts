@@ -4,13 +4,18 @@ import { quoteName } from "../text/quote-name.ts";
 
 /** Says who answered in place of a model, as one line of Markdown. */
 export function describeDetour(detour: Detour, model: string): string {
-  const other = detour.model === model ? "" : quoteName(detour.model);
-  const gateway = detour.isSecondGateway ? "the second gateway" : "";
-  return `_Answered by ${[other, gateway].filter(Boolean).join(" of ")}: ${describeReason(detour.because, model)}._`;
+  return `_Answered by ${describeOther(detour, model)}, because ${describeReason(detour.because, model)}._`;
+}
+
+/** Names the model that answered, unless it is `model`, and the second AI service. */
+export function describeOther({ model: other, isSecondGateway }: Detour, model?: string): string {
+  const service = isSecondGateway ? "the second AI service" : "";
+  return [other === model ? "" : quoteName(other), service].filter(Boolean).join(" of ");
 }
 
 /** Ends a sentence: why a model did not answer itself. */
 export function describeReason(because: GatewayErrorKind, model: string): string {
-  if (because === "unreachable") return "the first gateway cannot be reached";
-  return `${quoteName(model)} ${because === "rate-limited" ? "is at its limit" : "does not answer at the moment"}`;
+  if (because === "unreachable") return "I couldn't reach the first one";
+  if (because === "rate-limited") return `${quoteName(model)} is at its rate limit`;
+  return `${quoteName(model)} ${because === "rejected" ? "refused the request" : "didn't answer"}`;
 }

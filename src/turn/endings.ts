@@ -1,6 +1,7 @@
-import { GatewayError } from "../gateway/errors.ts";
+import { GatewayError, type GatewayErrorReason } from "../gateway/errors.ts";
 import { QuotaError } from "../quota/quota.ts";
 import type { Cause } from "../reply/reply.ts";
+import { type Finish, readFinish } from "./finish.ts";
 import { NotPermittedError } from "./permits.ts";
 
 /** The end of a turn, as it is counted. */
@@ -35,12 +36,16 @@ export interface EndingContext {
 }
 
 const ASK_AGAIN = "Press Retry to ask again.";
-const COMPLETE: Ending = { outcome: "complete", note: "", retry: false };
-/** Codes of gateways for a context that is too long for the model. */
-const TOO_LONG_CODE = /context_(length|window)|too_long|too_large|string_above_max/;
-const FILTER_CODE = /content_(filter|policy)|safety/;
-const UNSUPPORTED_CODE = /unsupported_(feature|content|media|parameter)|(image|vision|tool)s?_not_supported/;
-const UNKNOWN_MODEL_CODE = /model_not_(found|available|supported)|(unknown|invalid)_model|no_such_model/;
+const FILTERED = end("filtered", "A content filter stopped this answer. Ask in other words, or press Retry.");
+const BROKE_OFF = end("interrupted", `The AI service broke this answer off. ${ASK_AGAIN}`);
+const FINISHED: Readonly<Record<Finish, Ending>> = {
+  whole: { outcome: "complete", note: "", retry: false },
+  length: end("length", "The answer hit the length limit. Press Continue for the rest."),
+  filtered: FILTERED,
+  broken: BROKE_OFF,
+};
+/** Statuses by which a service says that it has too much to do; other failures are its own. */
+const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503, 529]);
 /** Longer countdowns are harder to follow than the clock. */
 const LONGEST_COUNTDOWN_MS = 90_000;
 /** Nobody waits for longer than this, and a number large enough is no date any more. */
@@ -48,7 +53,7 @@ const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /**
  * Says in plain words how a turn ended, and what to do. The error may be a `CutReason`, or `filtered` for a text that the
- * platform's own filter does not take. Never quotes an error, a body, an address or a key.
+ * platform's own filter does not accept. Never quotes an error, a body, an address or a key.
  */
 export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
@@ -57,139 +62,112 @@ export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if (error instanceof GatewayError) return describeGatewayError(error, context);
   if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
   if (error === "stopped") return end("stopped", describeStop(context.stoppedBy));
-  if (error === "given-up") {
-    return end("failed", `Given up: I tried this again and again without coming to an answer. ${ASK_AGAIN}`);
-  }
-  if (error === "shutdown")
-    return end("shutdown", `Interrupted: the bot was shut down while it answered. ${ASK_AGAIN}`);
-  if (error === "refused")
-    return end("interrupted", `Interrupted: the channel takes no more of this answer. ${ASK_AGAIN}`);
+  if (error === "given-up") return end("failed", `I tried several times and couldn't finish this answer. ${ASK_AGAIN}`);
+  if (error === "shutdown") return end("shutdown", `The bot was shut down before it finished. ${ASK_AGAIN}`);
+  if (error === "refused") return end("interrupted", `This channel accepts no more of the answer. ${ASK_AGAIN}`);
   if (error === "filtered") {
     return end(
       "filtered",
-      "Withheld: the filter of this place does not let this answer through. Put the question in other words, or ask whoever manages the filter.",
+      "A filter of this place blocked the answer. Ask in other words, or talk to whoever manages the filter.",
     );
   }
   if (isDomException(error, "TimeoutError")) {
-    return end("interrupted", `Interrupted: the answer took longer than is allowed. ${ASK_AGAIN}`);
+    return end("interrupted", `The answer took longer than is allowed. ${ASK_AGAIN}`);
   }
-  if (isDomException(error, "AbortError"))
-    return end("interrupted", `Interrupted: the answer was cut short. ${ASK_AGAIN}`);
-  return end("failed", `Failed: something went wrong inside the bot, and its log says what. ${ASK_AGAIN}`);
+  if (isDomException(error, "AbortError")) return end("interrupted", `The answer was cut short. ${ASK_AGAIN}`);
+  return end("failed", `Something went wrong inside the bot. Its log says what. ${ASK_AGAIN}`);
 }
 
 function describeStop(by: string | undefined): string {
   if (by === "you") return "You stopped this answer.";
-  return by === undefined ? "Stopped: this answer was ended on request." : `Stopped: ${by} ended this answer.`;
+  return by === undefined ? "This answer was stopped on request." : `${by} stopped this answer.`;
 }
 
-/** Gateways have more words for a normal end than can be listed, so an unknown one counts as that. */
 function describeFinish(reason: string): Ending {
-  switch (reason.toLowerCase()) {
-    case "length":
-    case "max_tokens":
-      return end(
-        "length",
-        "Cut off: the answer reached the greatest length the model may write. Press Continue for the rest.",
-      );
-    case "content_filter":
-    case "safety":
-      return filtered();
-    case "tool_limit":
-      return end("interrupted", `Interrupted: the model went on using tools without coming to an answer. ${ASK_AGAIN}`);
-    case WAITS:
-      return { outcome: "waiting", note: "", retry: false };
-    case "error":
-      return end("interrupted", `Interrupted: the model's answer broke off. ${ASK_AGAIN}`);
-    default:
-      return COMPLETE;
+  if (reason === WAITS) return { outcome: "waiting", note: "", retry: false };
+  if (reason === "tool_limit") {
+    return end("interrupted", `The model kept using tools and never got to an answer. ${ASK_AGAIN}`);
   }
+  return FINISHED[readFinish(reason)];
 }
 
 function describeGatewayError(error: GatewayError, { model, now }: EndingContext): Ending {
-  switch (error.kind) {
+  const { kind, status, reason, retryAfterMs, isPause } = error;
+  if (reason !== undefined) return describeRefusal(reason, model);
+  const retryLater = `Press Retry ${describeWait(retryAfterMs, now)}.`;
+  if (isPause && kind !== "rate-limited") {
+    return end("failed", `The AI service failed, so I'm waiting before I ask again. ${retryLater}`);
+  }
+  switch (kind) {
     case "rate-limited":
-      return end(
-        "failed",
-        `Rate-limited: the gateway takes no more requests for the model ${quote(model)} at the moment. Press Retry ${describeWait(error.retryAfterMs, now)}.`,
-      );
-    case "overloaded":
-      return end(
-        "failed",
-        `Overloaded: the gateway cannot answer at the moment. Press Retry ${describeWait(error.retryAfterMs, now)}.`,
-      );
+      return end("failed", `The AI service is limiting requests to the model ${quote(model)}. ${retryLater}`);
+    case "overloaded": {
+      const trouble = BUSY_STATUSES.has(status) ? "is overloaded right now" : `failed${toStatus(status)}`;
+      return end("failed", `The AI service ${trouble}. ${retryLater}`);
+    }
     case "unreachable":
       return end(
         "failed",
-        "Unreachable: there is no connection to the gateway. Press Retry in a minute; if that does not help, the operator should check the network and `GATEWAY_BASE_URL`.",
+        "I can't reach the AI service. Press Retry in a minute. If that doesn't help, the operator can check the network and `GATEWAY_BASE_URL`.",
       );
     case "stalled":
-      return end("interrupted", `Interrupted: the model stopped sending. ${ASK_AGAIN}`);
+      return end("interrupted", `The AI service stopped sending. ${ASK_AGAIN}`);
     case "interrupted":
-      return FILTER_CODE.test(codeOf(error))
-        ? filtered()
-        : end("interrupted", `Interrupted: the model's answer broke off. ${ASK_AGAIN}`);
+      return BROKE_OFF;
     case "malformed":
-      return end("interrupted", `Interrupted: what the gateway sent is not an answer. ${ASK_AGAIN}`);
+      return end(
+        "interrupted",
+        `The AI service sent something that is not an answer. ${ASK_AGAIN} If that doesn't help, the operator can check \`GATEWAY_BASE_URL\`.`,
+      );
     case "unauthorized":
-      return describeUnauthorized(error, model);
+      return final(
+        "failed",
+        status === 403
+          ? `The AI service doesn't let this bot use the model ${quote(model)} (403). The operator can check what its key is allowed to use.`
+          : "The AI service doesn't accept this bot's key. The operator can check `GATEWAY_API_KEY`.",
+      );
     case "rejected":
       break;
   }
-  return describeRejected(error, model);
+  return describeRejected(status, model);
 }
 
-function describeUnauthorized(error: GatewayError, model: string): Ending {
-  if (error.status === 403 || UNKNOWN_MODEL_CODE.test(codeOf(error))) {
-    return final(
-      "failed",
-      `Refused: the gateway does not let this bot use the model ${quote(model)}. The operator should check the permissions of the key.`,
-    );
+function describeRefusal(reason: GatewayErrorReason, model: string): Ending {
+  if (reason === "filtered") return FILTERED;
+  if (reason === "too-long") return tooLong(model);
+  if (reason === "no-credit") {
+    return final("failed", "This bot's account with the AI service has no credit left. The operator can add credit.");
   }
   return final(
     "failed",
-    "Refused: the gateway does not accept this bot's key. The operator should check `GATEWAY_API_KEY`.",
+    `The AI service has no model ${quote(model)} for this bot. The operator can check the model's name and what the bot's key is allowed to use.`,
   );
 }
 
-function describeRejected(error: GatewayError, model: string): Ending {
-  const code = codeOf(error);
-  if (FILTER_CODE.test(code)) return filtered();
-  if (error.status === 402) {
+/** A refusal without a known reason. Without a status, the request broke the rules of the interface. */
+function describeRejected(status: number | undefined, model: string): Ending {
+  if (status === 413) return tooLong(model);
+  if (status === 404) {
     return final(
       "failed",
-      "Refused: this bot's account at the gateway has no credit left. Its operator should look after that.",
+      `The AI service found nothing at the address that the bot asked (404). The operator can check \`GATEWAY_BASE_URL\` and the name of the model ${quote(model)}.`,
     );
   }
-  if (error.status === 413 || TOO_LONG_CODE.test(code)) {
-    return final(
-      "failed",
-      `Too long: this conversation with its files is more than the model ${quote(model)} can read. Send less, or begin a new conversation.`,
-    );
+  if (status === undefined) {
+    return final("failed", "The bot could not ask the AI service this. The bot's log says why.");
   }
-  if (error.status === 404 || UNKNOWN_MODEL_CODE.test(code)) {
-    return final(
-      "failed",
-      `Refused: the gateway has no model ${quote(model)} for this. The operator should check the name of the model, and \`GATEWAY_BASE_URL\`.`,
-    );
-  }
-  if (UNSUPPORTED_CODE.test(code)) {
-    return final(
-      "failed",
-      `Refused: the model ${quote(model)} cannot take the pictures or the tools of this conversation. The operator should choose another model.`,
-    );
-  }
+  return final("failed", `The AI service refused this request${toStatus(status)}. The bot's log says why.`);
+}
+
+function tooLong(model: string): Ending {
   return final(
     "failed",
-    "Refused: the gateway does not accept this request, and the bot's log says why at `LOG_LEVEL=debug`.",
+    `This conversation, with its files, is too long for the model ${quote(model)}. Send less, or start a new conversation.`,
   );
 }
 
-function filtered(): Ending {
-  return end(
-    "filtered",
-    "Withheld: a content filter ended this answer. Put the question in other words, or press Retry.",
-  );
+function toStatus(status: number | undefined): string {
+  return status === undefined ? "" : ` (${status})`;
 }
 
 /** An ending after which the same question may well be answered. */
@@ -213,10 +191,6 @@ function describeWait(waitMs: number | undefined, now: number): string {
   const [day = "", time = ""] = until.split("T");
   const clock = `at about ${time.slice(0, 5)} UTC`;
   return day === new Date(now).toISOString().slice(0, 10) ? clock : `on ${day} ${clock}`;
-}
-
-function codeOf({ type = "", code = "" }: GatewayError): string {
-  return `${type} ${code}`.toLowerCase();
 }
 
 function quote(model: string): string {

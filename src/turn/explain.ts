@@ -8,7 +8,7 @@ import type { SinkLimits } from "../port/sink.ts";
 import { describeOptions } from "../settings/answer-options.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { describeReason } from "./detour.ts";
+import { describeOther, describeReason } from "./detour.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import { maySee, NOT_HERE } from "./rights.ts";
 import { type Sight, toPersonaMark } from "./sight.ts";
@@ -58,8 +58,7 @@ export function createExplain({ records, history, settings }: ExplainDeps): Expl
 
 function describeModel({ model, detour }: Sight): string {
   if (detour === undefined) return quoteName(model);
-  const gateway = detour.isSecondGateway ? " of the second gateway" : "";
-  return `${quoteName(detour.model)}${gateway}, because ${describeReason(detour.because, model)}`;
+  return `${describeOther(detour)}, because ${describeReason(detour.because, model)}`;
 }
 
 function describeTokens({ tokens: { prompt, completion, estimated } }: Sight): string {

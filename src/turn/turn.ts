@@ -8,6 +8,7 @@ import {
   isWholeCall,
   settleCalls,
   type TokenUsage,
+  type ToolCall,
   textOf,
   toSendable,
 } from "../gateway/chunks.ts";
@@ -20,13 +21,9 @@ import { toAnswer, toShown, withAttached } from "../tools/ledger.ts";
 import { type RoundDeps, runRound } from "../tools/round.ts";
 import { toDefinition } from "../tools/tool.ts";
 import { WAITS } from "./endings.ts";
+import { type Finish, readFinish } from "./finish.ts";
 import { type Asked, goOn } from "./going-on.ts";
 import { estimateTokens } from "./token-counts.ts";
-
-/** The answer has no more room: its last call may not be whole. */
-const CUT_OFF = /^(length|max_tokens)$/i;
-/** Something of the answer was taken out, so nothing of it is to act. */
-const FILTERED = /^(content_filter|safety)$/i;
 
 export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   gateway: Gateway;
@@ -109,8 +106,7 @@ export async function runTurn(
       else if (begun === undefined && said !== undefined && deps.isSaidWhole === true) repeat(round, said, onText);
       else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
       const calls = round.answer.tool_calls;
-      const isCut = FILTERED.test(round.finish) || (CUT_OFF.test(round.finish) && !calls?.every(isWholeCall));
-      if (calls !== undefined && isCut) return round.finish;
+      if (calls !== undefined && !mayRun(calls, readFinish(round.finish))) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
       if (calls !== undefined) {
         const onStep = (step: Step) => deps.onStep({ ...step, id: `${number}.${step.id}` });
@@ -131,6 +127,11 @@ export async function runTurn(
     if (round.answer.content !== "" || shown !== "") onText("\n\n");
   }
   return "tool_limit";
+}
+
+/** Nothing of an answer that was filtered or broke off may act. Of one that hit the length limit, the last call may be cut. */
+function mayRun(calls: readonly ToolCall[], finish: Finish): boolean {
+  return finish === "whole" || (finish === "length" && calls.every(isWholeCall));
 }
 
 function repeat({ answer }: Round, said: string, onText: OnText): void {

@@ -72,7 +72,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     const { processes } = await atTwo.until(({ processes }) => processes.some(({ running }) => running.length > 0));
     const [story] = processes.flatMap(({ running }) => running);
     await atTwo.read(`turns/${story?.turnId}/stop`, { method: "POST" });
-    await eventually(() => platform.texts().join()).toContain("Stopped: `an administrator` ended this answer.");
+    await eventually(() => platform.texts().join()).toContain("`an administrator` stopped this answer.");
     expect(two.acts.map(({ turnId }) => turnId)).toEqual([story?.turnId]);
   });
 

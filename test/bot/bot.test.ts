@@ -131,7 +131,7 @@ describe("an ending", () => {
 
 describe("a question that the gateway refuses", () => {
   test("is not in front of the model again, and Retry asks it all the same", async () => {
-    const refusal = new GatewayError("rejected", "no", { status: 400, code: "content_filter" });
+    const refusal = new GatewayError("rejected", "no", { status: 400, reason: "filtered" });
     const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
     const question = message("something forbidden");
     for (const event of [message("Good morning"), question, message("something harmless")]) {

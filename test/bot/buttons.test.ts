@@ -19,15 +19,15 @@ describe("a button", () => {
     await until(() => channel.length === 1);
     await accept(action("stop", toTurnId(question.key)));
     await idle();
-    expect(channel[0]?.draft.markdown).toBe("So far\n\n_Stopped: `Ada` ended this answer._");
+    expect(channel[0]?.draft.markdown).toBe("So far\n\n_`Ada` stopped this answer._");
     expect(openStreams()).toBe(0);
   });
 
   test.each([
     ["the person who asked, where nobody else reads it", ada, "_You stopped this answer._"],
-    ["somebody else", { ...ben, isModerator: true }, "_Stopped: `Ben` ended this answer._"],
+    ["somebody else", { ...ben, isModerator: true }, "_`Ben` stopped this answer._"],
     // The dashboard presses the button of whoever asked.
-    ["the dashboard", { ...ada, name: "an administrator" }, "_Stopped: `an administrator` ended this answer._"],
+    ["the dashboard", { ...ada, name: "an administrator" }, "_`an administrator` stopped this answer._"],
   ])("says who stopped an answer: %s", async (_, author, said) => {
     const reply = { platform: "test", channelId: "direct", isDirect: true as const };
     const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
@@ -65,7 +65,7 @@ describe("a button", () => {
     await until(() => channel.length === 1);
     await accept(message("Stop!"));
     await idle();
-    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_Stopped/)]);
+    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_`\w+` stopped/)]);
     expect([openStreams(), requests.length]).toEqual([0, 1]);
     await accept(message("!stop"));
     await idle();
@@ -83,7 +83,10 @@ describe("a button", () => {
     expect(texts()).toEqual(["Only the person who asked, or a moderator, can do that."]);
     await accept(message("stop"));
     await idle();
-    expect(texts().slice(1)).toEqual([expect.stringMatching(/^_Stopped/), expect.stringMatching(/^_Stopped/)]);
+    expect(texts().slice(1)).toEqual([
+      expect.stringMatching(/^_`\w+` stopped/),
+      expect.stringMatching(/^_`\w+` stopped/),
+    ]);
     expect(requests).toHaveLength(1);
   });
 
@@ -96,7 +99,7 @@ describe("a button", () => {
     expect(texts()[1]).toMatch(/^There is no answer of mine/);
     await accept(message("stop", { conversationId: "test:c" }));
     await idle();
-    expect(texts()[0]).toMatch(/^So far\n\n_Stopped/);
+    expect(texts()[0]).toMatch(/^So far\n\n_`\w+` stopped/);
     expect(texts()).toHaveLength(2);
   });
 
@@ -132,7 +135,7 @@ describe("a button", () => {
       expect(texts().at(-1)).toBe("This answer has ended already.");
     }
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
-    expect(texts()[0]).toMatch(/_Interrupted: the channel takes no more/);
+    expect(texts()[0]).toMatch(/_This channel accepts no more/);
   });
 
   test("a late Stop does not change an answer that was delivered", async () => {
@@ -280,7 +283,10 @@ describe("a button", () => {
     await idle();
     expect(requests).toHaveLength(1);
     expect(openStreams()).toBe(0);
-    expect(channel[0]?.draft).toMatchObject({ streaming: false, markdown: expect.stringContaining("Stopped") });
+    expect(channel[0]?.draft).toMatchObject({
+      streaming: false,
+      markdown: expect.stringContaining("stopped this answer"),
+    });
   });
 
   test("stops an answer while the files of its question are fetched", async () => {
@@ -296,7 +302,7 @@ describe("a button", () => {
     await fetching.promise;
     await accept(action("stop", toTurnId(question.key)));
     await idle();
-    expect(texts()).toEqual([expect.stringContaining("Stopped")]);
+    expect(texts()).toEqual([expect.stringContaining("stopped this answer")]);
     expect(requests).toHaveLength(0);
   });
 

@@ -98,7 +98,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(second.requests).toHaveLength(0);
     expect(platform.channel[0]?.draft).toMatchObject({
       streaming: false,
-      markdown: expect.stringContaining("Stopped"),
+      markdown: expect.stringContaining("stopped this answer"),
     });
   });
 
@@ -193,7 +193,7 @@ describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
     expect((await metrics.render()).body).toContain("palaver_given_up_total 1\n");
     expect(channel).toHaveLength(1);
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
-    expect(channel[0]?.draft.markdown).toContain("Given up");
+    expect(channel[0]?.draft.markdown).toContain("I tried several times");
     expect(requests).toEqual([]);
   });
 

@@ -54,7 +54,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     await stop.focus();
     await tab.keyboard.press("Enter");
     await tab.getByText("Nothing is being answered.").waitFor();
-    expect(replica.texts().join("\n")).toContain("Stopped: `an administrator` ended this answer.");
+    expect(replica.texts().join("\n")).toContain("`an administrator` stopped this answer.");
     expect(problems).toEqual([]);
   });
 
@@ -87,7 +87,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     await tab.getByRole("link", { name: "Failures" }).click();
     await eventually(() => tab.evaluate("document.activeElement.id")).toBe("page");
     await tab.locator(".fold").first().press("Enter");
-    await tab.getByText("Interrupted: the model's answer broke off.").waitFor();
+    await tab.getByText("The AI service broke this answer off.").waitFor();
     expect(await tab.getByText("So far").count()).toBe(0);
     await tab.getByRole("button", { name: "Open the messages" }).press("Enter");
     await tab.getByText("So far").waitFor();

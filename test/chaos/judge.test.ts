@@ -313,7 +313,7 @@ describe("the judge of a recorded run", () => {
   });
 
   test("lets an answer be given up whose processes died six times, and none of which everything was shown", () => {
-    const note = "_Given up: I tried this again and again without coming to an answer. Press Retry to ask again._";
+    const note = "_I tried several times and couldn't finish this answer. Press Retry to ask again._";
     const kill = (index: number): Disturbance => ({ kind: "kill", slot: 0, fromMs: 1_500 + index * 10, toMs: 1_600 });
     const kills = (count: number) => Array.from({ length: count }, (_, index) => kill(index + 1));
     const button = { label: "Retry", payload: "retry" };

@@ -217,7 +217,7 @@ describe("/model", () => {
   });
 
   test("a chosen model that the gateway has no more is named with the way back", async () => {
-    const gone = new GatewayError("rejected", "gone", { status: 404 });
+    const gone = new GatewayError("rejected", "gone", { status: 404, reason: "unknown-model" });
     const { say } = start({ scripts: [[gone]] });
     expect(await say(message("Hello"))).not.toContain("/model default");
     await say(command("model", "maker/large"));

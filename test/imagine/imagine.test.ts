@@ -172,7 +172,7 @@ describe("/imagine", () => {
       await idle();
       expect(pictures(channel)).toHaveLength(3);
       const status = channel.find(({ files }) => files.length === 0);
-      expect(status?.draft.markdown).toMatch(/^1 of 4 pictures of `a fox` is missing\.\n\nOverloaded: /);
+      expect(status?.draft.markdown).toMatch(/^1 of 4 pictures of `a fox` is missing\.\n\nThe AI service /);
       expect(buttonsOf(status)).toEqual([["retry", "Retry"]]);
 
       await Promise.all([accept(press("retry", status)), accept(press("retry", status))]);
@@ -196,9 +196,9 @@ describe("/imagine", () => {
     ["sandbox fault: no-image", /The model drew no picture\. It said: .*Put it in other words, or press Retry\./],
     ["sandbox fault: not-an-image", /there is no picture in what the gateway sent/],
     ["sandbox fault: 401", /`GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`/],
-    ["sandbox fault: 403", /does not let this bot use the model `sandbox-image`/],
-    ["sandbox fault: 429=20", /Rate-limited: .* Press Retry in \d+ second/],
-    ["sandbox fault: reset", /Unreachable: /],
+    ["sandbox fault: 403", /doesn't let this bot use the model `sandbox-image`/],
+    ["sandbox fault: 429=20", /The AI service is limiting .* Press Retry in \d+ second/],
+    ["sandbox fault: reset", /I can't reach the AI service/],
     ["sandbox fault: html", /there is no picture in what the gateway sent/],
   ])("that the gateway answers with %j ends in plain words", async (prompt, words) => {
     const { accept, idle, texts } = await start();

@@ -272,7 +272,7 @@ test("no line above debug has a word of people, the model, a file or a gateway, 
   const count = (words: string) => service.lines.filter((line) => line.includes(words)).length;
   const isOver = () =>
     client.messages().filter(isFinal).length >= Object.keys(ANSWERS).length + Object.keys(PICTURES).length &&
-    count("the model's answer broke off") > 3 * 10 &&
+    count("the model gave no whole answer") > 3 * 10 &&
     count("a picture was not drawn") >= Object.keys(PICTURES).length &&
     count("a write was refused") > 3 &&
     count("a tool server is away") > 0 &&

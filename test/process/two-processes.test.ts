@@ -247,7 +247,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
     expect(slack.answers(general, asked)).toHaveLength(1);
     const [answer] = slack.answers(general, asked);
-    expect(answer?.states.some(({ shown }) => shown.includes("Interrupted"))).toBe(false);
+    expect(answer?.states.some(({ shown }) => shown.includes("Press Retry"))).toBe(false);
   });
 
   test("the only one that is told to end leaves its answer to the next one that starts", async () => {

@@ -128,12 +128,16 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
   test("stays as far as it was shown where the model cannot be asked any more", async () => {
     const { database, platform } = await dieIn();
     await startEngine({ database, platform, scripts: [[new Error("away")]] }).idle();
-    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Failed: `))]);
+    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Something went wrong`))]);
   });
 
   test.each([
-    ["however short it is", { beginning: "Tea is" }, /^Tea is\n\n_Stopped: /],
-    ["also behind a tool", { before: ["I look.", LOOK], beginning: LONG }, /^I look\.\n\n.*in China\n\n_Stopped: /],
+    ["however short it is", { beginning: "Tea is" }, /^Tea is\n\n_`Ada` stopped this answer/],
+    [
+      "also behind a tool",
+      { before: ["I look.", LOOK], beginning: LONG },
+      /^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/,
+    ],
   ])("stays as far as it was shown where it was stopped, %s", async (_, how, shown) => {
     const { database, platform, question } = await dieIn(how);
     openEventTable(database).claim(action("stop", toTurnId(question.key)));
@@ -148,7 +152,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     while (second.requests.length < 2) await new Promise(setImmediate);
     await second.accept(action("stop", toTurnId(question.key)));
     await second.idle();
-    expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_Stopped: /)]);
+    expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/)]);
     const { entries } = await second.history.read("test:a", { maxEntries: 10 });
     expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
   });
@@ -292,7 +296,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     const { database, platform } = await dieIn();
     database.exec("UPDATE queue_event SET begun = 6");
     await startEngine({ database, platform, scripts: [] }).idle();
-    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Given up: `))]);
+    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_I tried several times`))]);
   });
 
   test("has come further with each message that is posted, though no more text comes", async () => {
@@ -361,7 +365,7 @@ describe("an attempt at a turn", () => {
     });
     await accept(message("Hi"));
     await idle();
-    expect(texts()).toEqual([expect.stringContaining("before it came to an answer")]);
+    expect(texts()).toEqual([expect.stringContaining("before it got to an answer")]);
     expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 

@@ -79,7 +79,7 @@ describe("a cut answer that goes on", () => {
 
   test("takes back what the closing had pushed into a message of its own", async () => {
     const platform = fakePlatform({ maxLength: 200 });
-    const text = `${"word ".repeat(20).trim()}\n\n## A heading`;
+    const text = `${"word ".repeat(25).trim()}\n\n## A heading`;
     const { before, goOn, texts } = await cutOff(text, platform);
     expect(before[1]?.markdown).toMatch(/^## A heading/);
     await goOn();

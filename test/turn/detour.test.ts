@@ -34,27 +34,29 @@ describe("an answer that somebody else gave than was asked", () => {
     await accept(question);
     await idle();
     expect(texts()).toHaveLength(1);
-    expect(texts()[0]).toMatch(/\n\n_Answered by the second gateway: `sandbox-chat` is at its limit\._$/);
+    expect(texts()[0]).toMatch(
+      /\n\n_Answered by the second AI service, because `sandbox-chat` is at its rate limit\._$/,
+    );
     await accept(action("explain", toTurnId(question.key)));
     await idle();
     expect(texts().at(-1)).toContain(
-      "- Model: `sandbox-chat` of the second gateway, because `sandbox-chat` is at its limit",
+      "- Model: `sandbox-chat` of the second AI service, because `sandbox-chat` is at its rate limit",
     );
     expect((await metrics.render()).body).toContain('palaver_gateway_detours_total{to="gateway"} 1');
   });
 
-  test("names the gateway that cannot be reached", async () => {
+  test("says so if the first AI service cannot be reached", async () => {
     const { accept, idle, texts } = await start([drop], "sandbox-text");
     await accept(message("Say hello."));
     await idle();
-    expect(texts()[0]).toMatch(/_Answered by the second gateway: the first gateway cannot be reached\._$/);
+    expect(texts()[0]).toMatch(/_Answered by the second AI service, because I couldn't reach the first one\._$/);
   });
 
   test("names the other model", async () => {
     const { accept, idle, texts, usage } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
     await accept(message("Say hello."));
     await idle();
-    expect(texts()).toEqual(["Hello\n\n_Answered by `small`: `sandbox-chat` does not answer at the moment._"]);
+    expect(texts()).toEqual(["Hello\n\n_Answered by `small`, because `sandbox-chat` didn't answer._"]);
     const rows = await usage.readTable("everyone");
     expect(rows.map(({ model, requests }) => [model, requests])).toContainEqual(["small", 1]);
   });
@@ -64,6 +66,6 @@ describe("an answer that somebody else gave than was asked", () => {
     await accept(message("Tell me a story."));
     await idle();
     expect(texts()).toHaveLength(1);
-    expect(texts()[0]).toMatch(/^Once upon a\n\n_Interrupted: /);
+    expect(texts()[0]).toMatch(/^Once upon a\n\n_The AI service broke this answer off\./);
   });
 });

@@ -9,88 +9,122 @@ const failed = (kind: GatewayErrorKind, options: GatewayErrorOptions = {}): Caus
 });
 
 const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
-  ["length", { finish: "length" }, "length", true, /greatest length/],
-  ["max_tokens", { finish: "MAX_TOKENS" }, "length", true, /greatest length/],
-  ["content filter", { finish: "content_filter" }, "filtered", true, /content filter/],
-  ["endless tools", { finish: "tool_limit" }, "interrupted", true, /using tools/],
-  ["stopped by a person", { error: "stopped" }, "stopped", true, /^_Stopped: this answer was ended on request/],
+  [
+    "length",
+    { finish: "length" },
+    "length",
+    true,
+    /^_The answer hit the length limit\. Press Continue for the rest\._$/,
+  ],
+  ["a content filter", { finish: "CONTENT_FILTER" }, "filtered", true, /content filter.*in other words/],
+  [
+    "an unknown reason",
+    { finish: "insufficient_system_resource" },
+    "interrupted",
+    true,
+    /broke this answer off.*Retry/,
+  ],
+  ["endless tools", { finish: "tool_limit" }, "interrupted", true, /kept using tools/],
+  ["stopped by a person", { error: "stopped" }, "stopped", true, /^_This answer was stopped on request\._$/],
+  ["given up", { error: "given-up" }, "failed", true, /several times/],
   ["shutdown", { error: "shutdown" }, "shutdown", true, /shut down/],
   ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer than is allowed/],
   ["an abort without a reason", { error: AbortSignal.abort().reason }, "interrupted", true, /cut short/],
-  ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /^_Failed: /],
-  ["wrong key", failed("unauthorized", { status: 401 }), "failed", false, /operator should check `GATEWAY_API_KEY`/],
+  ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /wrong inside the bot/],
+  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter of this place.*in other words/],
+  ["refused by the platform", { error: "refused" }, "interrupted", true, /channel accepts no more/],
+  [
+    "wrong key",
+    failed("unauthorized", { status: 401 }),
+    "failed",
+    false,
+    /key\. .*operator can check `GATEWAY_API_KEY`/,
+  ],
   [
     "model not permitted",
     failed("unauthorized", { status: 403 }),
     "failed",
     false,
-    /`maker\/model_one`.*permissions of the key/,
+    /doesn't let this bot use the model `maker\/model_one` \(403\)/,
   ],
   [
-    "model not permitted by code",
-    failed("unauthorized", { status: 401, code: "model_not_found" }),
+    "a model that the service does not have",
+    failed("rejected", { status: 400, reason: "unknown-model" }),
     "failed",
     false,
-    /permissions/,
+    /has no model `maker\/model_one`/,
   ],
   [
-    "model unknown",
-    failed("rejected", { status: 404 }),
+    "a model that the key does not have",
+    failed("unauthorized", { status: 401, reason: "unknown-model" }),
     "failed",
     false,
-    /no model `maker\/model_one` for this.*`GATEWAY_BASE_URL`/,
+    /has no model `maker\/model_one` for this bot/,
   ],
-  ["model unknown by code", failed("rejected", { status: 400, code: "model_not_found" }), "failed", false, /no model/],
-  [
-    "eyes or tools missing",
-    failed("rejected", { status: 400, code: "unsupported_feature" }),
-    "failed",
-    false,
-    /pictures or the tools/,
-  ],
-  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter of this place.*in other words/],
-  ["refused by the platform", { error: "refused" }, "interrupted", true, /channel takes no more/],
+  ["a wrong address", failed("rejected", { status: 404 }), "failed", false, /\(404\).*`GATEWAY_BASE_URL`/],
   [
     "context too long",
-    failed("rejected", { status: 400, code: "context_length_exceeded" }),
+    failed("rejected", { status: 400, reason: "too-long" }),
     "failed",
     false,
-    /^_Too long: /,
+    /too long for the model `maker\/model_one`\. Send less/,
   ],
+  ["request too large", failed("rejected", { status: 413 }), "failed", false, /too long for the model/],
   [
     "no credit",
-    failed("rejected", { status: 402 }),
+    failed("rejected", { status: 429, reason: "no-credit" }),
     "failed",
     false,
-    /^_Refused: this bot's account .* no credit left/,
+    /no credit left.*add credit/,
   ],
-  ["request too large", failed("rejected", { status: 413 }), "failed", false, /^_Too long: /],
+  ["filtered request", failed("rejected", { status: 400, reason: "filtered" }), "filtered", true, /content filter/],
   [
-    "filtered request",
-    failed("rejected", { status: 400, code: "content_policy_violation" }),
-    "filtered",
-    true,
-    /content filter/,
+    "an unknown refusal",
+    failed("rejected", { status: 400, code: "unsupported_parameter" }),
+    "failed",
+    false,
+    /^_The AI service refused this request \(400\)\. The bot's log says why\._$/,
   ],
-  ["refused request", failed("rejected", { status: 400 }), "failed", false, /does not accept this request/],
+  ["a request that was not sent", failed("rejected"), "failed", false, /could not ask .* log says why/],
   [
     "rate limit",
     failed("rate-limited", { status: 429 }),
     "failed",
     true,
-    /`maker\/model_one`.*Press Retry in a minute/,
+    /limiting requests .*Press Retry in a minute/,
   ],
-  ["overloaded", failed("overloaded", { status: 503 }), "failed", true, /^_Overloaded: .*in a minute/],
-  ["unreachable", failed("unreachable"), "failed", true, /no connection.*`GATEWAY_BASE_URL`/],
-  ["stalled", failed("stalled"), "interrupted", true, /stopped sending/],
   [
-    "broken off",
-    failed("interrupted"),
-    "interrupted",
+    "overloaded",
+    failed("overloaded", { status: 529 }),
+    "failed",
     true,
-    /^_Interrupted: the model's answer broke off\. Press Retry to ask again\._$/,
+    /is overloaded right now\. Press Retry in a minute/,
   ],
-  ["filter in the stream", failed("interrupted", { code: "content_filter" }), "filtered", true, /content filter/],
+  [
+    "a failure of the service",
+    failed("overloaded", { status: 500 }),
+    "failed",
+    true,
+    /service failed \(500\)\. Press Retry/,
+  ],
+  [
+    "a pause after failures",
+    failed("overloaded", { status: 500, isPause: true, retryAfterMs: 8_200 }),
+    "failed",
+    true,
+    /^_The AI service failed, so I'm waiting before I ask again\. Press Retry in 9 seconds\._$/,
+  ],
+  [
+    "a pause that a rate limit asked for",
+    failed("rate-limited", { status: 429, isPause: true, retryAfterMs: 8_200 }),
+    "failed",
+    true,
+    /limiting requests .* Press Retry in 9 seconds/,
+  ],
+  ["unreachable", failed("unreachable"), "failed", true, /can't reach the AI service.*`GATEWAY_BASE_URL`/],
+  ["stalled", failed("stalled"), "interrupted", true, /stopped sending/],
+  ["broken off", failed("interrupted"), "interrupted", true, /broke this answer off\. Press Retry to ask again\._$/],
+  ["filter in the stream", failed("interrupted", { reason: "filtered" }), "filtered", true, /content filter/],
   ["malformed", failed("malformed"), "interrupted", true, /not an answer/],
 ];
 
@@ -98,14 +132,12 @@ describe("describeEnding", () => {
   test("says who stopped it", () => {
     const noteOf = (stoppedBy: string) => describeEnding({ error: "stopped" }, { ...context, stoppedBy }).note;
     expect(noteOf("you")).toBe("_You stopped this answer._");
-    expect(noteOf("`Ben`")).toBe("_Stopped: `Ben` ended this answer._");
+    expect(noteOf("`Ben`")).toBe("_`Ben` stopped this answer._");
   });
 
-  for (const finish of ["stop", "end_turn", "tool_calls", "something_else"]) {
-    test(`says nothing under an answer that ended with ${finish}`, () => {
-      expect(describeEnding({ finish }, context)).toEqual({ outcome: "complete", note: "", retry: false });
-    });
-  }
+  test("says nothing under an answer that is whole", () => {
+    expect(describeEnding({ finish: "END_TURN" }, context)).toEqual({ outcome: "complete", note: "", retry: false });
+  });
 
   for (const [name, cause, outcome, retry, words] of ENDINGS) {
     test(`tells ${name} in plain words`, () => {
@@ -114,11 +146,11 @@ describe("describeEnding", () => {
     });
   }
 
-  test("has one shape and repeats nothing of an error, whatever ended the turn", () => {
+  test("is sentences, names no gateway and repeats nothing of an error, whatever ended the turn", () => {
     for (const [, cause] of ENDINGS) {
       const { note } = describeEnding(cause, context);
-      expect(note).toMatch(/^_[A-Z][a-z -]+: [^\n]+\._$/);
-      expect(note).not.toMatch(/canary|internal|ENOENT|Error|undefined/);
+      expect(note).toMatch(/^_[A-Z][^\n]+\._$/);
+      expect(note).not.toMatch(/canary|internal|ENOENT|Error|undefined|gateway\b/);
     }
   });
 

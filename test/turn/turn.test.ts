@@ -137,11 +137,14 @@ describe("runTurn", () => {
     expect(messages.slice(1)).toEqual([{ role: "assistant", content: "So far" }]);
   });
 
-  test.each(["content_filter", "SAFETY"])("makes no call of an answer that a filter ended: %s", async (finish) => {
-    const { turn, progress, requests } = setUp(["So far", call(0, 1), { finish }]);
-    expect(await collect(turn)).toMatchObject({ text: "So far", finish });
-    expect({ progress, requests: requests.length }).toEqual({ progress: [], requests: 1 });
-  });
+  test.each(["content_filter", "SAFETY", "refusal", "network_error"])(
+    "makes no call of an answer that is not whole: %s",
+    async (finish) => {
+      const { turn, progress, requests } = setUp(["So far", call(0, 1), { finish }]);
+      expect(await collect(turn)).toMatchObject({ text: "So far", finish });
+      expect({ progress, requests: requests.length }).toEqual({ progress: [], requests: 1 });
+    },
+  );
 
   test("keeps earlier rounds whole when a later one is cut", async () => {
     const { turn, messages } = setUp([call(0, 1)], ["half", new GatewayError("stalled", "Nothing came.")]);

@@ -322,7 +322,7 @@ describe("the bot on Discord", () => {
     discord.faults.failNext(EDIT, { status: 400, code: 200000 });
     gate.resolve();
     const [text] = await finished(bot, channel);
-    expect(text).toMatch(/^Once upon a time\n\n_Withheld: the filter of this place .*in other words/);
+    expect(text).toMatch(/^Once upon a time\n\n_A filter of this place blocked .*in other words/);
   });
 
   test("offers Stop before there is a word, in the message that becomes the answer", async () => {
@@ -337,7 +337,7 @@ describe("the bot on Discord", () => {
     await discord.until(() => /waiting for the model/i.test(botTexts(discord, channel)[1] ?? ""));
     const [, waiting] = botMessages(discord, channel);
     if (waiting !== undefined) discord.people.press(waiting, ada, "Stop");
-    expect(await finished(bot, channel, 2)).toEqual(["Hello.", expect.stringContaining("Stopped")]);
+    expect(await finished(bot, channel, 2)).toEqual(["Hello.", expect.stringContaining("stopped this answer")]);
   });
 
   test("lets a tool from outside do what the one who asked allows, in the same message", async () => {
@@ -510,7 +510,7 @@ describe("the bot on Discord", () => {
       const second = await startBot({ discord, database, scripts: [["The whole."]] });
       await finished(second, channel, 2);
       const [cut, whole, ...rest] = botTexts(discord, channel);
-      expect(cut).toMatch(/^Half of it\n\n_Interrupted: the bot was shut down.*_$/);
+      expect(cut).toMatch(/^Half of it\n\n_The bot was shut down.*_$/);
       expect([whole, ...rest]).toEqual(["The whole."]);
     },
   );

@@ -86,7 +86,7 @@ describe("tools of the bot on Slack", () => {
     const asked = bot.ada.mention(bot.general, "weather?");
     await read(bot, asked, "Let me look.", words);
     const [text] = await bot.finished(bot.general, asked);
-    expect(text).toMatch(/^Let me look\.\n\nIt\n\n_Failed/);
+    expect(text).toMatch(/^Let me look\.\n\nIt\n\n_Something went wrong/);
     const tasks = bot.slack.answers(bot.general, asked)[0]?.stream?.tasks;
     expect([...(tasks?.values() ?? [])]).toMatchObject([{ status: "complete" }]);
   });
@@ -111,7 +111,7 @@ describe("tools of the bot on Slack", () => {
     await read(bot, other, "Let me see.", two);
     await slack.until(isLooking(other), "the other card");
     ada.stop(other);
-    await slack.until(() => slack.texts(general, other)[0]?.includes("Stopped"), "the end");
+    await slack.until(() => slack.texts(general, other)[0]?.includes("stopped this answer"), "the end");
     await bot.idle();
     const left = [asked, other].map((one) => [...(slack.answers(general, one)[0]?.stream?.tasks ?? [])]);
     expect(left).toEqual([[], []]);
@@ -124,7 +124,7 @@ describe("tools of the bot on Slack", () => {
     const text = Array.from({ length: 8 }, () => WORDS.join("")).join("\n\n");
     for (const question of asked) {
       const [answer] = await bot.finished(general, question);
-      expect(answer?.replace(/\n\n_Interrupted.*/, "")).toBe(text.trim());
+      expect(answer?.replace(/\n\n_The model kept.*/, "")).toBe(text.trim());
     }
     expect(slack.requests.filter(({ status }) => status === 429)).toEqual([]);
   });

@@ -258,8 +258,8 @@ describe("the bot on Slack", () => {
     await seesWait(other);
     const [waiting] = slack.answers(general, other);
     if (waiting !== undefined) await ada.press(waiting, "stop");
-    await slack.until(() => slack.texts(general, other)[0]?.includes("Stopped"), "the end");
-    expect(await finished(general, other)).toEqual(["_Stopped: `Ada` ended this answer._"]);
+    await slack.until(() => slack.texts(general, other)[0]?.includes("stopped this answer"), "the end");
+    expect(await finished(general, other)).toEqual(["_`Ada` stopped this answer._"]);
   });
 
   test("shows Slack's own Stop before there is a word, and no message for it", async () => {
@@ -269,8 +269,8 @@ describe("the bot on Slack", () => {
     await slack.until(() => slack.assistant.session(general, asked.ts) === "processing", "Slack's Stop");
     expect(slack.texts(general, asked)).toEqual([]);
     ada.stop(asked);
-    await slack.until(() => slack.texts(general, asked)[0]?.includes("Stopped"), "the end");
-    expect(await finished(general, asked)).toEqual(["_Stopped: `Ada` ended this answer._"]);
+    await slack.until(() => slack.texts(general, asked)[0]?.includes("stopped this answer"), "the end");
+    expect(await finished(general, asked)).toEqual(["_`Ada` stopped this answer._"]);
     hold.resolve();
   });
 

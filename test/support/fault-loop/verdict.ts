@@ -42,10 +42,10 @@ export interface Remains {
 
 /** How a turn that did not end with a complete answer says so. */
 const NOTE =
-  /(?:^|\n)_(?:Given up|Stopped|You stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|Not answered: I cannot look up the limits|The model gave an empty answer)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was cut)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't reach|This (?:bot's account|conversation, with|channel accepts no more)|The bot (?:was|could)|Something went wrong|Not answered: I cannot look up the limits)[^\n]*_\s*$/;
 
 /** Stands at the end of an answer whose processes died again and again. */
-const GIVEN_UP = /^_Given up: [^\n]*_/m;
+const GIVEN_UP = /^_I tried several times [^\n]*_/m;
 
 /** Stands in the place of an answer for which no room could be reserved. */
 export const UNRESERVED = /^_Not answered: I cannot look up the limits[^\n]*_/m;
@@ -218,7 +218,7 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
   const last = requests.at(-1);
   if (
     last?.isComplete !== true ||
-    /^_(?:Stopped|You stopped|Interrupted: the bot was shut down|Not answered: I cannot look up)/.test(note)
+    /^_(?:Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The bot was shut down|Not answered: I cannot look up)/.test(note)
   )
     return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
