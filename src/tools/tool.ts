@@ -4,6 +4,7 @@ import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gatewa
 import type { Permission } from "../policy/rules.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 import { truncate } from "../text/truncate.ts";
+import { fitArguments } from "./fit-arguments.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
@@ -144,6 +145,8 @@ export function readCall(
   }
   const { success, data, error } = tool.schema.safeParse(given);
   if (success) return { tool, args: data };
+  const repaired = tool.schema.safeParse(fitArguments(given, tool.parameters));
+  if (repaired.success) return { tool, args: repaired.data };
   const problems = error.issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
   return `Not run: the arguments of ${name} do not fit. ${problems.join("; ")}. Call it again with corrected arguments.`;
 }
