@@ -30,6 +30,7 @@ import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { canContinue, toEndingButtons } from "./answer-buttons.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
 import { describeDetour } from "./detour.ts";
+import { describeDropped } from "./dropped.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { toAnswerEntry } from "./entries.ts";
@@ -142,6 +143,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       spending: createSpending(deps, record, { model, maxTokens: own.options?.maxTokens }),
       hasText: false,
       detour: undefined,
+      dropped: new Set(),
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       askedCount: 0,
       isInVain: false,
@@ -205,6 +207,8 @@ interface Run extends Beginning, Fixed {
   hasText: boolean;
   /** The model that answers in place of `model`. */
   detour: Detour | undefined;
+  /** Names of the changes that its requests needed. */
+  readonly dropped: Set<string>;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
   /** The number of messages that the context had before. */
@@ -239,7 +243,14 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     const detour = run.detour && describeDetour(run.detour, run.model);
     const tight = ending.outcome === "length" ? run.spending.tight() : undefined;
     const bounded = tight === undefined ? "" : `_It was kept short: ${tight} is nearly used up._`;
-    const notes = [...run.context.notices, detour, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
+    const notes = [
+      ...run.context.notices,
+      detour,
+      toDropped(run),
+      ending.note,
+      bounded,
+      describeUncertain(run.ledger.uncertain()),
+    ];
     const isPartial = ending.outcome !== "complete";
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toEndingButtons(run, ending), isPartial };
   };
@@ -410,6 +421,7 @@ function toTurnDeps(run: Run): TurnDeps {
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
     reserve: run.spending.reserve,
+    onAdapted: (names) => names.forEach((name) => run.dropped.add(name)),
     mayAsk: (other) => deps.models.isOffered(other, record) && run.permits.may(`model:${other}`),
     onDetour: (detour) => {
       run.thinking.restart();
@@ -421,6 +433,11 @@ function toTurnDeps(run: Run): TurnDeps {
       run.show(detour === undefined ? "asking the model once more" : `the model is not available; asking ${other}`);
     },
   };
+}
+
+function toDropped({ dropped, detour, model, options, context, askedCount }: Run): string {
+  const messages = context.messages.slice(0, askedCount);
+  return describeDropped(dropped, { model: detour?.model ?? model, options, messages });
 }
 
 function describeOtherModel(wanted: string, model: string): string {

@@ -12,7 +12,7 @@ import {
   textOf,
   toSendable,
 } from "../gateway/chunks.ts";
-import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
+import type { CallOptions, Detour, Gateway, StreamOptions } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
 import type { ChatRequest } from "../gateway/request.ts";
 import type { Step } from "../port/sink.ts";
@@ -42,6 +42,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** Told before something else is asked than `model`, see `CallOptions`. */
   onDetour: NonNullable<CallOptions["onDetour"]>;
+  /** Called when an answer begins whose request had to be changed, with the names of the changes. */
+  onAdapted: NonNullable<StreamOptions["onAdapted"]>;
   /** False for a model that may not stand in for `model`. */
   mayAsk(model: string): boolean;
   /** The first request is made although the model is left alone at the moment. */
@@ -150,7 +152,7 @@ interface Round extends Asked {
 async function askModel(
   round: Round,
   number: number,
-  { gateway, model, fields, user, onReasoning, onRetry, onDetour, mayAsk, mustAsk, reserve }: TurnDeps,
+  { gateway, model, fields, user, onReasoning, reserve, ...deps }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
@@ -161,7 +163,7 @@ async function askModel(
   let answering = model;
   const onRoute = (detour: Detour | undefined) => {
     answering = detour?.model ?? model;
-    onDetour(detour);
+    deps.onDetour(detour);
   };
   let state: "new" | "asked" | "begun" | "refused" = "new";
   const onChunk = (chunk: ChatCompletionChunk) => {
@@ -197,7 +199,9 @@ async function askModel(
   try {
     signal.throwIfAborted();
     state = "asked";
-    await gateway.streamChat(request, signal, { onChunk, beforeSend, onRetry, onDetour: onRoute, mayAsk, mustAsk });
+    const { onRetry, onAdapted, mayAsk, mustAsk } = deps;
+    const options = { onChunk, beforeSend, onRetry, onAdapted, onDetour: onRoute, mayAsk, mustAsk };
+    await gateway.streamChat(request, signal, options);
     round.answer = settleCalls(round.answer);
   } catch (error) {
     if (state === "new" || (state === "asked" && isUnspent(error))) state = "refused";

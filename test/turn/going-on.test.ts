@@ -44,6 +44,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onRetry: () => {},
     reserve: async () => ({ maxTokens: undefined, confirm: async () => {}, settle: () => {} }),
     onDetour: () => {},
+    onAdapted: () => {},
     mayAsk: () => true,
     said,
   };

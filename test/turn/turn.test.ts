@@ -53,6 +53,7 @@ function setUp(...scripts: Step[][]) {
       settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
     }),
     onDetour: () => {},
+    onAdapted: () => {},
     mayAsk: () => true,
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];

@@ -1,0 +1,41 @@
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
+import { quoteName } from "../text/quote-name.ts";
+
+/** The parts of a request that people notice, by the names of adaptations. */
+const CONSEQUENCES: ReadonlyArray<[name: string, consequence: string]> = [
+  ["temperature", "does not accept a temperature, so it answered with its own"],
+  ["max_tokens", "does not accept this length limit, so it answered with its own"],
+  ["response_format", "does not support JSON answers, so I could only ask for JSON in words"],
+  ["pictures", "cannot see pictures, so it answered from the words alone"],
+];
+
+interface Asked {
+  /** The model that answered. */
+  model: string;
+  options: AnswerOptions;
+  messages: readonly ChatMessage[];
+}
+
+/** Names what people asked for and the model did not accept, as one line of Markdown; "" if there is nothing to say. */
+export function describeDropped(names: ReadonlySet<string>, { model, options, messages }: Asked): string {
+  const wanted: Readonly<Record<string, boolean>> = {
+    temperature: options.temperature !== undefined,
+    max_tokens: options.maxTokens !== undefined,
+    response_format: options.format !== undefined,
+    pictures: hasPictures(messages),
+  };
+  const lacks = CONSEQUENCES.filter(([name]) => names.has(name) && wanted[name]);
+  const sentences = lacks.map(([, consequence], index) =>
+    index === 0 ? `The model ${quoteName(model)} ${consequence}.` : `It ${consequence}.`,
+  );
+  return sentences.length === 0 ? "" : `_${sentences.join(" ")}_`;
+}
+
+/** True if the newest question came with pictures. */
+function hasPictures(messages: readonly ChatMessage[]): boolean {
+  const question = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  return question.some(
+    ({ content }) => typeof content !== "string" && content.some(({ type }) => type === "image_url"),
+  );
+}
