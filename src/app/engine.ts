@@ -186,7 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
   const answered = { history, records, ledger, unkept, adapterOf, log };
   const { contextMessages } = limits;
   const seen = { readContext, contextMessages, settings, access, watch, onProgress };
-  const attempt = createAttempt({ ...turn, ...answered, ...seen });
+  const attempt = createAttempt({ ...turn, ...answered, ...seen, showPicture: imagine.show });
   const bringEarlier = createBringEarlier(answered);
   const overhear = createOverhear(history, log);
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });

@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import { asTakenUp } from "../concurrency/fence.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { History } from "../history/history.ts";
@@ -6,7 +7,9 @@ import type { ListModels } from "../port/catalogue.ts";
 import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
 import { ToolError } from "../tools/tool.ts";
+import type { ShowPicture } from "../turn/answer-pictures.ts";
 import { createJobButtons } from "./buttons.ts";
+import { createShowGiven } from "./given-picture.ts";
 import { createWriteHistory } from "./history-entry.ts";
 import type { FindJobRefusal } from "./job-refusal.ts";
 import { createJobRuns, type JobRunDeps } from "./job-run.ts";
@@ -34,6 +37,8 @@ export interface Imagine {
   dismiss(event: CommandEvent | ActionEvent): Promise<void>;
   /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
   draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
+  /** Shows a picture that came with an answer, and keeps it as one that was drawn; one that is shown already is left. */
+  show: ShowPicture;
   /** Called with every event when it is accepted: a button pressed twice is known by that. */
   onAccepted(event: InboundEvent): void;
   /** Called with an event that has to wait until other pictures are drawn. */
@@ -81,15 +86,16 @@ export function createImagine(deps: ImagineDeps): Imagine {
     running.settle(jobId);
     deps.onProgress(jobId);
   };
+  const find = (id: string) => tryStore(log, () => jobs.load(id), id);
   const runs = createJobRuns({ ...deps, onSettled, writeHistory });
   const buttons = createJobButtons({ ...deps, work, writeHistory });
 
   function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
-      const asked = await tryStore(() => jobs.whoAskedStop(job), job.id);
+      const asked = await tryStore(log, () => jobs.whoAskedStop(job), job.id);
       if (asked !== undefined) running.stop(job.id, asked);
       const isShown = await runs.run(job, stop, signal, mustAsk);
-      if (stop.aborted) await tryStore(() => jobs.dropStop(job.id), job.id);
+      if (stop.aborted) await tryStore(log, () => jobs.dropStop(job.id), job.id);
       return isShown;
     });
   }
@@ -99,27 +105,17 @@ export function createImagine(deps: ImagineDeps): Imagine {
     const id = toTurnId(event.key);
     // A job that is stopped while it waits may come to its turn at the same moment.
     return inTurn(id, async () => {
-      const known = await tryStore(() => jobs.load(id), id);
+      const known = await find(id);
       if (known?.isOver === true) return undefined;
       const found = known === undefined ? await allow(deps, await begin()) : { job: known };
       if ("refusal" in found) return waiting.dismiss(event).then(() => found.refusal);
       const { job } = found;
       job.statusId ??= await waiting.find(id);
-      const mayStand = await tryStore(() => waiting.takeOver(id), id);
+      const mayStand = await tryStore(log, () => waiting.takeOver(id), id);
       const isShown = await (mayStand ? asTakenUp(() => work(job, signal)) : work(job, signal));
       waiting.leave(id);
       return isShown ? undefined : NOT_HERE;
     });
-  }
-
-  /** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
-  async function tryStore<T>(ask: () => Promise<T>, jobId: string): Promise<T | undefined> {
-    try {
-      return await ask();
-    } catch (err) {
-      log.error({ err, jobId }, "the record of a picture could not be read");
-      return undefined;
-    }
   }
 
   async function readNext(event: ActionEvent, signal: AbortSignal): Promise<NewJob> {
@@ -154,18 +150,19 @@ export function createImagine(deps: ImagineDeps): Imagine {
     },
     async draw({ id, request, references, mustAsk, ...place }, onNotice, signal) {
       if (model === undefined) throw new Error("No model for pictures is configured.");
-      const known = await tryStore(() => jobs.load(id), id);
+      const known = await find(id);
       const job = known ?? toJob({ ...place, id, request, model, references });
       if (known === undefined) await checkAllowed(deps, job);
       if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal, mustAsk));
       return job;
     },
+    show: createShowGiven({ ...deps, onSettled, writeHistory, find }),
     giveUp(event, signal) {
       const isRetry = event.kind === "action" && event.action === "retry";
       const id = isRetry ? (readPictureId(event.turnId)?.jobId ?? "") : toTurnId(event.key);
       return inTurn(id, async () => {
         if (!isRetry) await waiting.dismiss(event);
-        const job = await tryStore(() => jobs.load(id), id);
+        const job = await find(id);
         if (job === undefined) return GIVEN_UP;
         if (!job.isOver) await runs.giveUp(job, signal);
         return undefined;
@@ -183,6 +180,16 @@ export function createImagine(deps: ImagineDeps): Imagine {
     },
     onAccepted: (event) => [buttons, waiting].forEach((told) => told.onAccepted(event)),
   };
+}
+
+/** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
+async function tryStore<T>(log: Logger, ask: () => Promise<T>, jobId: string): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (err) {
+    log.error({ err, jobId }, "the record of a picture could not be read");
+    return undefined;
+  }
 }
 
 /** A job that the person who asks may have. */

@@ -25,9 +25,11 @@ import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
+import { truncate } from "../text/truncate.ts";
 import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { canContinue, toEndingButtons } from "./answer-buttons.ts";
+import { type AnswerPicture, type AnswerPictures, createAnswerPictures, type ShowPicture } from "./answer-pictures.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
 import { describeDetour } from "./detour.ts";
 import { describeDropped } from "./dropped.ts";
@@ -61,6 +63,8 @@ const ONLY_THOUGHT = "_The model hit the length limit before it got to an answer
 
 /** Longest that more text waits for its note, from which another process would continue. */
 const SEEN_WAIT_MS = 500;
+/** Longest part of a question that is kept as what a picture was asked for with. */
+const MAX_PROMPT_CHARS = 4_000;
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
@@ -92,6 +96,7 @@ export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   unkept: Pick<UnkeptAnswers, "add" | "drop" | "settled">;
   scheduler: Scheduler;
   watch: Pick<TurnWatch, "begin">;
+  showPicture: ShowPicture;
   adapterOf(platform: string): Adapter;
   /** Told, before people see it, that a turn has more to show than any attempt before. */
   onProgress(turnId: string): void;
@@ -147,21 +152,22 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       askedCount: 0,
       isInVain: false,
-      pieces: [],
+      toolPieces: 0,
+      pictures: createAnswerPictures(deps.showPicture, (name) => toPicturePlace(run, name)),
     };
     const notice = model === chosen.model ? chosen.notice : describeOtherModel(chosen.model, model);
     if (notice !== undefined) run.notices = [...run.notices, notice];
     try {
       const { text, ending } = await write(run);
       const calls = callsOf(run, run.context.messages.slice(run.askedCount));
-      // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
-      if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
+      const after = endPieces(record);
       // Nothing more is stored of a person who is being erased.
       if (ending === undefined && isCut(signal, "forgotten")) return "forgotten";
       // Before the record ends: after that nobody would count it again.
-      if (ending !== undefined && ending.outcome !== "waiting" && text !== "") await run.spending.noteAnswer();
+      const hasAnswer = text !== "" || run.pictures.hasAny;
+      if (ending !== undefined && ending.outcome !== "waiting" && hasAnswer) await run.spending.noteAnswer();
       if (ending === undefined) return "superseded";
-      await report(run, text, ending, calls, await keep(run, ending));
+      await report(run, text, ending, calls, await keep(run, ending, after));
       return "ended";
     } finally {
       story.leave(signal.reason);
@@ -199,6 +205,7 @@ interface Fixed {
   readonly thinking: Thinking;
   readonly callTimes: CallTimes;
   readonly spending: Spending;
+  readonly pictures: AnswerPictures;
 }
 
 /** One attempt with all that has come of it so far. */
@@ -215,8 +222,8 @@ interface Run extends Beginning, Fixed {
   askedCount: number;
   /** Nothing came of the asking: the answer from before stays. */
   isInVain: boolean;
-  /** Ids of what the attempt made for people to see, besides the answer. */
-  readonly pieces: string[];
+  /** The number of pieces that tools have begun. */
+  toolPieces: number;
 }
 
 /**
@@ -414,6 +421,7 @@ function toTurnDeps(run: Run): TurnDeps {
     // Steps of an earlier attempt may still be shown.
     onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
     onReasoning: run.thinking.add,
+    showPictures: run.pictures.show,
     onRetry: ({ waitMs, error }) => {
       run.thinking.restart();
       run.story.retry(waitMs, error.kind);
@@ -449,12 +457,35 @@ function showBeside({ record, hasText, show }: Run, words: string): void {
   if (record.posted.length === 0 || hasText) show(words);
 }
 
-function nextPiece({ record, pieces }: Run): TurnPiece {
-  const index = pieces.length;
-  const id = toTurnId(`${record.id}:made:${(record.made ?? 0) + index}`);
-  const after = pieces.at(-1) ?? record.messageIds.at(-1);
-  pieces.push(id);
-  return { index, id, after };
+function nextPiece(run: Run): TurnPiece {
+  const index = run.toolPieces++;
+  return { index, ...beginPiece(run, String((run.record.made ?? 0) + index)) };
+}
+
+/** Begins what stands beside the answer, under the same id again if this attempt takes over from another process. */
+function beginPiece({ deps, record }: Run, name: string): Pick<TurnPiece, "id" | "after"> {
+  const id = toTurnId(`${record.id}:made:${name}`);
+  const pieces = (record.pieces ??= []);
+  if (!pieces.includes(id)) pieces.push(id);
+  void deps.records.note(record);
+  return { id, after: pieces[pieces.indexOf(id) - 1] ?? record.messageIds.at(-1) };
+}
+
+/** Uses the numbers of an attempt's pieces up. Returns the entry of the history that its answer follows. */
+function endPieces(record: TurnRecord): string | undefined {
+  const { pieces = [], made = 0, messageIds } = record;
+  delete record.pieces;
+  if (pieces.length > 0) record.made = made + pieces.length;
+  return pieces.at(-1) ?? messageIds.at(-1);
+}
+
+function toPicturePlace(run: Run, name: string): Omit<AnswerPicture, "dataUrl"> {
+  const { record, messages, detour, model } = run;
+  const { conversationId, reply, author, made = 0 } = record;
+  const words = messages.map(({ text }) => text).join("\n");
+  const prompt = truncate(words.trim(), MAX_PROMPT_CHARS) || "a picture";
+  const piece = beginPiece(run, `${made}:answer:${name}`);
+  return { ...piece, conversationId, reply, author, prompt, model: detour?.model ?? model };
 }
 
 function noteStep({ story, steps, thinking, sink, record, show, callTimes }: Run, step: Step): void {
@@ -485,6 +516,8 @@ function toEnding(run: Run, cause: Cause, text: string): Ending {
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now(), stoppedBy });
   // Asking again does not help: the model that a channel chose may be gone from the gateway since.
   const isEmpty = neutralize(text).trim() === "";
+  const shown = run.pictures.toEnding(ending, isEmpty);
+  if (shown !== ending) return shown;
   // There is nothing to go on with.
   if (ending.outcome === "length" && isEmpty) return { outcome: "failed", note: ONLY_THOUGHT, retry: true };
   const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
@@ -497,11 +530,11 @@ function toEnding(run: Run, cause: Cause, text: string): Ending {
  * Keeps the answer, also an empty one, whose place Retry fills, and ends the record. Resolves to whether the end is
  * stored: if not, the question is taken up again.
  */
-async function keep(run: Run, ending: Ending): Promise<boolean> {
-  const { deps, record, context, askedCount, pieces, queueSignal } = run;
+async function keep(run: Run, ending: Ending, after: string | undefined): Promise<boolean> {
+  const { deps, record, context, askedCount, queueSignal } = run;
   const { history, records, unkept, log } = deps;
   const areStored = run.areStored || (await storeQuestionsLate(history, run.messages, log, queueSignal));
-  const { id, conversationId, posted, messageIds, edition } = record;
+  const { id, conversationId, posted, edition } = record;
   const messages = context.messages.slice(askedCount);
   const waits = ending.outcome === "waiting";
   const isRefused = messages.length === 0 && !waits && (ending.outcome === "filtered" || !ending.retry);
@@ -510,7 +543,6 @@ async function keep(run: Run, ending: Ending): Promise<boolean> {
   const ends = [...(record.ends ?? []), ending.outcome];
   const written = toAnswerEntry(record, { messages, partial, isRefused, number: ends.length, former });
   const entry = run.isInVain ? (run.before ?? written) : written;
-  const after = pieces.at(-1) ?? messageIds.at(-1);
   forgetSaid(record);
   delete record.waits;
   const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;

@@ -46,6 +46,8 @@ const turnRecord = replyRecord.extend({
   waits: z.literal(true).exactOptional(),
   /** Pictures and the like that the turn made before this attempt, besides the answer; absent: none. */
   made: z.number().exactOptional(),
+  /** Ids of what this attempt made so far, in order; absent: nothing. */
+  pieces: z.array(z.string()).exactOptional(),
   /** People's judgements of the answer, by their id; the latest word of each counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
   /** Reasons given with the judgements. */

@@ -38,6 +38,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onStep(step: Step): void;
   /** Told what the model thinks before it answers, as it comes: no part of the answer, and not kept. */
   onReasoning(text: string): void;
+  /** Shows the pictures of an answer, which are no part of its text. Rejects with the signal's reason only. */
+  showPictures(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** Told before something else is asked than `model`, see `CallOptions`. */
@@ -98,15 +100,20 @@ export async function runTurn(
     const begun = deps.ledger.rounds[number - 1];
     const shown = begun === undefined ? "" : toShown(begun);
     const answer: AssistantMessage = begun === undefined ? { role: "assistant", content: "" } : toAnswer(begun);
-    const round: Round = { messages, pictures, tools, answer, reasoning: "", finish: "stop" };
+    const round: Round = { messages, pictures, tools, answer, drawn: [], reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
       const ask = (asked: Round, onMore: OnText, until: AbortSignal) => askModel(asked, number, deps, onMore, until);
       if (shown !== "") onText(shown);
-      if (begun === undefined && said === undefined) await ask(round, onText, signal);
-      else if (begun === undefined && said !== undefined && deps.isSaidWhole === true) repeat(round, said, onText);
-      else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
+      try {
+        if (begun === undefined && said === undefined) await ask(round, onText, signal);
+        else if (begun === undefined && said !== undefined && deps.isSaidWhole === true) repeat(round, said, onText);
+        else if (begun === undefined && said !== undefined) said = await goOn(round, said, ask, onText, signal);
+      } finally {
+        // An answer that broke off keeps its pictures, as it keeps its text.
+        if (!signal.aborted) await deps.showPictures(round.drawn, number, signal);
+      }
       const calls = round.answer.tool_calls;
       if (calls !== undefined && !mayRun(calls, readFinish(round.finish))) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
@@ -144,6 +151,8 @@ function repeat({ answer }: Round, said: string, onText: OnText): void {
 interface Round extends Asked {
   pictures: readonly ImagePart[];
   tools: RoundDeps["tools"];
+  /** Pictures of the answer, as data URLs. */
+  drawn: readonly string[];
   reasoning: string;
   finish: string;
 }
@@ -171,8 +180,9 @@ async function askModel(
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];
     if (choice === undefined) return;
-    const { content, reasoning } = choice.delta;
+    const { content, reasoning, pictures = [] } = choice.delta;
     round.answer = applyDelta(round.answer, choice.delta);
+    if (pictures.length > 0) round.drawn = [...round.drawn, ...pictures];
     if (choice.finish_reason) round.finish = choice.finish_reason;
     if (reasoning !== undefined) {
       round.reasoning += reasoning;

@@ -45,6 +45,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     reserve: async () => ({ maxTokens: undefined, confirm: async () => {}, settle: () => {} }),
     onDetour: () => {},
     onAdapted: () => {},
+    showPictures: async () => {},
     mayAsk: () => true,
     said,
   };

@@ -54,6 +54,7 @@ function setUp(...scripts: Step[][]) {
     }),
     onDetour: () => {},
     onAdapted: () => {},
+    showPictures: async () => {},
     mayAsk: () => true,
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];

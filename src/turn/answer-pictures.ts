@@ -1,0 +1,71 @@
+import type { Author, ReplyAddress } from "../port/events.ts";
+import type { Ending } from "./endings.ts";
+
+/** Pictures of one answer of the model; further ones are left out. */
+const MAX_PICTURES = 8;
+
+/** A picture of the model's answer, and its place in the conversation. The same id is the same picture. */
+export interface AnswerPicture {
+  id: string;
+  conversationId: string;
+  /** The entry of the history that it follows. */
+  after: string | undefined;
+  reply: ReplyAddress;
+  author: Author;
+  /** The words that it was asked for with. */
+  prompt: string;
+  /** The model that answered. */
+  model: string;
+  dataUrl: string;
+}
+
+/** Why a picture is missing, as a sentence of Markdown, and whether asking again may help. */
+export interface MissingPicture {
+  reason: string;
+  canRetry: boolean;
+}
+
+/** Posts a picture and keeps it. Resolves to why it could not; rejects with the signal's reason only. */
+export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promise<MissingPicture | undefined>;
+
+/** The pictures of one attempt's answers. */
+export interface AnswerPictures {
+  /** Shows the pictures of an answer: that of the `round`, from 1 on. */
+  show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
+  /** How the answer ends in view of its pictures; `isEmpty` tells that it has no text. */
+  toEnding(ending: Ending, isEmpty: boolean): Ending;
+  readonly hasAny: boolean;
+}
+
+/** `begin` names the place of each picture, the same for the same round and number. */
+export function createAnswerPictures(
+  showPicture: ShowPicture,
+  begin: (name: string) => Omit<AnswerPicture, "dataUrl">,
+): AnswerPictures {
+  let shown = 0;
+  let missing: MissingPicture | undefined;
+
+  return {
+    async show(dataUrls, round, signal) {
+      const different = [...new Set(dataUrls)].slice(0, MAX_PICTURES);
+      for (const [index, dataUrl] of different.entries()) {
+        const failure = await showPicture({ ...begin(`${round}:${index}`), dataUrl }, signal);
+        if (failure === undefined) shown += 1;
+        else missing ??= failure;
+      }
+    },
+    toEnding(ending, isEmpty) {
+      if (ending.outcome !== "complete") return ending;
+      if (missing !== undefined) {
+        const { reason, canRetry } = missing;
+        const note = `_A picture of this answer is missing. ${reason}_`;
+        return { outcome: canRetry ? "interrupted" : "complete", note, retry: canRetry };
+      }
+      // Its buttons need a message.
+      return isEmpty && shown > 0 ? { ...ending, note: "_The answer is a picture._" } : ending;
+    },
+    get hasAny() {
+      return shown > 0;
+    },
+  };
+}
