@@ -1,8 +1,13 @@
-import type { Author, ReplyAddress } from "../port/events.ts";
+import type { Author, MessageEvent, ReplyAddress } from "../port/events.ts";
+import { truncate } from "../text/truncate.ts";
 import type { Ending } from "./endings.ts";
+import type { Pieces } from "./pieces.ts";
+import type { TurnRecord } from "./record.ts";
 
 /** Pictures of one answer of the model; further ones are left out. */
 const MAX_PICTURES = 8;
+/** Longest part of a question that is kept as what a picture was asked for with. */
+const MAX_PROMPT_CHARS = 4_000;
 
 /** A picture of the model's answer, and its place in the conversation. The same id is the same picture. */
 export interface AnswerPicture {
@@ -37,11 +42,22 @@ export interface AnswerPictures {
   readonly hasAny: boolean;
 }
 
-/** `begin` names the place of each picture, the same for the same round and number. */
+/** The turn that pictures are of. */
+export interface PicturedTurn {
+  record: Pick<TurnRecord, "conversationId" | "reply" | "author">;
+  /** The question. */
+  messages: readonly Pick<MessageEvent, "text">[];
+  begin: Pieces["begin"];
+  /** The model that answers at the moment. */
+  answering(): string;
+}
+
 export function createAnswerPictures(
   showPicture: ShowPicture,
-  begin: (name: string) => Omit<AnswerPicture, "dataUrl">,
+  { record: { conversationId, reply, author }, messages, begin, answering }: PicturedTurn,
 ): AnswerPictures {
+  const words = messages.map(({ text }) => text).join("\n");
+  const prompt = truncate(words.trim(), MAX_PROMPT_CHARS) || "a picture";
   let shown = 0;
   let missing: MissingPicture | undefined;
 
@@ -49,7 +65,8 @@ export function createAnswerPictures(
     async show(dataUrls, round, signal) {
       const different = [...new Set(dataUrls)].slice(0, MAX_PICTURES);
       for (const [index, dataUrl] of different.entries()) {
-        const failure = await showPicture({ ...begin(`${round}:${index}`), dataUrl }, signal);
+        const place = { ...begin(`answer:${round}:${index}`), conversationId, reply, author };
+        const failure = await showPicture({ ...place, prompt, model: answering(), dataUrl }, signal);
         if (failure === undefined) shown += 1;
         else missing ??= failure;
       }

@@ -15,7 +15,6 @@ import type { Access } from "../policy/access.ts";
 import type { Models } from "../policy/models.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { SinkErrorKind } from "../port/errors.ts";
-import { toTurnId } from "../port/ids.ts";
 import type { ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
@@ -25,13 +24,12 @@ import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { truncate } from "../text/truncate.ts";
 import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
-import type { Tool, TurnPiece } from "../tools/tool.ts";
+import type { Tool } from "../tools/tool.ts";
 import { canContinue, toEndingButtons } from "./answer-buttons.ts";
-import { type AnswerPicture, type AnswerPictures, createAnswerPictures, type ShowPicture } from "./answer-pictures.ts";
+import { type AnswerPictures, createAnswerPictures, type ShowPicture } from "./answer-pictures.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
-import { describeDetour } from "./detour.ts";
+import { describeDetour, describeOtherModel } from "./detour.ts";
 import { describeDropped } from "./dropped.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
@@ -39,6 +37,7 @@ import { toAnswerEntry } from "./entries.ts";
 import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
+import { createPieces, type Pieces } from "./pieces.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
 import { forgetSaid, noteSaid, readBegun } from "./said.ts";
@@ -63,8 +62,6 @@ const ONLY_THOUGHT = "_The model hit the length limit before it got to an answer
 
 /** Longest that more text waits for its note, from which another process would continue. */
 const SEEN_WAIT_MS = 500;
-/** Longest part of a question that is kept as what a picture was asked for with. */
-const MAX_PROMPT_CHARS = 4_000;
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
@@ -124,6 +121,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const askedAt = beginning.messages.at(-1)?.at ?? Date.now();
     const story = deps.watch.begin({ ...record, turnId: record.id, askedAt, model });
+    const pieces = createPieces(deps.records, record);
     const run: Run = {
       ...beginning,
       deps,
@@ -145,6 +143,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       ledger,
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
       callTimes: createCallTimes(Date.now),
+      pieces,
       spending: createSpending(deps, record, { model, maxTokens: own.options?.maxTokens }),
       hasText: false,
       detour: undefined,
@@ -152,15 +151,19 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       askedCount: 0,
       isInVain: false,
-      toolPieces: 0,
-      pictures: createAnswerPictures(deps.showPicture, (name) => toPicturePlace(run, name)),
+      pictures: createAnswerPictures(deps.showPicture, {
+        ...beginning,
+        record,
+        begin: pieces.begin,
+        answering: () => run.detour?.model ?? model,
+      }),
     };
     const notice = model === chosen.model ? chosen.notice : describeOtherModel(chosen.model, model);
     if (notice !== undefined) run.notices = [...run.notices, notice];
     try {
       const { text, ending } = await write(run);
       const calls = callsOf(run, run.context.messages.slice(run.askedCount));
-      const after = endPieces(record);
+      const after = pieces.end();
       // Nothing more is stored of a person who is being erased.
       if (ending === undefined && isCut(signal, "forgotten")) return "forgotten";
       // Before the record ends: after that nobody would count it again.
@@ -205,6 +208,7 @@ interface Fixed {
   readonly thinking: Thinking;
   readonly callTimes: CallTimes;
   readonly spending: Spending;
+  readonly pieces: Pieces;
   readonly pictures: AnswerPictures;
 }
 
@@ -222,8 +226,6 @@ interface Run extends Beginning, Fixed {
   askedCount: number;
   /** Nothing came of the asking: the answer from before stays. */
   isInVain: boolean;
-  /** The number of pieces that tools have begun. */
-  toolPieces: number;
 }
 
 /**
@@ -414,7 +416,7 @@ function toTurnDeps(run: Run): TurnDeps {
       conversationId: record.conversationId,
       files: context.files,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
-      turn: { author: record.author, reply: record.reply, mustAsk, nextPiece: () => nextPiece(run) },
+      turn: { author: record.author, reply: record.reply, mustAsk, nextPiece: run.pieces.next },
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
@@ -448,44 +450,9 @@ function toDropped({ dropped, detour, model, options, context, askedCount }: Run
   return describeDropped(dropped, { model: detour?.model ?? model, options, messages });
 }
 
-function describeOtherModel(wanted: string, model: string): string {
-  return `_${quoteName(model)} answered: the model of this channel, ${quoteName(wanted)}, is not for you._`;
-}
-
 /** Shows what is waited for, unless the message that stands for the answer tells that itself. */
 function showBeside({ record, hasText, show }: Run, words: string): void {
   if (record.posted.length === 0 || hasText) show(words);
-}
-
-function nextPiece(run: Run): TurnPiece {
-  const index = run.toolPieces++;
-  return { index, ...beginPiece(run, String((run.record.made ?? 0) + index)) };
-}
-
-/** Begins what stands beside the answer, under the same id again if this attempt takes over from another process. */
-function beginPiece({ deps, record }: Run, name: string): Pick<TurnPiece, "id" | "after"> {
-  const id = toTurnId(`${record.id}:made:${name}`);
-  const pieces = (record.pieces ??= []);
-  if (!pieces.includes(id)) pieces.push(id);
-  void deps.records.note(record);
-  return { id, after: pieces[pieces.indexOf(id) - 1] ?? record.messageIds.at(-1) };
-}
-
-/** Uses the numbers of an attempt's pieces up. Returns the entry of the history that its answer follows. */
-function endPieces(record: TurnRecord): string | undefined {
-  const { pieces = [], made = 0, messageIds } = record;
-  delete record.pieces;
-  if (pieces.length > 0) record.made = made + pieces.length;
-  return pieces.at(-1) ?? messageIds.at(-1);
-}
-
-function toPicturePlace(run: Run, name: string): Omit<AnswerPicture, "dataUrl"> {
-  const { record, messages, detour, model } = run;
-  const { conversationId, reply, author, made = 0 } = record;
-  const words = messages.map(({ text }) => text).join("\n");
-  const prompt = truncate(words.trim(), MAX_PROMPT_CHARS) || "a picture";
-  const piece = beginPiece(run, `${made}:answer:${name}`);
-  return { ...piece, conversationId, reply, author, prompt, model: detour?.model ?? model };
 }
 
 function noteStep({ story, steps, thinking, sink, record, show, callTimes }: Run, step: Step): void {

@@ -19,3 +19,8 @@ export function describeReason(because: GatewayErrorKind, model: string): string
   if (because === "rate-limited") return `${quoteName(model)} is at its rate limit`;
   return `${quoteName(model)} ${because === "rejected" ? "refused the request" : "didn't answer"}`;
 }
+
+/** Says that a person got another model than the one the channel chose. */
+export function describeOtherModel(wanted: string, model: string): string {
+  return `_${quoteName(model)} answered: the model of this channel, ${quoteName(wanted)}, is not for you._`;
+}
