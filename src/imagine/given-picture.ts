@@ -32,7 +32,7 @@ export function createShowGiven({ running, findRefusal, find, ...deps }: ShowGiv
   };
 }
 
-/** Stands in for the gateway. */
+/** Answers like a gateway that drew the picture. */
 function givePicture(dataUrl: string): Pick<Gateway, "generateImage"> {
   return {
     async generateImage(_, __, options) {

@@ -13,7 +13,7 @@ import { walk } from "../store/values.ts";
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
-/** What the gateway attached goes back to it with the next request of the turn, also from another process. */
+/** The next request of the turn returns these fields to the gateway, also if another process makes it. */
 const attached: z.ZodType<Attached> = z.object({ from: z.string(), fields: z.record(z.string(), z.unknown()) });
 
 const ledgerCall = z.object({

@@ -6,7 +6,7 @@ import type { TurnRecord } from "./record.ts";
 
 /** Pictures of one answer of the model; further ones are left out. */
 const MAX_PICTURES = 8;
-/** Longest part of a question that is kept as what a picture was asked for with. */
+/** Longest part of a question that is kept as the prompt of a picture. */
 const MAX_PROMPT_CHARS = 4_000;
 
 /** A picture of the model's answer, and its place in the conversation. The same id is the same picture. */
@@ -17,7 +17,7 @@ export interface AnswerPicture {
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
-  /** The words that it was asked for with. */
+  /** The question. */
   prompt: string;
   /** The model that answered. */
   model: string;
@@ -37,7 +37,7 @@ export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promi
 export interface AnswerPictures {
   /** Shows the pictures of an answer: that of the `round`, from 1 on. */
   show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
-  /** How the answer ends in view of its pictures; `isEmpty` tells that it has no text. */
+  /** Adapts the end of the answer to its pictures. `isEmpty`: the answer has no text. */
   toEnding(ending: Ending, isEmpty: boolean): Ending;
   readonly hasAny: boolean;
 }

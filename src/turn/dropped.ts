@@ -17,7 +17,7 @@ interface Asked {
   messages: readonly ChatMessage[];
 }
 
-/** Names what people asked for and the model did not accept, as one line of Markdown; "" if there is nothing to say. */
+/** Names options and pictures that people asked with and the model did not accept, as one line of Markdown; "" for none. */
 export function describeDropped(names: ReadonlySet<string>, { model, options, messages }: Asked): string {
   const wanted: Readonly<Record<string, boolean>> = {
     temperature: options.temperature !== undefined,

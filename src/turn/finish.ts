@@ -1,4 +1,4 @@
-/** What the gateway's `finish_reason` says about an answer. */
+/** How an answer ended, by the gateway's `finish_reason`. */
 export type Finish = "whole" | "length" | "filtered" | "broken";
 
 const FINISHES: ReadonlyMap<string, Finish> = new Map<string, Finish>([

@@ -2,11 +2,11 @@ import { toTurnId } from "../port/ids.ts";
 import type { TurnPiece } from "../tools/tool.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 
-/** What an attempt shows besides the answer, such as pictures. */
+/** Pictures and the like that an attempt shows besides the answer. */
 export interface Pieces {
-  /** Begins the next piece of a tool. */
+  /** Starts the next piece of a tool. */
   next(): TurnPiece;
-  /** Begins the piece with a name of its own. */
+  /** Starts the piece of this name, which no other piece of the attempt has. */
   begin(name: string): Pick<TurnPiece, "id" | "after">;
   /** Uses the numbers of the pieces up. Returns the entry of the history that the answer follows. */
   end(): string | undefined;

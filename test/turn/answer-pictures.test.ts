@@ -34,7 +34,7 @@ async function ask(engine: ReturnType<typeof startEngine>, text: string): Promis
   await engine.idle();
 }
 
-/** What the latest request tells the model of pictures in the conversation. */
+/** Finds the pictures of the conversation that the latest request names to the model. */
 function seenIn({ requests }: ReturnType<typeof startEngine>): string[] {
   const content = JSON.stringify(requests.at(-1)?.messages ?? []);
   return content.match(/picture was drawn and shown here for/g) ?? [];
@@ -56,7 +56,7 @@ describe("a picture in an answer of the chat model", () => {
     ]);
   });
 
-  test("is posted as a picture over HTTP, also if it stands in the text as a data URL", async () => {
+  test("is posted as a picture over HTTP, also if it is in the text as a data URL", async () => {
     const images = [{ type: "image_url", image_url: { url: DATA_URL } }];
     const inText = event(chunk({ delta: { content: `A fox: ![fox](${DATA_URL})` } }));
     const answers = [event(chunk({ delta: { content: "A fox:", images } })), inText];
@@ -126,7 +126,7 @@ describe("a picture in an answer of the chat model", () => {
 });
 
 describe.skipIf(isOnRedis)("a picture in an answer that the process died in", () => {
-  /** What the next process finds: it gets the same answer, if it asks the model again. */
+  /** The next process takes over. If it asks the model again, it gets the same answer. */
   async function takeOver(first: ReturnType<typeof start>, { database, platform }: EngineOptions, again: Script[]) {
     first.setTrouble(() => undefined);
     const second = start([...again, ["Red."]], { database, platform, tools: [look()] });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { withFence } from "../../src/concurrency/fence.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
+import { createLogger } from "../../src/log/log.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Step } from "../../src/port/sink.ts";
 import { openEventTable } from "../../src/queue/embedded/event-table.ts";
@@ -15,6 +16,8 @@ import { startEngine } from "../support/engine.ts";
 import { action, command, deleted, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { json, startFaultServer } from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
 
 /** Stores whose keys with these words are out of reach in one namespace, for so many looks. */
 function awayFor(namespace: string, words: string, outage: { looks: number }) {
@@ -357,6 +360,34 @@ describe("an attempt at a turn", () => {
     expect(texts()).toEqual(["Hello."]);
     const { entries } = await history.read("test:a", { maxEntries: 10 });
     expect(JSON.stringify(entries)).not.toContain("greet back");
+  });
+
+  test("keeps the text of an answer that ended for an unknown reason as partial, and offers Retry", async () => {
+    const scripts = [["So far", { finish: "insufficient_system_resource" }]];
+    const { accept, idle, channel, history } = startEngine({ scripts });
+    await accept(message("Hi"));
+    await idle();
+    expect(channel[0]?.draft.markdown).toBe(
+      "So far\n\n_The AI service broke this answer off. Press Retry to ask again._",
+    );
+    expect(channel[0]?.draft.buttons.map((button) => button.action)).toEqual(["retry"]);
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(entries.at(-1)).toMatchObject({ partial: true, messages: [{ role: "assistant", content: "So far" }] });
+  });
+
+  test("logs at info why the gateway refused, without the words of people", async () => {
+    const secret = "my secret question about tea";
+    const error = { message: `Unknown thing in '${secret}'.`, code: "odd_code", param: "odd_param" };
+    const { url } = await startFaultServer(json(400, { error }));
+    const lines: string[] = [];
+    const log = createLogger({ level: "info", secrets: [], destination: { write: (line) => void lines.push(line) } });
+    const { accept, idle, texts } = startEngine({ gateway: connect(url), log });
+    await accept(message(secret));
+    await idle();
+    expect(texts()).toEqual(["_The AI service refused this request (400). The bot's log says why._"]);
+    const line = lines.find((one) => one.includes("no whole answer"));
+    for (const part of ["Unknown thing in", "odd_code", "odd_param", "400"]) expect(line).toContain(part);
+    expect(lines.join("")).not.toContain(secret);
   });
 
   test("says so when the model thought until its length was used up, and asks again on Retry", async () => {

@@ -29,7 +29,7 @@ describe("what the model did not accept", () => {
     expect(texts().slice(1)).toEqual([`Hello.\n\n${note}`, `Hello.\n\n${note}`]);
   });
 
-  test("is not mentioned if nobody asked for it", () => {
+  test("is not mentioned if the channel and the question did not need it", () => {
     const names = new Set(["temperature", "max_tokens", "response_format", "pictures", "tools", "user"]);
     const messages = [picture, answer, words];
     expect(describeDropped(names, { model: "m", options: {}, messages })).toBe("");
