@@ -87,6 +87,21 @@ function describeDrawing(start: StartSurface): void {
     expect(await sourcesOf(call)).toEqual(pngs(await first.read()));
     expect(second?.text).toContain("1 reference picture");
   });
+
+  test("a picture that the chat model paints itself is posted, and the next words start from it", async () => {
+    const surface = await start();
+    const { bytes } = await square("red", "png", "red.png");
+    surface.world.paint(bytes);
+    await surface.say("paint a red boat");
+    const picture = await drawnOne(surface);
+    expect(picture).toMatchObject({ name: "paint-a-red-boat.png", altText: "paint a red boat" });
+    expect(Buffer.from(await picture.read())).toEqual(Buffer.from(bytes));
+    expect(picture.buttons).toEqual(["again", "vary", "edit", "upscale", "delete"]);
+    expect(surface.notes().map(({ text }) => text)).toEqual([expect.stringContaining("The answer is a picture.")]);
+    await surface.say("now at night");
+    await drawn(surface, 2);
+    expect(await sourcesOf(surface.world.calls[0])).toEqual(pngs(bytes));
+  });
 }
 
 function describeReferences(start: StartSurface): void {

@@ -25,7 +25,7 @@ export type Person = "ada" | "bob";
 
 /** A platform with the bot in it, and what people do there. */
 export interface Surface {
-  world: Pick<PictureWorld, "calls" | "meet">;
+  world: Pick<PictureWorld, "calls" | "meet" | "paint">;
   /** Ada gives the command, with a form where the platform takes files and options only there. */
   imagine(prompt: string, more?: { files?: readonly GivenFile[]; options?: ImagineOptions }): Promise<void>;
   /** Ada says it to the bot; what she says after that belongs to the same conversation. */

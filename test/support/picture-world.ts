@@ -6,9 +6,11 @@ import type { Hono } from "hono";
 import { onTestFinished } from "vitest";
 import { createPictureSources } from "../../src/app/picture-sources.ts";
 import { readConfig } from "../../src/config/config.ts";
+import type { Gateway } from "../../src/gateway/client.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { openBotStores } from "./bot-store.ts";
 import { startEngine } from "./engine.ts";
+import { fakeGateway } from "./fake-gateway.ts";
 import { type ImageCall, type Meet, startImageGateway } from "./image-gateway.ts";
 import { silent } from "./log.ts";
 
@@ -25,6 +27,8 @@ export interface PictureWorld {
   database: DatabaseSync;
   /** From here on decides what becomes of each request; its index counts from here. */
   meet(next: Meet): void;
+  /** The chat model answers the next question itself, with this picture. */
+  paint(bytes: Uint8Array): void;
   /** One run of the bot. Its adapter may be made after it. */
   start(adapterOf: () => Adapter): PictureEngine;
 }
@@ -36,12 +40,22 @@ export async function startPictureWorld(fileOrigins: readonly string[] = []): Pr
   const relayUrl = await serve(async (request) => routes?.fetch(request) ?? new Response(null, { status: 404 }));
   let meet: Meet = async () => {};
   let offset = 0;
-  const { gateway, calls } = await startImageGateway(undefined, {
+  const { gateway: sandbox, calls } = await startImageGateway(undefined, {
     apiKey: GATEWAY_KEY,
     imageKeyHeader: KEY_HEADER,
     fileOrigins: [relayUrl, ...fileOrigins],
     meet: (call, index) => meet(call, index - offset),
   });
+  let painted: string | undefined;
+  const gateway: Gateway = {
+    ...sandbox,
+    streamChat(...asked) {
+      if (painted === undefined) return sandbox.streamChat(...asked);
+      const { gateway: painter } = fakeGateway([{ pictures: [painted] }]);
+      painted = undefined;
+      return painter.streamChat(...asked);
+    },
+  };
 
   return {
     calls,
@@ -50,6 +64,7 @@ export async function startPictureWorld(fileOrigins: readonly string[] = []): Pr
       offset = calls.length;
       meet = next;
     },
+    paint: (bytes) => void (painted = `data:image/png;base64,${Buffer.from(bytes).toString("base64")}`),
     start(adapterOf) {
       const stores = openBotStores(database);
       const ownKey = "k".repeat(32);
