@@ -46,6 +46,7 @@ test("a call that acts is made at most once for each time that a person says so,
 
   // Nobody knows that it was not made.
   const unknown = await live({ ...common, events: [] });
+  expect(unknown?.[0]?.markdown).toContain("I see: tool, signed");
   expect(unknown?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
   expect(counter.marks).toEqual([]);
   const rerun = action("rerun", unknown?.[0]?.buttons[0]?.turnId ?? "");

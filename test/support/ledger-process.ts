@@ -32,11 +32,9 @@ const servers = createMcpServers([toMcpConfig("shop", address(serverUrl))], sile
 await servers.tried();
 const platform = fakePlatform();
 const { sink } = platform;
-const BUY = {
-  tool_calls: [
-    { index: 0, id: "c", type: "function" as const, function: { name: "shop__buy", arguments: '{"note":"tea"}' } },
-  ],
-};
+const attached = { from: "fake", fields: { signature: "of the call" } };
+const asked = { name: "shop__buy", arguments: '{"note":"tea"}' };
+const BUY = { tool_calls: [{ index: 0, id: "c", type: "function" as const, function: asked, attached }] };
 
 /** Messages that an earlier process wrote are there, as on any platform. */
 const edit: typeof sink.edit = async (id, draft, signal) => {
@@ -50,7 +48,9 @@ const gateway: Gateway = {
   ...scripted,
   streamChat(request, signal, options) {
     const last = request.messages.at(-1);
-    const answer = last?.content === "buy tea" ? BUY : `I see: ${last?.role}`;
+    const call = request.messages.flatMap((one) => (one.role === "assistant" ? (one.tool_calls ?? []) : [])).at(-1);
+    const isSigned = JSON.stringify(call?.attached) === JSON.stringify(attached);
+    const answer = last?.content === "buy tea" ? BUY : `I see: ${last?.role}, ${isSigned ? "signed" : "not signed"}`;
     return fakeGateway([answer]).gateway.streamChat(request, signal, options);
   },
 };
