@@ -87,14 +87,14 @@ async function readModel(
     models = await listModels(signal);
   } catch {
     signal.throwIfAborted();
-    problems.push("the gateway does not tell me its models at the moment, so only the usual one can be used");
+    problems.push("the AI service doesn't list its models right now, so only the usual one can be used");
     return model;
   }
   const found = findModel(wanted, models);
   if (found !== undefined) return found;
   const near = nearModels(wanted, models);
   const meant = (near.length > 0 ? near : models.slice(0, 5)).map(quoteName).join(", ");
-  problems.push(`the gateway offers no model ${quoteName(wanted)} for pictures, but ${meant}`);
+  problems.push(`the AI service has no model ${quoteName(wanted)} for pictures, but ${meant}`);
   return model;
 }
 

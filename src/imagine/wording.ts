@@ -36,7 +36,7 @@ function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false }
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
   // Gateways that do not count say 0.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
-  const by = isElsewhere ? `${quoteName(model)} of the second gateway` : quoteName(model);
+  const by = isElsewhere ? `${quoteName(model)} of the second AI service` : quoteName(model);
   const facts = [quoteName(prompt), place, kind, ratio, size, by, cost, `for ${quoteName(author.name)}`];
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }

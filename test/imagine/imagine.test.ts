@@ -147,7 +147,7 @@ describe("/imagine", () => {
         "say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`; " +
         "the ratio `7:9` is not one of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9; " +
         "the size `9k` is not one of 1K, 2K, 4K; the count `5` is not a number from 1 to 4; " +
-        "the gateway offers no model `sandbox-imag` for pictures, but `sandbox-image`.",
+        "the AI service has no model `sandbox-imag` for pictures, but `sandbox-image`.",
     ]);
   });
 

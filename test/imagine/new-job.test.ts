@@ -81,7 +81,7 @@ describe("a command", () => {
       imagine("x", { attachments: ["a", "b", "c"].map(file) }),
       "3 pictures are attached, and a picture may start from 2",
     ],
-    [imagine("x --model paint"), "the gateway offers no model `paint` for pictures, but `painter`"],
+    [imagine("x --model paint"), "the AI service has no model `paint` for pictures, but `painter`"],
   ])("is refused with what is wrong", async (event, words) => {
     expect(await readCommand(deps, event, signal)).toEqual({ refusal: expect.stringContaining(words) });
   });
@@ -90,7 +90,7 @@ describe("a command", () => {
     const away = { ...deps, listModels: () => Promise.reject(new Error("away")) };
     expect(await readCommand(away, imagine("x --model painter"), signal)).toMatchObject({ job: { model: "painter" } });
     const refused = await readCommand(away, imagine("x --model other"), signal);
-    expect(refused).toEqual({ refusal: expect.stringContaining("does not tell me its models") });
+    expect(refused).toEqual({ refusal: expect.stringContaining("doesn't list its models") });
   });
 });
 

@@ -88,7 +88,7 @@ describe("in the bot", () => {
     expect(texts().at(-1)).toMatch(/choose from `large`, `small`:/);
     await accept(command("model", "new"));
     await idle();
-    expect(texts().at(-1)).toContain("offers no model `new`");
+    expect(texts().at(-1)).toContain("has no model `new`");
   });
 
   test("the cheaper model answers once little is left of a limit", async () => {
