@@ -30,7 +30,7 @@ export interface MissingPicture {
   canRetry: boolean;
 }
 
-/** Posts a picture and keeps it. Resolves to why it could not; rejects with the signal's reason only. */
+/** Posts a picture and keeps it. Resolves to why it could not. Rejects with the signal's reason, or if permissions cannot be read. */
 export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promise<MissingPicture | undefined>;
 
 /** The pictures of one attempt's answers. */

@@ -1,4 +1,4 @@
-import { GatewayError, type GatewayErrorReason } from "../gateway/errors.ts";
+import { GatewayError, type GatewayErrorReason, PASSING } from "../gateway/errors.ts";
 import { QuotaError } from "../quota/quota.ts";
 import type { Cause } from "../reply/reply.ts";
 import { type Finish, readFinish } from "./finish.ts";
@@ -93,7 +93,9 @@ function describeFinish(reason: string): Ending {
 
 function describeGatewayError(error: GatewayError, { model, now }: EndingContext): Ending {
   const { kind, status, reason, retryAfterMs, isPause } = error;
-  if (reason !== undefined) return describeRefusal(reason, model);
+  // "The model is not available" may be true for a moment only.
+  const mayPass = reason === "unknown-model" && PASSING.has(kind);
+  if (reason !== undefined && !mayPass) return describeRefusal(reason, model);
   const retryLater = `Press Retry ${describeWait(retryAfterMs, now)}.`;
   if (isPause && kind !== "rate-limited") {
     return end("failed", `The AI service failed, so I'm waiting before I ask again. ${retryLater}`);

@@ -38,7 +38,7 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onStep(step: Step): void;
   /** Told what the model thinks before it answers, as it comes: no part of the answer, and not kept. */
   onReasoning(text: string): void;
-  /** Shows the pictures of an answer, which are no part of its text. Rejects with the signal's reason only. */
+  /** Shows the pictures of an answer, which are no part of its text. */
   showPictures(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;

@@ -94,6 +94,13 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     /limiting requests .*Press Retry in a minute/,
   ],
   [
+    "a model that is away",
+    failed("overloaded", { status: 503, reason: "unknown-model" }),
+    "failed",
+    true,
+    /overloaded/,
+  ],
+  [
     "overloaded",
     failed("overloaded", { status: 529 }),
     "failed",
