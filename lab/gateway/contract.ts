@@ -42,7 +42,7 @@ const SAYS = "The kettle is on.";
 export const CONVERSATIONS = {
   plain: {
     hold: (talk) => talk.say(`say: ${SAYS}`),
-    isAnswered: ({ text }) => text === SAYS,
+    isAnswered: ({ text }) => withoutNotice(text) === SAYS,
   },
   "three speakers": {
     async hold(talk) {
@@ -72,7 +72,10 @@ export const CONVERSATIONS = {
   },
   "nine rounds": {
     hold: (talk) => talk.say("use current_time over and over"),
-    isAnswered: ({ text, last }) => resultsIn(last).length >= 7 && text.includes("Here is what I found"),
+    isAnswered: ({ text, last }) =>
+      (resultsIn(last).length >= 7 && text.includes("Here is what I found")) ||
+      // If the gateway cannot forbid calls, the results come as words, of which the practice model makes little.
+      JSON.stringify(last?.chat).split("current_time({}):").length > 7,
   },
   "approved tool": {
     async hold(talk) {
@@ -119,7 +122,7 @@ export const CONVERSATIONS = {
       await talk.say(`say: ${SAYS}`);
       await talk.press("regenerate");
     },
-    isAnswered: ({ text, requests }) => text === SAYS && accepted(requests).length === 2,
+    isAnswered: ({ text, requests }) => withoutNotice(text) === SAYS && accepted(requests).length === 2,
   },
   "model list": {
     hold: (talk) => talk.command("model"),
@@ -173,9 +176,15 @@ export const CONVERSATION_NAMES = Object.keys(CONVERSATIONS).filter((name): name
   Object.hasOwn(CONVERSATIONS, name),
 );
 
+/** A model without tools is mentioned under its first answer. */
+function withoutNotice(text: string): string {
+  return text.replace(/\n\n_The model \S+ cannot use tools, so it answered without them\._/g, "");
+}
+
 /** Sentences without a cause are not explanations. */
 const EMPTY_WORDS = /LOG_LEVEL|log says|does not accept this request/;
-const FAILURE = /^_(Refused|Failed|Interrupted|Overloaded|Unreachable|Rate-limited|Too long|Withheld)\b/m;
+const FAILURE =
+  /^_(The AI service|I can't reach|The answer (broke off|was cut short|took longer)|This bot's account|Something went wrong)\b/m;
 
 /** Measures all dialects in parallel. */
 export async function measureAll(log: Logger): Promise<ReadonlyMap<DialectName, Row>> {

@@ -103,8 +103,6 @@ const TAKES_NO_TOOLS = new RegExp(
     "tool choice requires",
     "tools param requires",
     "argument supplied: tools",
-    // Groq, if a person asked for the format.
-    "json mode.{0,60}(tools?|function)",
   ].join("|"),
   "i",
 );
@@ -187,10 +185,14 @@ const ADAPTATIONS: readonly Adaptation[] = [
       (/^(tools|tool_choice|functions)$/.test(param) && UNSUPPORTED.test(`${type} ${code}`)) ||
       /(tools?|function_calling)_not_supported|unsupported_tools?\b/i.test(code) ||
       TAKES_NO_TOOLS.test(message),
-    apply(body) {
-      const { tools, tool_choice: _choice, ...rest } = body;
-      return tools === undefined ? body : { ...rest, messages: toWords(body.messages, () => true) };
-    },
+    apply: withoutTools,
+  },
+  {
+    // Groq. The format is what a person asked for.
+    name: "tools with JSON",
+    does: "offers no tools if the answer is to be JSON",
+    isAskedBy: /json mode.{0,60}(tools?|function)/i,
+    apply: (body) => (body.response_format === undefined ? body : withoutTools(body)),
   },
   {
     name: "tools of calls",
@@ -207,10 +209,10 @@ const ADAPTATIONS: readonly Adaptation[] = [
     isAskedBy: (refusal) =>
       refusesField("tool_choice", refusal) || /(not|n't|un)\W?support.{0,20}tool_choice/i.test(refusal.message),
     apply(body) {
-      const { tool_choice: choice, tools, ...rest } = body;
+      const { tool_choice: choice, ...rest } = body;
       if (choice === undefined) return body;
       // Without a way to forbid calls, the earlier ones go as words.
-      return choice === "none" ? { ...rest, messages: toWords(body.messages, () => true) } : { ...rest, tools };
+      return choice === "none" ? withoutTools(body) : rest;
     },
   },
   {
@@ -327,6 +329,11 @@ function toWords(messages: readonly WireMessage[], isMeant: (message: WireAnswer
     const said = content ? [{ ...rest, content }] : [];
     return [...said, { role: "user", content: [RESULTS, ...lines].join("\n\n") }];
   });
+}
+
+function withoutTools(body: ChatBody): ChatBody {
+  const { tools, tool_choice: _choice, ...rest } = body;
+  return tools === undefined ? body : { ...rest, messages: toWords(body.messages, () => true) };
 }
 
 function definitionsOf(messages: readonly WireMessage[]): ToolDefinition[] {

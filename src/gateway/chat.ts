@@ -76,7 +76,8 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
               report.firstChunk();
               onSign();
               form.succeed();
-              if (form.changes.length > 0) onAdapted?.(form.changes.map(({ name }) => name));
+              const names = form.changed();
+              if (names.length > 0) onAdapted?.(names);
             }
             onChunk(chunk);
           };
@@ -108,7 +109,8 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
 interface Form {
   /** The route, for what it attaches to its answers. */
   readonly name: string;
-  readonly changes: readonly Change[];
+  /** Names of the changes that this request needed. */
+  changed(): string[];
   body(): ChatBody;
   /** Changes the request as a refusal asks. False if there is nothing to change. */
   adapt(refusal: GatewayError): boolean;
@@ -136,9 +138,7 @@ function createForm(
 
   return {
     name,
-    get changes() {
-      return changes;
-    },
+    changed: () => changes.filter((change) => applyChanges(plain, [change]) !== plain).map(({ name }) => name),
     body,
     adapt(refusal) {
       const change = findChange(refusal, body(), changes);

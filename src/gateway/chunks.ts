@@ -150,8 +150,9 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
       let { id } = call;
       for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;
       ids.add(id);
-      const args = repairArguments(call.function.arguments);
-      return { ...call, id, function: { ...call.function, arguments: args } };
+      const { name, arguments: args } = call.function;
+      // A server of gpt-oss may leave marks of the model's own format at the end of the name.
+      return { ...call, id, function: { name: name.replace(/<\|.*$/s, ""), arguments: repairArguments(args) } };
     });
   if (settled.length === 0) return rest;
   return { ...rest, tool_calls: settled, ...(attached !== undefined && { attached }) };

@@ -30,7 +30,7 @@ import { canContinue, toEndingButtons } from "./answer-buttons.ts";
 import { type AnswerPictures, createAnswerPictures, type ShowPicture } from "./answer-pictures.ts";
 import { appendQuestions, type Context, type ReadContext, storeQuestionsLate, toContinuations } from "./context.ts";
 import { describeDetour, describeOtherModel } from "./detour.ts";
-import { describeDropped } from "./dropped.ts";
+import { describeDropped, PICTURES_OF_TOOLS } from "./dropped.ts";
 import { editionOf, formerOf, readAnswer, toAnswerText } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { toAnswerEntry } from "./entries.ts";
@@ -431,7 +431,10 @@ function toTurnDeps(run: Run): TurnDeps {
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
     reserve: run.spending.reserve,
-    onAdapted: (names) => names.forEach((name) => run.dropped.add(name)),
+    onAdapted(names, hasPicturesOfTools) {
+      for (const name of names) run.dropped.add(name);
+      if (hasPicturesOfTools && names.includes("pictures")) run.dropped.add(PICTURES_OF_TOOLS);
+    },
     mayAsk: (other) => deps.models.isOffered(other, record) && run.permits.may(`model:${other}`),
     onDetour: (detour) => {
       run.thinking.restart();

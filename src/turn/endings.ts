@@ -37,7 +37,7 @@ export interface EndingContext {
 
 const ASK_AGAIN = "Press Retry to ask again.";
 const FILTERED = end("filtered", "A content filter stopped this answer. Ask in other words, or press Retry.");
-const BROKE_OFF = end("interrupted", `The AI service broke this answer off. ${ASK_AGAIN}`);
+const BROKE_OFF = end("interrupted", `The answer broke off before it was finished. ${ASK_AGAIN}`);
 const FINISHED: Readonly<Record<Finish, Ending>> = {
   whole: { outcome: "complete", note: "", retry: false },
   length: end("length", "The answer hit the length limit. Press Continue for the rest."),

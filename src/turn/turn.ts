@@ -12,7 +12,7 @@ import {
   textOf,
   toSendable,
 } from "../gateway/chunks.ts";
-import type { CallOptions, Detour, Gateway, StreamOptions } from "../gateway/client.ts";
+import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
 import type { ChatRequest } from "../gateway/request.ts";
 import type { Step } from "../port/sink.ts";
@@ -45,7 +45,7 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   /** Told before something else is asked than `model`, see `CallOptions`. */
   onDetour: NonNullable<CallOptions["onDetour"]>;
   /** Called when an answer begins whose request had to be changed, with the names of the changes. */
-  onAdapted: NonNullable<StreamOptions["onAdapted"]>;
+  onAdapted(names: readonly string[], hasPicturesOfTools: boolean): void;
   /** False for a model that may not stand in for `model`. */
   mayAsk(model: string): boolean;
   /** The first request is made although the model is left alone at the moment. */
@@ -209,7 +209,8 @@ async function askModel(
   try {
     signal.throwIfAborted();
     state = "asked";
-    const { onRetry, onAdapted, mayAsk, mustAsk } = deps;
+    const { onRetry, mayAsk, mustAsk } = deps;
+    const onAdapted = (names: readonly string[]) => deps.onAdapted(names, round.pictures.length > 0);
     const options = { onChunk, beforeSend, onRetry, onAdapted, onDetour: onRoute, mayAsk, mustAsk };
     await gateway.streamChat(request, signal, options);
     round.answer = settleCalls(round.answer);

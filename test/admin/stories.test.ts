@@ -22,7 +22,7 @@ describe("the stories of the dashboard", () => {
     expect(text).not.toContain("swordfish");
     const [story] = JSON.parse(text) as Story[];
     expect(story).toMatchObject({ outcome: "interrupted", author: { name: "Ada" }, messages: 1, process: "one" });
-    expect(story?.note).toMatch(/^The AI service broke this answer off/);
+    expect(story?.note).toMatch(/^The answer broke off before it was finished/);
     expect(story?.steps.map(({ what }) => what)).toEqual([
       "The question was asked",
       "Begun by one",

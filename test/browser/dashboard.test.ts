@@ -87,7 +87,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     await tab.getByRole("link", { name: "Failures" }).click();
     await eventually(() => tab.evaluate("document.activeElement.id")).toBe("page");
     await tab.locator(".fold").first().press("Enter");
-    await tab.getByText("The AI service broke this answer off.").waitFor();
+    await tab.getByText("The answer broke off before it was finished.").waitFor();
     expect(await tab.getByText("So far").count()).toBe(0);
     await tab.getByRole("button", { name: "Open the messages" }).press("Enter");
     await tab.getByText("So far").waitFor();

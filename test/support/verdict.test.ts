@@ -8,7 +8,7 @@ const NAMES = ["q1n1", "q1n2"] as const;
 const [ASKED, ALSO_ASKED] = NAMES.map((name) => ({ ...message(name), id: name, name, person: 0, isTold: true }));
 const ANSWER = answerTo(["q1n1"]);
 const HALF = ANSWER.slice(0, ANSWER.length / 2);
-const INTERRUPTED = "_The AI service broke this answer off. Press Retry to ask again._";
+const INTERRUPTED = "_The answer broke off before it was finished. Press Retry to ask again._";
 const DELETED = "_The question was deleted. This answer is not whole._";
 
 /** The texts that people could read one after the other as the answer to the first question, and what of it was taken back. */

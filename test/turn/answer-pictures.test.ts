@@ -98,7 +98,7 @@ describe("a picture in an answer of the chat model", () => {
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toHaveLength(1);
     const answer = engine.channel.find(({ files }) => files.length === 0);
-    expect(answer?.draft.markdown).toMatch(/^So far\n\n_The AI service broke this answer off/);
+    expect(answer?.draft.markdown).toMatch(/^So far\n\n_The answer broke off before it was finished/);
     const turnId = answer?.draft.buttons.find(({ action: name }) => name === "retry")?.turnId ?? "";
     await engine.accept(action("retry", turnId));
     await engine.idle();

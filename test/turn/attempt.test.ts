@@ -368,7 +368,7 @@ describe("an attempt at a turn", () => {
     await accept(message("Hi"));
     await idle();
     expect(channel[0]?.draft.markdown).toBe(
-      "So far\n\n_The AI service broke this answer off. Press Retry to ask again._",
+      "So far\n\n_The answer broke off before it was finished. Press Retry to ask again._",
     );
     expect(channel[0]?.draft.buttons.map((button) => button.action)).toEqual(["retry"]);
     const { entries } = await history.read("test:a", { maxEntries: 10 });

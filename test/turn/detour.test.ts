@@ -66,6 +66,6 @@ describe("an answer that somebody else gave than was asked", () => {
     await accept(message("Tell me a story."));
     await idle();
     expect(texts()).toHaveLength(1);
-    expect(texts()[0]).toMatch(/^Once upon a\n\n_The AI service broke this answer off\./);
+    expect(texts()[0]).toMatch(/^Once upon a\n\n_The answer broke off before it was finished\./);
   });
 });

@@ -22,7 +22,7 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     { finish: "insufficient_system_resource" },
     "interrupted",
     true,
-    /broke this answer off.*Retry/,
+    /broke off before it was finished.*Retry/,
   ],
   ["endless tools", { finish: "tool_limit" }, "interrupted", true, /kept using tools/],
   ["stopped by a person", { error: "stopped" }, "stopped", true, /^_This answer was stopped on request\._$/],
@@ -130,7 +130,13 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
   ],
   ["unreachable", failed("unreachable"), "failed", true, /can't reach the AI service.*`GATEWAY_BASE_URL`/],
   ["stalled", failed("stalled"), "interrupted", true, /stopped sending/],
-  ["broken off", failed("interrupted"), "interrupted", true, /broke this answer off\. Press Retry to ask again\._$/],
+  [
+    "broken off",
+    failed("interrupted"),
+    "interrupted",
+    true,
+    /broke off before it was finished\. Press Retry to ask again\._$/,
+  ],
   ["filter in the stream", failed("interrupted", { reason: "filtered" }), "filtered", true, /content filter/],
   ["malformed", failed("malformed"), "interrupted", true, /not an answer/],
 ];

@@ -218,7 +218,9 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
   const last = requests.at(-1);
   if (
     last?.isComplete !== true ||
-    /^_(?:Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The bot was shut down|Not answered: I cannot look up)/.test(note)
+    /^_(?:Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The bot was shut down|Not answered: I cannot look up)/.test(
+      note,
+    )
   )
     return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
