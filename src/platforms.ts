@@ -58,6 +58,7 @@ async function createLocal(
     ...localChat,
     ...own,
     setup,
+    adminPassword: config.admin?.password,
     imagine: gateway.imageModel !== undefined ? engine.imagineMenu : undefined,
     commands: engine.commands,
     readAbout: engine.readAbout,

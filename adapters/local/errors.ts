@@ -7,7 +7,7 @@ interface RequestErrorOptions {
 /** A request of the page that cannot be done. The message is one sentence for the person at the page. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
-  readonly status: 400 | 403 | 404 | 409 | 413 | 503;
+  readonly status: 400 | 403 | 404 | 409 | 413 | 429 | 503;
   readonly field: string | undefined;
 
   constructor(status: RequestError["status"], message: string, options: RequestErrorOptions = {}) {

@@ -103,7 +103,8 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
 }
 
 /** The checks stand on the page's own paths only: other routes of the server have their own. */
-function createApp({ allowedHosts, password, browserKey, setup, log }: LocalAdapterOptions, routes: Hono): Hono {
+function createApp(options: LocalAdapterOptions, routes: Hono): Hono {
+  const { allowedHosts, password, browserKey, setup, adminPassword, log } = options;
   const app = new Hono();
   const hint = "A password is needed here: any user name, and the one in LOCAL_PASSWORD.";
   const checkPassword =
@@ -114,7 +115,7 @@ function createApp({ allowedHosts, password, browserKey, setup, log }: LocalAdap
     app.use(path, checkOrigin);
   }
   app.route("/", createAssets());
-  app.route("/local/setup", createSetupRoutes({ setup, hasPassword: password !== undefined }));
+  app.route("/local/setup", createSetupRoutes({ setup, hasPassword: password !== undefined, adminPassword, log }));
   app.route("/local", routes);
   app.onError((error, c) => {
     if (hasLeft(c)) return c.body(null, 400);

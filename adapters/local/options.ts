@@ -36,8 +36,10 @@ export interface LocalAdapterOptions {
   preview?: (markdown: string) => Promise<readonly Preview[]>;
   /** The sandbox answers, and no real model. */
   isSandbox?: boolean;
-  /** The first run; absent: everything is set up. */
+  /** Connects platforms and a gateway; absent: not offered. */
   setup?: Setup;
+  /** Offers `setup` to people elsewhere too, also when something is set up already. */
+  adminPassword?: string | undefined;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
 }

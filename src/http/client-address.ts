@@ -2,16 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { isPublicAddress } from "../media/public-address.ts";
 
-/** The headers in which proxies name themselves and the caller they pass a request on for. */
-const FORWARDING = [
-  "forwarded",
-  "via",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-proto",
-  "x-real-ip",
-  "cf-connecting-ip",
-];
+/**
+ * Matches the headers in which proxies name themselves or the caller: `Forwarded`, `X-Forwarded-*`, `Via`, `CDN-Loop`,
+ * and each vendor's name for the caller's address (`True-Client-IP`, `X-Real-IP`, `X-Azure-SocketIP`, `X-Remote-Addr`,
+ * …). Browsers send no such header.
+ */
+const FORWARDING =
+  /forwarded|^(?:x-)?via$|^cdn-loop$|^x-(?:original|envoy|proxy)|(?:client|real|remote|connecting|source|user|origin|socket|cluster|peer|viewer)-?(?:ip|addr|address|host|port)(?:v?[46])?$/;
 
 /**
  * Names a request's source for counting. Headers of proxies count only from private networks, and beside the address,
@@ -34,13 +31,19 @@ export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" |
 }
 
 /**
- * True for a program on this machine. Requests that a local proxy passes on, or for a foreign host name, are from
- * elsewhere; a proxy that says nothing cannot be told apart.
+ * True for a program on this machine. A request through a proxy, or for a foreign host name, is from elsewhere. A proxy
+ * on this machine that adds no header and sends a local host name cannot be recognized, unless it speaks HTTP/1.0 as
+ * nginx does by default.
  */
-export function isFromHere({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): boolean {
+export function isFromHere({
+  socket,
+  headers,
+  httpVersion,
+}: Pick<IncomingMessage, "socket" | "headers" | "httpVersion">): boolean {
   const peer = toAddress(socket.remoteAddress ?? "");
   const isLocal = peer === "::1" || (isIPv4(peer) && peer.startsWith("127."));
-  return isLocal && isLoopbackHost(headers.host ?? "") && FORWARDING.every((name) => headers[name] === undefined);
+  const isForwarded = httpVersion === "1.0" || Object.keys(headers).some((name) => FORWARDING.test(name));
+  return isLocal && isLoopbackHost(headers.host ?? "") && !isForwarded;
 }
 
 /** A `Host` header, with or without a port, names this machine only. */

@@ -8,6 +8,8 @@ export interface SetupField {
   /** Says where it is found. */
   hint: string;
   kind: "address" | "secret" | "model";
+  /** The variable with the address that receives this secret: a new address needs a new secret. */
+  sentTo?: string;
   /** The value that the field begins with. */
   value?: string;
   isOptional?: boolean;
@@ -45,6 +47,8 @@ export type EnvFile = { text: string; problems: readonly string[] };
 
 /** Leads a person from nothing to a configuration that works: the same at the page and in the terminal. Stores nothing. */
 export interface Setup {
+  /** True if the next start would use values of a step, or if that cannot be read. */
+  isConfigured(): boolean;
   /** The steps to go through; some depend on values filled in before. */
   steps(values: SetupValues): readonly SetupStep[];
   /** Tries the values of one step for real. Rejects only with `signal.reason`. */

@@ -88,6 +88,7 @@ function toWay({ id, label, address, key, tasks }: Preset): SetupWay {
       label: "Key",
       hint: key === undefined ? "Sent as Authorization: Bearer." : "It asks for none by itself, so any will do.",
       kind: "secret",
+      sentTo: "GATEWAY_BASE_URL",
       ...(key !== undefined && { value: key }),
     },
     { name: "CHAT_MODEL", label: "Model that answers", hint: "One of those the gateway lists.", kind: "model" },

@@ -15,6 +15,9 @@ import { PLATFORM_SETUPS } from "./platforms.ts";
 /** Longest that one step is tried. */
 const CHECK_MS = 60_000;
 const GATEWAY_GIVEN = ["GATEWAY_IMAGE_KEY_HEADER", "GATEWAY_EXTRA_BODY", "GATEWAY_EXTRA_BODY_FILE"];
+const ADDRESS = "GATEWAY_BASE_URL";
+/** Secrets that are sent to the gateway's address, and must not be sent to another one. */
+const GATEWAY_SECRETS = ["GATEWAY_API_KEY", "GATEWAY_HEADERS"];
 /** Variables that no step has, and that the last one offers. */
 const BESIDES = ["LOCAL_CHAT"];
 const DEFAULT_BOT_NAME = "Palaver";
@@ -43,6 +46,13 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     return { ...Object.fromEntries(common), ...readGiven(values, steps) };
   }
 
+  /** Extra parts of requests to the gateway in use are not sent to another address. */
+  const isolateGateway = (values: SetupValues) =>
+    isolate(GATEWAY_STEP.id, env[ADDRESS]?.trim() && isOtherAddress(env, givenOf(values)) ? [] : GATEWAY_GIVEN, values);
+
+  /** The variables that the next start would read. */
+  const readNext = (): Environment => ({ ...parseEnv(readEnvFile(path)), ...outer });
+
   function plan(values: SetupValues): EnvFile {
     const given = givenOf(values);
     if (Object.keys(given).length === 0) return { text: "", problems: ["Nothing is filled in yet."] };
@@ -50,18 +60,27 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
       const text = mergeEnv(readEnvFile(path), given);
       const hidden = Object.entries(given).filter(([name, value]) => (outer[name] ?? value) !== value);
       const overruled = hidden.map(([name]) => `${name} is set in the environment, which counts more than ${path}.`);
-      return { text, problems: [...overruled, ...findProblems({ ...parseEnv(text), ...outer })] };
+      const mispaired = findMispaired(readNext(), given);
+      return { text, problems: [...overruled, ...mispaired, ...findProblems({ ...parseEnv(text), ...outer })] };
     } catch (error) {
       return { text: "", problems: [`${path}: ${describeError(error)}`] };
     }
   }
 
   return {
+    isConfigured() {
+      try {
+        const next = readNext();
+        return fieldNames(stepsFor({})).some((name) => next[name]?.trim());
+      } catch {
+        return true;
+      }
+    },
     steps: stepsFor,
     async check(stepId, values, signal) {
       if (stepId === GATEWAY_STEP.id) {
         const run = ({ gateway }: Config, bounded: AbortSignal) => checkGateway(gateway, { mayChat: true }, bounded);
-        return examine(isolate(stepId, GATEWAY_GIVEN, values), run, signal);
+        return examine(isolateGateway(values), run, signal);
       }
       const platform = PLATFORM_SETUPS.find(({ id }) => id === stepId);
       if (platform === undefined) return [{ ok: false, what: "There is no such step." }];
@@ -70,7 +89,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     async listModels(values, signal) {
       let models: readonly string[] = [];
       // The list is what the model is chosen from, so any name stands for it.
-      const variables = { CHAT_MODEL: "any", ...isolate(GATEWAY_STEP.id, GATEWAY_GIVEN, values) };
+      const variables = { CHAT_MODEL: "any", ...isolateGateway(values) };
       const run = async ({ gateway }: Config, bounded: AbortSignal): Promise<Finding[]> => {
         const listed = await listModels(gateway, bounded);
         models = listed.models;
@@ -112,10 +131,25 @@ function toSteps(env: Environment, values: SetupValues): SetupStep[] {
 
 /** The values that belong to some step, without the empty ones. */
 function readGiven(values: SetupValues, steps: readonly SetupStep[]): Record<string, string> {
-  const fields = steps.flatMap(({ ways }) => ways.flatMap((way) => way.fields));
-  const names = new Set([...BESIDES, ...fields.map(({ name }) => name)]);
+  const names = new Set([...BESIDES, ...fieldNames(steps)]);
   const entries = Object.entries(values).map(([name, value]) => [name, value.trim()] as const);
   return Object.fromEntries(entries.filter(([name, value]) => names.has(name) && value !== ""));
+}
+
+function fieldNames(steps: readonly SetupStep[]): string[] {
+  return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields.map(({ name }) => name)));
+}
+
+function isOtherAddress(current: Environment, { [ADDRESS]: given }: SetupValues): boolean {
+  return given !== undefined && given !== current[ADDRESS]?.trim();
+}
+
+/** Finds secrets of the gateway in use that another address would receive. */
+function findMispaired(next: Environment, given: SetupValues): string[] {
+  const kept = isOtherAddress(next, given) ? GATEWAY_SECRETS : [];
+  return kept
+    .filter((name) => next[name]?.trim() && given[name] === undefined)
+    .map((name) => `${name} belongs to the address in use: give a new one together with a new ${ADDRESS}.`);
 }
 
 async function examine(

@@ -87,7 +87,10 @@ async function walk(stepId: string, talk: Talk): Promise<void> {
   let models: readonly string[] | undefined;
   for (const field of fields.filter(({ isFirst }) => !isFirst)) {
     if (field.kind === "model") models ??= await listModels(step.name, talk);
+    const before = values[field.name];
     await askForField(field, models ?? [], talk);
+    if (values[field.name] === before) continue;
+    for (const { name, sentTo } of fields) if (sentTo === field.name) delete values[name];
   }
   const busy = begin("Trying it…", output);
   const findings = await setup.check(stepId, values, new AbortController().signal);

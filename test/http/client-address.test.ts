@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { isLoopbackHost, nameSource } from "../../src/http/client-address.ts";
+import { isFromHere, isLoopbackHost, nameSource } from "../../src/http/client-address.ts";
 
 function source(remoteAddress: string, forwardedFor?: string): string {
   const headers = forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor };
@@ -28,6 +28,58 @@ describe("nameSource", () => {
     expect(source("8.8.8.8", "127.0.0.1")).toBe("8.8.8.8");
     expect(source("127.0.0.1", "unknown")).toBe("127.0.0.1");
     expect(source("127.0.0.1", "8.8.8.8, ")).toBe("127.0.0.1");
+  });
+});
+
+describe("isFromHere", () => {
+  const ask = (peer: string, headers: Record<string, string> = {}, httpVersion = "1.1") =>
+    isFromHere({
+      socket: { remoteAddress: peer },
+      headers: { host: "localhost:3000", ...headers },
+      httpVersion,
+    } as unknown as IncomingMessage);
+
+  test("is true for loopback connections only, also when IPv6 shows an IPv4 address", () => {
+    for (const peer of ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"]) expect(ask(peer), peer).toBe(true);
+    for (const peer of ["", "10.0.0.1", "::ffff:10.0.0.1", "fe80::1", "172.17.0.1", "::127.0.0.1"]) {
+      expect(ask(peer), peer).toBe(false);
+    }
+    expect(ask("127.0.0.1", { host: "bot.example.com" })).toBe(false);
+  });
+
+  test.each([
+    ..."forwarded x-forwarded x-forwarded-for x-forwarded-host x-forwarded-proto x-forwarded-port".split(" "),
+    ..."forwarded-for x-original-forwarded-for x-vercel-forwarded-for via x-via cdn-loop".split(" "),
+    ..."true-client-ip x-client-ip client-ip x-real-ip x-cluster-client-ip wl-proxy-client-ip".split(" "),
+    ..."fastly-client-ip fly-client-ip cf-connecting-ip cf-connecting-ipv6 x-azure-clientip".split(" "),
+    ..."x-remote-addr x-proxyuser-ip x-appengine-user-ip x-envoy-external-address".split(" "),
+    "cloudfront-viewer-address",
+  ])("is false for a request that a proxy passed on with %s, also if it is empty", (name) => {
+    expect(ask("127.0.0.1", { [name]: "127.0.0.1" })).toBe(false);
+    expect(ask("127.0.0.1", { [name]: "" })).toBe(false);
+  });
+
+  test("is false over HTTP/1.0, which nginx speaks to the service behind it by default", () => {
+    expect(ask("127.0.0.1", {}, "1.0")).toBe(false);
+  });
+
+  test("is true with every header that a browser sends", () => {
+    const headers = {
+      accept: "*/*",
+      "accept-language": "en",
+      authorization: "Basic eDp5",
+      connection: "keep-alive",
+      cookie: "a=b",
+      dnt: "1",
+      origin: "http://localhost:3000",
+      referer: "http://localhost:3000/",
+      "sec-ch-ua-platform": "Linux",
+      "sec-fetch-site": "same-origin",
+      "sec-fetch-user": "?1",
+      "user-agent": "Mozilla/5.0",
+      "x-admin-password": "x",
+    };
+    expect(ask("127.0.0.1", headers)).toBe(true);
   });
 });
 

@@ -101,6 +101,40 @@ describe("the first run", () => {
     );
   });
 
+  test("pairs a new address of the gateway with no key of the old one, wherever that is set", async () => {
+    const before = "GATEWAY_BASE_URL=https://old.example\nGATEWAY_API_KEY=old-key\nCHAT_MODEL=m\n";
+    const moved = { GATEWAY_BASE_URL: "https://evil.example" };
+    const problem = expect.stringContaining("GATEWAY_API_KEY belongs to the address in use");
+    const { setup, path } = await open({}, before);
+    expect(setup.save(moved)).toEqual([problem]);
+    expect(setup.save({ ...moved, GATEWAY_API_KEY: " " })).toEqual([problem]);
+    expect(readFileSync(path, "utf8")).toBe(before);
+    expect(setup.save({ GATEWAY_BASE_URL: "https://old.example", CHAT_MODEL: "n" })).toEqual([]);
+    expect(setup.save({ ...moved, GATEWAY_API_KEY: "new-key" })).toEqual([]);
+
+    const outer = await open({ GATEWAY_API_KEY: "old-key", CHAT_MODEL: "m" });
+    expect(outer.setup.save(moved)).toEqual([problem]);
+  });
+
+  test("sends another address nothing that the environment holds for the gateway in use", async () => {
+    const bodies: string[] = [];
+    const { origin } = await serveAnswers({
+      "/v1/models": (response) => response.end('{"data":[{"id":"m"}]}'),
+      "/v1/chat/completions": (response, request) => {
+        request.on("data", (chunk) => bodies.push(String(chunk)));
+        request.on("end", () => response.writeHead(400).end("{}"));
+      },
+    });
+    const values = { GATEWAY_BASE_URL: origin, GATEWAY_API_KEY: "k", CHAT_MODEL: "m" };
+    const extra = { GATEWAY_EXTRA_BODY: '{"secret":"canary"}' };
+    const { setup: moved } = await open({ ...extra, GATEWAY_BASE_URL: "https://old.example" });
+    await moved.check("gateway", values, signal);
+    expect(bodies.join("")).not.toContain("canary");
+    const { setup: same } = await open({ ...extra, GATEWAY_BASE_URL: origin });
+    await same.check("gateway", values, signal);
+    expect(bodies.join("")).toContain("canary");
+  });
+
   test("says what the environment overrules, and takes no variable that belongs to no step", async () => {
     const { setup, path } = await open({ CHAT_MODEL: "outer" });
     const values = {

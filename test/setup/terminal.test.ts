@@ -47,6 +47,30 @@ async function open(env: Record<string, string>) {
 }
 
 describe("npm run setup", () => {
+  test("asks for the key again when the address of the gateway has changed", async () => {
+    const gateway = await startSandbox();
+    const { answer, running, file } = await open({});
+    await answer("What is next?", DOWN, DOWN, ENTER);
+    await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
+    await answer("Address", "http://127.0.0.1:1", ENTER);
+    await answer("Key", "key-of-the-first", ENTER);
+    await answer("Model that answers", "m", ENTER);
+    await answer("Model that draws", ENTER);
+    await answer("Try it again?", ENTER);
+    await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
+    await answer("Address", "\u0015", gateway.url, ENTER);
+    // An empty key is refused: the first one is forgotten.
+    await answer("Key", ENTER);
+    await answer("This is needed.", "sk-sandbox-all", ENTER);
+    await answer("Model that answers", ENTER);
+    await answer("Model that draws", ENTER);
+    await answer("It works.");
+    await answer("What is next?", ENTER);
+    await answer("Write them to", ENTER);
+    expect(await running).toBe(true);
+    expect(parseEnv(await file())).toMatchObject({ GATEWAY_API_KEY: "sk-sandbox-all" });
+  });
+
   test("connects a platform and a gateway, tells what is wrong with a token, and writes the file", async () => {
     const [gateway, slack] = await Promise.all([startSandbox(), startSlack()]);
     const { answer, running, file } = await open({ SLACK_API_URL: slack.apiUrl });

@@ -1,8 +1,10 @@
 import { type Context, Hono } from "hono";
+import type { Logger } from "pino";
 import { z } from "zod";
 import { bindingsOf } from "../../../src/http/bindings.ts";
 import { limitBody } from "../../../src/http/body-limit.ts";
-import { isFromHere } from "../../../src/http/client-address.ts";
+import { isFromHere, nameSource } from "../../../src/http/client-address.ts";
+import { createSecretGuard } from "../../../src/http/secret-guard.ts";
 import type { Setup } from "../../../src/port/setup.ts";
 import { RequestError } from "../errors.ts";
 import type { SetupOffer } from "../page/wire.ts";
@@ -20,22 +22,43 @@ const FILLED_IN = z.object({ values: VALUES });
 const CHECK = z.object({ stepId: z.string().max(40), values: VALUES });
 
 export interface SetupRouteDeps {
-  /** Absent: everything is set up, and nothing is offered. */
+  /** Absent: setup is not offered. */
   setup: Setup | undefined;
-  /** Only people who gave the password get here. */
+  /** Only users who gave the page's password get here. */
   hasPassword: boolean;
+  adminPassword: string | undefined;
+  log: Logger;
 }
 
 /**
- * Serves the first run, to people on this machine and to those who gave the page's password alone: it makes this process
- * call the addresses that are filled in, and may write its `.env`. The values filled in are kept nowhere else.
+ * Serves the setup, which makes this process call the addresses that are filled in and can write its `.env`. It is open
+ * to users on this machine and to users who send ADMIN_PASSWORD. The page's password is enough only before anything is
+ * configured and if there is no ADMIN_PASSWORD. Filled-in values are stored in `.env` only.
  */
-export function createSetupRoutes({ setup: offered, hasPassword }: SetupRouteDeps): Hono {
-  const setupFor = (c: Context) =>
-    offered !== undefined && (hasPassword || isFromHere(bindingsOf(c).incoming)) ? offered : undefined;
+export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, log }: SetupRouteDeps): Hono {
+  const guard =
+    adminPassword &&
+    createSecretGuard({ secret: adminPassword, name: "ADMIN_PASSWORD", log, now: () => performance.now() });
+
+  /** Throws if the request has a wrong ADMIN_PASSWORD. */
+  function admit(c: Context): Setup | "locked" | "closed" {
+    const { incoming } = bindingsOf(c);
+    if (offered === undefined) return "closed";
+    if (isFromHere(incoming)) return offered;
+    if (!guard) return hasPassword && !offered.isConfigured() ? offered : "closed";
+    const given = c.req.header("X-Admin-Password");
+    if (given === undefined) return "locked";
+    const verdict = guard.judge(decode(given), { address: nameSource(incoming) });
+    if (verdict.kind === "right") return offered;
+    if (verdict.kind === "wrong") throw new RequestError(403, "That is not ADMIN_PASSWORD.");
+    const seconds = Math.ceil(verdict.waitMs / 1_000);
+    throw new RequestError(429, `Too many wrong passwords were given. Try again in ${seconds} s.`);
+  }
+
   const openSetup = (c: Context): Setup => {
-    const setup = setupFor(c);
-    if (setup === undefined) throw new RequestError(403, "Setting up is not offered here: use npm run setup.");
+    const setup = admit(c);
+    if (setup === "locked") throw new RequestError(403, "Setting up from elsewhere needs ADMIN_PASSWORD.");
+    if (setup === "closed") throw new RequestError(403, "Setting up is not offered here: use npm run setup.");
     return setup;
   };
   const json = limitBody({ maxBytes: MAX_JSON_BYTES, tooLong: "This is too much for one request." });
@@ -45,8 +68,12 @@ export function createSetupRoutes({ setup: offered, hasPassword }: SetupRouteDep
     await next();
   });
   routes.get("/", (c) => {
-    const setup = setupFor(c);
-    return c.json({ steps: setup?.steps({}) ?? [], target: setup?.target() ?? null } satisfies SetupOffer);
+    const setup = admit(c);
+    const offer: SetupOffer =
+      typeof setup === "string"
+        ? { steps: [], target: null, isLocked: setup === "locked" }
+        : { steps: setup.steps({}), target: setup.target() ?? null, isLocked: false };
+    return c.json(offer);
   });
   routes.post("*", async (c, next) => {
     openSetup(c);
@@ -67,4 +94,13 @@ export function createSetupRoutes({ setup: offered, hasPassword }: SetupRouteDep
     return c.json({ problems: setup.save((await readBody(c, FILLED_IN)).values) });
   });
   return routes;
+}
+
+/** A header with a broken encoding holds no password. */
+function decode(header: string): string {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return "";
+  }
 }

@@ -27,12 +27,18 @@ export function createNonce(): string {
 }
 
 /** Both reject with a `RefusedError` when the server says no, with another error when it cannot be reached. */
-export function getJson(path: string): Promise<unknown> {
-  return request(path, {});
+export function getJson(path: string, headers: Record<string, string> = {}): Promise<unknown> {
+  return request(path, { headers });
 }
 
-export function postJson(path: string, body: object, timeoutMs = REQUEST_MS): Promise<unknown> {
-  const headers = { "Content-Type": "application/json" };
+interface PostOptions {
+  timeoutMs?: number;
+  headers?: Record<string, string>;
+}
+
+export function postJson(path: string, body: object, options: PostOptions = {}): Promise<unknown> {
+  const { timeoutMs = REQUEST_MS } = options;
+  const headers = { "Content-Type": "application/json", ...options.headers };
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, timeoutMs);
 }
 

@@ -8,6 +8,8 @@ export const SAVE = "save";
 
 /** The panel's state: the values filled in, and the results of checking and saving them. */
 export interface Filled {
+  /** Sent with every request; "" if no password is needed. */
+  adminPassword: string;
   /** Kept in this page's memory only, so that closing the panel loses nothing. */
   values: Record<string, string>;
   /** The way that was chosen, by step. */
@@ -27,6 +29,7 @@ export interface Filled {
 /** Everything a person can do in the panel. */
 export interface SetupActions {
   close(): void;
+  unlock(adminPassword: string): Promise<void>;
   open(part: string): void;
   choose(step: SetupStep, wayId: string): void;
   write(name: string, value: string): void;
@@ -50,13 +53,34 @@ export function panelView(offer: SetupOffer, filled: Filled, doing: SetupActions
       <h2 id="setup-title">Set up</h2>
       <button type="button" class="close" aria-label="Close" @click=${doing.close}>${ICONS.close}</button>
     </header>
-    <nav aria-label="Steps">
-      ${offer.steps.map(({ id, title }) => partView(id, title, filled, doing))} ${partView(SAVE, "Save", filled, doing)}
-    </nav>
+    ${
+      offer.isLocked
+        ? nothing
+        : html`<nav aria-label="Steps">
+            ${offer.steps.map(({ id, title }) => partView(id, title, filled, doing))} ${partView(SAVE, "Save", filled, doing)}
+          </nav>`
+    }
     <div class="setup-part" aria-busy=${filled.isBusy}>
-      ${step === undefined ? saveView(offer, filled, doing) : stepView(step, filled, doing)}
+      ${offer.isLocked ? lockView(filled, doing) : step === undefined ? saveView(offer, filled, doing) : stepView(step, filled, doing)}
       ${filled.problem === "" ? nothing : html`<p class="problem" role="alert">${filled.problem}</p>`}
     </div>`;
+}
+
+function lockView({ isBusy }: Filled, doing: SetupActions): TemplateResult {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = new FormData(event.target as HTMLFormElement).get("admin-password");
+    void doing.unlock(typeof given === "string" ? given : "");
+  };
+  return html`<form @submit=${onSubmit}>
+    <p>From here, only administrators can set up Palaver.</p>
+    <label class="setup-field">
+      <b>Administrator's password</b>
+      <input name="admin-password" type="password" required autocomplete="off" />
+      <small>The one in ADMIN_PASSWORD.</small>
+    </label>
+    <p class="setup-row"><button class="primary" ?disabled=${isBusy}>Continue</button></p>
+  </form>`;
 }
 
 function partView(id: string, title: string, { part, findings }: Filled, doing: SetupActions): TemplateResult {

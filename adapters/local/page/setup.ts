@@ -17,7 +17,7 @@ export interface SetupPanel {
 export function createSetupPanel(changed: () => void): SetupPanel {
   let dialog: HTMLDialogElement | undefined;
   const panel: Panel = {
-    offer: { steps: [], target: null },
+    offer: { steps: [], target: null, isLocked: false },
     filled: createFilled(),
     draw() {
       if (dialog !== undefined) render(panelView(panel.offer, panel.filled, actions), dialog);
@@ -42,10 +42,13 @@ export function createSetupPanel(changed: () => void): SetupPanel {
   return {
     async load() {
       panel.offer = (await getJson("/local/setup").catch(() => panel.offer)) as SetupOffer;
-      if (panel.offer.steps.length > 0) changed();
+      if (panel.offer.steps.length > 0 || panel.offer.isLocked) changed();
     },
     offersView() {
-      const { steps } = panel.offer;
+      const { steps, isLocked } = panel.offer;
+      if (isLocked) {
+        return html`<div class="offers"><button type="button" @click=${() => show(SAVE)}>Set up…</button></div>`;
+      }
       if (steps.length === 0) return nothing;
       return html`<div class="offers">
         ${steps.map(({ id, title }) => html`<button type="button" @click=${() => show(id)}>${title}</button>`)}
@@ -63,6 +66,7 @@ interface Panel {
 
 function createFilled(): Filled {
   return {
+    adminPassword: "",
     values: {},
     ways: {},
     findings: {},
@@ -91,17 +95,32 @@ function createSetupActions(panel: Panel): SetupActions {
     panel.draw();
   }
 
+  const authorize = (): Record<string, string> =>
+    filled.adminPassword === "" ? {} : { "X-Admin-Password": encodeURIComponent(filled.adminPassword.toWellFormed()) };
+  const post = (path: string, body: object, timeoutMs?: number) =>
+    postJson(`/local/setup/${path}`, body, { headers: authorize(), ...(timeoutMs !== undefined && { timeoutMs }) });
+
   const compose = () =>
     ask(async () => {
-      filled.file = (await postJson("/local/setup/env", { values: readTouched(panel) })) as EnvFile;
+      filled.file = (await post("env", { values: readTouched(panel) })) as EnvFile;
     });
 
   return {
     compose,
     close: panel.close,
+    unlock: (adminPassword) =>
+      ask(async () => {
+        filled.adminPassword = adminPassword;
+        panel.offer = (await getJson("/local/setup", authorize())) as SetupOffer;
+        const [first] = panel.offer.steps;
+        if (first === undefined) return;
+        filled.part = first.id;
+        begin(first.id, panel);
+      }),
     open(part) {
       filled.part = part;
       filled.problem = "";
+      if (panel.offer.isLocked) return panel.draw();
       if (part === SAVE) void compose();
       else begin(part, panel);
       panel.draw();
@@ -110,6 +129,8 @@ function createSetupActions(panel: Panel): SetupActions {
       filled.ways[step.id] = wayId;
       filled.models = [];
       delete filled.findings[step.id];
+      // Another way has another address, which must not receive the key of this one.
+      for (const { name, kind } of wayOf(step, filled).fields) if (kind === "secret") delete filled.values[name];
       begin(step.id, panel);
       panel.draw();
     },
@@ -119,25 +140,25 @@ function createSetupActions(panel: Panel): SetupActions {
     },
     refresh: () =>
       ask(async () => {
-        const steps = (await postJson("/local/setup/steps", { values: readChosen(panel) })) as SetupStep[];
+        const steps = (await post("steps", { values: readChosen(panel) })) as SetupStep[];
         panel.offer = { ...panel.offer, steps };
       }),
     check: (stepId) =>
       ask(async () => {
         delete filled.findings[stepId];
         const body = { stepId, values: readChosen(panel) };
-        filled.findings[stepId] = (await postJson("/local/setup/check", body, CHECK_MS)) as Finding[];
+        filled.findings[stepId] = (await post("check", body, CHECK_MS)) as Finding[];
       }).then(reveal),
     listModels: (stepId) =>
       ask(async () => {
-        const answer = await postJson("/local/setup/models", { values: readChosen(panel) }, CHECK_MS);
+        const answer = await post("models", { values: readChosen(panel) }, CHECK_MS);
         const { models, findings } = answer as { models: string[]; findings: Finding[] };
         filled.models = models;
         filled.findings[stepId] = findings;
       }).then(reveal),
     save: () =>
       ask(async () => {
-        const answer = await postJson("/local/setup/save", { values: readTouched(panel) });
+        const answer = await post("save", { values: readTouched(panel) });
         const { problems } = answer as Pick<EnvFile, "problems">;
         filled.isSaved = problems.length === 0;
         filled.problem = problems.join(" ");

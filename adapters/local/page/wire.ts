@@ -146,10 +146,12 @@ export interface GatewayNotice {
   sentence: string;
 }
 
-/** The steps of the first run that are offered. */
+/** The steps of the setup that are offered. */
 export interface SetupOffer {
   /** Empty: nothing is offered. */
   steps: readonly SetupStep[];
+  /** Steps are offered to requests whose `X-Admin-Password` is ADMIN_PASSWORD, encoded as in a URL. */
+  isLocked: boolean;
   /** The file that can be written; null where none can. */
   target: string | null;
 }

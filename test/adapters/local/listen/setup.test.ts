@@ -6,11 +6,16 @@ import { createSetup } from "../../../../src/setup/setup.ts";
 import { type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
 import { makeDataDir } from "../../../support/service.ts";
 
+const NOTHING = { steps: [], target: null, isLocked: false };
+const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "old-key", CHAT_MODEL: "m" };
+/** Headers from a user elsewhere who gave the page's password. */
+const ELSEWHERE = { "x-forwarded-for": "203.0.113.7", authorization: `Basic ${btoa("me:a-long-password")}` };
+const PATHS = ["steps", "check", "models", "env", "save"];
 const VALUES = { DISCORD_TOKEN: `${"M".repeat(24)}.abcdef.${"x".repeat(30)}` };
 
-async function open(options: LocalPageOptions = {}) {
+async function open(options: LocalPageOptions = {}, env: Record<string, string> = {}) {
   const { path: folder, remove } = await makeDataDir();
-  const page = await startLocalPage({ setup: createSetup({ env: {}, folder }), ...options });
+  const page = await startLocalPage({ setup: createSetup({ env, folder }), ...options });
   onTestFinished(async () => {
     await page.close();
     await remove();
@@ -32,15 +37,18 @@ describe("the routes of the first run", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test.each(["x-forwarded-for", "forwarded", "via"])("refuse what came through a proxy (%s)", async (name) => {
-    const { offered, post, file } = await open();
-    expect(await offered({ [name]: "for=203.0.113.7" })).toEqual({ steps: [], target: null });
-    for (const path of ["steps", "check", "models", "env", "save"]) {
-      const body = { stepId: "discord", values: VALUES };
-      expect((await post(`/local/setup/${path}`, body, { [name]: "for=203.0.113.7" })).status).toBe(403);
-    }
-    expect(existsSync(file)).toBe(false);
-  });
+  test.each(["x-forwarded-for", "forwarded", "via", "true-client-ip", "x-client-ip", "x-forwarded"])(
+    "refuse what came through a proxy (%s)",
+    async (name) => {
+      const { offered, post, file } = await open();
+      expect(await offered({ [name]: "for=203.0.113.7" })).toEqual(NOTHING);
+      for (const path of PATHS) {
+        const body = { stepId: "discord", values: VALUES };
+        expect((await post(`/local/setup/${path}`, body, { [name]: "for=203.0.113.7" })).status).toBe(403);
+      }
+      expect(existsSync(file)).toBe(false);
+    },
+  );
 
   test("take it from a proxy with the page's password, and from nobody without", async () => {
     const { offered, post, url, file } = await open({ password: "a-long-password" });
@@ -49,6 +57,43 @@ describe("the routes of the first run", () => {
     expect((await post("/local/setup/save", { values: VALUES })).status).toBe(401);
     expect(existsSync(file)).toBe(false);
     expect((await offered({ authorization, "x-forwarded-for": "203.0.113.7" })).steps).toHaveLength(3);
+  });
+
+  test("are closed to the page's password once a gateway is configured, and stay open on this machine", async () => {
+    const { offered, post } = await open({ password: "a-long-password" }, GATEWAY);
+    expect(await offered(ELSEWHERE)).toEqual(NOTHING);
+    for (const path of PATHS) {
+      const body = { stepId: "gateway", values: { GATEWAY_BASE_URL: "http://127.0.0.1:1" } };
+      expect((await post(`/local/setup/${path}`, body, ELSEWHERE)).status, path).toBe(403);
+    }
+    expect((await offered({ authorization: ELSEWHERE.authorization })).steps).toHaveLength(3);
+  });
+
+  test("close to the page's password as soon as something is saved, before the next start reads it", async () => {
+    const { offered, post } = await open({ password: "a-long-password" });
+    expect((await offered(ELSEWHERE)).steps).toHaveLength(3);
+    expect(await (await post("/local/setup/save", { values: GATEWAY }, ELSEWHERE)).json()).toEqual({ problems: [] });
+    expect(await offered(ELSEWHERE)).toEqual(NOTHING);
+    expect((await post("/local/setup/save", { values: GATEWAY }, ELSEWHERE)).status).toBe(403);
+  });
+
+  test("open from elsewhere with ADMIN_PASSWORD, which a guesser cannot try without end", async () => {
+    const { offered, post } = await open({ password: "a-long-password", adminPassword: "an-administrator-%" }, GATEWAY);
+    const administrator = { ...ELSEWHERE, "X-Admin-Password": encodeURIComponent("an-administrator-%") };
+    expect(await offered(ELSEWHERE)).toEqual({ ...NOTHING, isLocked: true });
+    expect((await post("/local/setup/steps", { values: {} }, ELSEWHERE)).status).toBe(403);
+    expect((await offered(administrator)).steps).toHaveLength(3);
+    expect((await post("/local/setup/steps", { values: {} }, administrator)).status).toBe(200);
+    const guess = async (given: string) =>
+      (await post("/local/setup/steps", { values: {} }, { ...ELSEWHERE, "X-Admin-Password": given })).status;
+    const statuses = [];
+    for (const given of ["%", "a", "b", "c", "d", "e", "f"]) statuses.push(await guess(given));
+    expect(statuses).toEqual([403, 403, 403, 403, 403, 403, 429]);
+  });
+
+  test("need ADMIN_PASSWORD from elsewhere, if it is set, also before anything is configured", async () => {
+    const { offered } = await open({ password: "a-long-password", adminPassword: "an-administrator" });
+    expect(await offered(ELSEWHERE)).toEqual({ ...NOTHING, isLocked: true });
   });
 
   test("refuse what another site's page sends", async () => {
@@ -66,7 +111,7 @@ describe("the routes of the first run", () => {
     expect((await offered()).steps).toHaveLength(3);
     const connected = await startLocalPage();
     onTestFinished(connected.close);
-    expect(await (await fetch(`${connected.url}/local/setup`)).json()).toEqual({ steps: [], target: null });
+    expect(await (await fetch(`${connected.url}/local/setup`)).json()).toEqual(NOTHING);
     expect((await connected.post("/local/setup/save", { values: VALUES })).status).toBe(403);
   });
 });
