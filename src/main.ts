@@ -1,14 +1,14 @@
 /** `npm start`: reads the environment, starts the service, and ends it when it is told to. */
-import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
 import { readMcpFile } from "./config/mcp-servers.ts";
-import { readPolicyFile } from "./config/policy/policy-file.ts";
+import { readBoundedText } from "./config/read-text.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { createPlatforms } from "./platforms.ts";
+import { readPolicyApart } from "./policy/read-apart.ts";
 import type { Setup } from "./port/setup.ts";
 
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
@@ -39,8 +39,6 @@ async function openLog(config: Config): Promise<Logger> {
   return createLogger({ level: config.logLevel, secrets, destination });
 }
 
-const readText = (path: string) => readFileSync(path, "utf8");
-
 async function openSetup(): Promise<Setup> {
   const { createSetup } = await import("./setup/setup.ts");
   return createSetup({ env: process.env, folder: process.cwd() });
@@ -59,8 +57,8 @@ async function main(): Promise<void> {
 
   const starting = startService({
     config,
-    readMcp: () => readMcpFile(config.mcp.path, process.env, readText),
-    readPolicy: () => readPolicyFile(config.policy.path ?? "", readText),
+    readMcp: () => readMcpFile(config.mcp.path, process.env, readBoundedText),
+    readPolicy: (signal) => readPolicyApart(config.policy.path ?? "", signal),
     log,
     createPlatforms: (options) => createPlatforms(options, openSetup),
     onFatal(reason, isLast) {

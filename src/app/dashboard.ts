@@ -147,7 +147,8 @@ async function openAdmin(
     isSecure: config.publicUrl?.startsWith("https:") === true,
     async examine({ mayChat }) {
       const { createSections, examineSection } = await import("../doctor/sections.ts");
-      const sections = createSections(config, { mayChat });
+      const policy = { ...config.policy, policy: deps.policy() };
+      const sections = createSections({ ...config, policy }, { mayChat, policyWarnings: deps.policyWarnings() });
       return Promise.all(
         sections.map(async (section) => {
           const findings = await examineSection(section);

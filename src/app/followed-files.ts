@@ -1,28 +1,67 @@
 import { statSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import type { McpServerConfig, McpSettings } from "../config/mcp-servers.ts";
 import type { Policy, PolicySettings } from "../config/policy/policy-file.ts";
+import { SCOPES } from "../config/policy/quotas.ts";
 import { createMcpServers, type McpServers } from "../mcp/servers.ts";
 import type { TokenStore } from "../mcp/tokens.ts";
+import { describeError } from "../port/errors.ts";
 
 interface PolicyFileOptions {
   /** Undefined: there is no file, and nothing to follow. */
   path: string | undefined;
   /** As the file said at the start. */
   policy: Policy;
-  read(): PolicySettings;
+  read(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
 }
 
 /** Holds the policy in force, and follows changes of its file. */
-export function openPolicyFile({ path, policy, ...options }: PolicyFileOptions) {
+export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   let inForce = policy;
-  const onChange = (changed: PolicySettings) => {
-    inForce = changed.policy;
-  };
-  const unfollow = path === undefined ? () => {} : followFile({ path, variable: "POLICY_FILE", onChange, ...options });
-  return { current: () => inForce, close: unfollow };
+  /** Parts that a change of the file has emptied since the start. */
+  let lost: readonly string[] = [];
+  let problems: readonly string[] = [];
+
+  function take(changed: Policy): void {
+    lost = LOSABLE.filter(({ has, name }) => !has(changed) && (has(inForce) || lost.includes(name))).map(
+      ({ name }) => name,
+    );
+    inForce = changed;
+    if (lost.length > 0) log.warn({ path, lost }, "POLICY_FILE has lost whole parts; what they forbade is allowed now");
+  }
+
+  const unfollow =
+    path === undefined
+      ? () => {}
+      : followFile({
+          path,
+          variable: "POLICY_FILE",
+          initial: { policy, problems: [] },
+          read,
+          onChange: ({ policy: changed }) => take(changed),
+          onProblems: (found) => {
+            problems = found;
+          },
+          log,
+        });
+  const current = () => inForce;
+  /** Sentences for administrators. */
+  const warnings = () => [
+    ...lost.map((part) => `The policy file has lost its ${part} since this process started.`),
+    ...problems.map((problem) => `The policy before the last change is in force: POLICY_FILE ${problem}.`),
+  ];
+  return { current, warnings, shown: { policy: current, policyWarnings: warnings }, close: unfollow };
 }
+
+/** Parts of the policy whose loss allows more than before. */
+const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
+  { name: "rules", has: ({ access }) => (access?.rules ?? []).length > 0 },
+  { name: "admins", has: ({ access }) => (access?.admins ?? []).length > 0 },
+  { name: "quotas", has: ({ quotas = {} }) => SCOPES.some((scope) => Object.keys(quotas[scope] ?? {}).length > 0) },
+  { name: "offered models", has: ({ models }) => (models?.offered ?? []).length > 0 },
+];
 
 interface McpFileOptions {
   path: string;
@@ -41,9 +80,10 @@ export function openMcpServers({ servers, refused, tokens, log, ...file }: McpFi
   if (refused.length > 0) log.error({ path: file.path, problems: refused }, "servers of MCP_CONFIG are left out");
   const mcp = createMcpServers(servers, log, tokens);
   const unfollow = followFile({
-    ...file,
+    path: file.path,
     variable: "MCP_CONFIG",
-    read: () => toWhole(file.read()),
+    initial: { servers, problems: refused },
+    read: async () => toWhole(file.read()),
     onChange: ({ servers }) => mcp.update(servers),
     log,
   });
@@ -68,40 +108,74 @@ interface FollowedFileOptions<T> {
   path: string;
   /** The variable that names the file, for the log. */
   variable: string;
-  read(): T & { problems: readonly string[] };
-  /** Told of each change that has no problem. */
+  /** The content that was read at the start. */
+  initial: T;
+  read(signal: AbortSignal): Promise<T>;
+  /** Called with each new content without problems. */
   onChange(content: T): void;
+  /** Called with the problems of each new content; none: it is in force. */
+  onProblems?(problems: readonly string[]): void;
   log: Logger;
 }
 
-/** Follows what becomes of a file of the configuration until the function it returns is called: a file with problems changes nothing. */
-function followFile<T>({ path, variable, read, onChange, log }: FollowedFileOptions<T>): () => void {
-  let seen = changedAt(path);
-  let last = seen;
-  function look(): void {
-    const now = changedAt(path);
+/** Follows a file of the configuration until the function it returns is called. Content with problems changes nothing. */
+function followFile<T extends { problems: readonly string[] }>(options: FollowedFileOptions<T>): () => void {
+  const { path, variable, initial, read, onChange, onProblems, log } = options;
+  const closing = new AbortController();
+  // The file can have changed since it was read at the start, so it is read again once.
+  let content = initial;
+  let seen: string | undefined;
+  let last: string | undefined;
+  let failed: string | undefined;
+  let isReading = false;
+
+  function take(read: T): void {
+    if (isDeepStrictEqual(read, content)) return;
+    content = read;
+    onProblems?.(read.problems);
+    if (read.problems.length > 0) {
+      const words = `${variable} has changed and has problems; what was read before stays in force`;
+      log.error({ path, problems: read.problems }, words);
+      return;
+    }
+    log.info({ path }, `${variable} has changed and is in force`);
+    onChange(read);
+  }
+
+  async function look(): Promise<void> {
+    const now = toMark(path);
     // Half of a file may well be valid: it is read once nobody has written to it for a while.
     const isWritten = now === last;
     last = now;
-    if (now === seen || !isWritten) return;
-    seen = now;
-    const content = read();
-    if (content.problems.length > 0) {
-      log.error(
-        { path, problems: content.problems },
-        `${variable} has changed and has problems; what was read before stays in force`,
-      );
-      return;
+    if (now === seen || !isWritten || isReading) return;
+    isReading = true;
+    try {
+      const found = await read(closing.signal);
+      // What was replaced in the meantime is read at a later look.
+      if (closing.signal.aborted || toMark(path) !== now) return;
+      seen = now;
+      take(found);
+    } catch (err) {
+      if (!closing.signal.aborted && failed !== now) log.error({ err, path }, `${variable} cannot be read just now`);
+      failed = now;
+    } finally {
+      isReading = false;
     }
-    log.info({ path }, `${variable} has changed and is taken up`);
-    onChange(content);
   }
   // By its clock and not by `fs.watch`, which loses files that are renamed into place and mounted volumes.
-  const timer = setInterval(look, LOOK_MS).unref();
-  return () => clearInterval(timer);
+  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  return () => {
+    clearInterval(timer);
+    closing.abort();
+  };
 }
 
-/** Unix milliseconds; undefined where there is no such file. */
-function changedAt(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+/** Changes with every change of the file, also if a file of the same time is moved or linked into its place. */
+function toMark(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(" ");
+  } catch (error) {
+    return describeError(error);
+  }
 }

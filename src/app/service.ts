@@ -53,7 +53,7 @@ export interface ServiceOptions {
   /** Reads the file of the tool servers again. */
   readMcp(): McpSettings;
   /** Reads the file of the policy again. */
-  readPolicy(): PolicySettings;
+  readPolicy(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
   createPlatforms(options: PlatformsOptions): Promise<Platforms>;
   /** A platform takes this bot no more. `isLast`: there is no other one. */
@@ -155,7 +155,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const adapters = [...platforms.adapters.values()];
   for (const health of [gateway.health, gateway.secondHealth]) health?.begin();
 
-  const inForce = { policy: policy.current, toolServers: () => options.readMcp().servers };
+  const inForce = { ...policy.shown, toolServers: () => options.readMcp().servers };
   const shown = await dashboard.mount({ ...engine, ...inForce, csrfKey: keys.browserKey });
   observeState(metrics, config, readState);
 

@@ -15,6 +15,8 @@ const MAX_CHANGES = 100;
 export interface InForceDeps {
   config: Config;
   policy(): Policy;
+  /** Sentences about changes of the policy file that an administrator should know of. */
+  policyWarnings(): readonly string[];
   /** The servers that the file names by now. */
   toolServers(): readonly McpServerConfig[];
   settings: Pick<Settings, "list">;
@@ -23,7 +25,13 @@ export interface InForceDeps {
 }
 
 /** Everything that is in force, for people to read. Rejects when the store does not answer. */
-export async function readInForce({ config, policy, toolServers, ...deps }: InForceDeps): Promise<SettingsPart[]> {
+export async function readInForce({
+  config,
+  policy,
+  policyWarnings,
+  toolServers,
+  ...deps
+}: InForceDeps): Promise<SettingsPart[]> {
   const [channels, chatRules, changes] = await Promise.all([
     deps.settings.list(),
     deps.chatRules.read(),
@@ -31,6 +39,7 @@ export async function readInForce({ config, policy, toolServers, ...deps }: InFo
   ]);
   const { access = {}, quotas, prices, models } = policy();
   const rules = [
+    ...policyWarnings().map((value) => ({ name: "Warning", value })),
     ...chatRules.map(({ id, rule }) => ({ name: `Rule ${id} of the chat`, value: describeRule(rule) })),
     ...(access.rules ?? []).map((rule, index) => ({
       name: `Rule ${index + 1} of the file`,

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { z } from "zod";
 import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
 import { DEFAULT_MCP_CONFIG, type McpServerConfig, type ReadText, readMcpFile } from "./mcp-servers.ts";
 import { similarNames } from "./misspelling.ts";
 import { type Policy, type PolicySettings, readPolicyFile } from "./policy/policy-file.ts";
+import { readBoundedText } from "./read-text.ts";
 import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
 import { variables } from "./variables.ts";
 
@@ -159,7 +159,7 @@ const CONSOLE_DEFAULTS = [
 const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
 
 /** Reads the configuration and the files that it names. Throws one `ConfigError` with every problem. */
-export function readConfig(env: Environment, readText: ReadText = (path) => readFileSync(path, "utf8")): Config {
+export function readConfig(env: Environment, readText: ReadText = readBoundedText): Config {
   const given: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     const trimmed = value?.trim();

@@ -1,4 +1,5 @@
 import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
+import type { Policy } from "../config/policy/policy-file.ts";
 import { namedGroupsOf } from "../policy/access.ts";
 import { describeRule, toList } from "../policy/rules.ts";
 import type { Finding } from "../port/finding.ts";
@@ -14,8 +15,20 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   channels: /^channel:/,
 };
 
+/** Explains the policy in force. `warnings` are sentences about changes of its file. */
+export function checkPolicy({ access = {}, quotas, models }: Policy, warnings: readonly string[] = []): Finding[] {
+  const lost = warnings.map((what) => ({ ok: false, what, fix: "Look at the file, and put back what is missing." }));
+  const open = [
+    ...((access.rules ?? []).length + (models?.offered ?? []).length > 0
+      ? []
+      : ["no rules: everybody may do everything"]),
+    ...(quotas === undefined ? ["no quotas: nothing is limited"] : []),
+  ];
+  return [...lost, ...open.map((what) => ({ ok: true, what: `The policy has ${what}.` })), ...checkAccess(access)];
+}
+
 /** Explains the section `access` of the policy, and finds the rules that can never match. */
-export function checkAccess(access: AccessPolicy): Finding[] {
+function checkAccess(access: AccessPolicy): Finding[] {
   const { admins = [], rules = [] } = access;
   const named: Finding =
     admins.length === 0
@@ -24,8 +37,9 @@ export function checkAccess(access: AccessPolicy): Finding[] {
           what: "The policy names no admins: nobody can change who may do what in the chat, and rules set there before do not hold.",
         }
       : { ok: true, what: `Admins, who may change the rules with /access: ${admins.join(", ")}.` };
-  const told: Finding[] = rules.map((rule, index) => {
-    const earlier = rules.findIndex((other, at) => at < index && covers(other, rule));
+  const compared = rules.map((rule) => ({ rule, parts: toParts(rule) }));
+  const told: Finding[] = compared.map(({ rule, parts }, index) => {
+    const earlier = compared.slice(0, index).findIndex((other) => covers(other.parts, parts));
     const what = `Rule ${index + 1}: ${describeRule(rule)}`;
     if (earlier < 0) return { ok: true, what: `${what}.` };
     return {
@@ -44,17 +58,20 @@ export function checkAccess(access: AccessPolicy): Finding[] {
   return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
-/** True when the first rule decides everything that the second is about. */
-function covers(first: AccessRule, second: AccessRule): boolean {
-  return (
-    coversPart(toList(first.allow ?? first.deny), toList(second.allow ?? second.deny)) &&
-    coversPart(toList(first.to ?? "everybody"), toList(second.to ?? "everybody")) &&
-    coversPart(toList(first.in ?? "everywhere"), toList(second.in ?? "everywhere"))
-  );
+/** The parts of a rule, ready to be compared with those of another. */
+type Parts = ReadonlyArray<{ words: readonly string[]; has: ReadonlySet<string>; kinds: readonly RegExp[] }>;
+
+function toParts(rule: AccessRule): Parts {
+  const lists = [rule.allow ?? rule.deny, rule.to ?? "everybody", rule.in ?? "everywhere"].map(toList);
+  return lists.map((words) => {
+    const kinds = words.flatMap((word) => (ALL.has(word) ? [/^/] : (KINDS[word] ?? [])));
+    return { words, has: new Set(words), kinds };
+  });
 }
 
-function coversPart(wide: readonly string[], narrow: readonly string[]): boolean {
-  return narrow.every((one) =>
-    wide.some((other) => other === one || ALL.has(other) || KINDS[other]?.test(one) === true),
+/** True when the first rule decides everything that the second is about. */
+function covers(first: Parts, second: Parts): boolean {
+  return first.every(({ has, kinds }, index) =>
+    second[index]?.words.every((word) => has.has(word) || kinds.some((kind) => kind.test(word))),
   );
 }

@@ -7,14 +7,19 @@ import { checkData } from "./data.ts";
 import { checkGateway, type GatewayCheckOptions } from "./gateway.ts";
 import { checkMcp } from "./mcp.ts";
 import { createPlatformSections, findEventsAddress } from "./platforms.ts";
-import { checkAccess } from "./policy.ts";
+import { checkPolicy } from "./policy.ts";
 import { checkRedis } from "./redis.ts";
 import type { Section } from "./report.ts";
 
 const SECTION_MS = 60_000;
 
+interface SectionsOptions extends GatewayCheckOptions {
+  /** Sentences about changes of the policy file, which only a running service knows. */
+  policyWarnings?: readonly string[];
+}
+
 /** The parts of what the configuration names, in the order in which they are told. */
-export function createSections(config: Config, options: GatewayCheckOptions): Section[] {
+export function createSections(config: Config, options: SectionsOptions): Section[] {
   const { redisUrl, mcp, policy } = config;
   const redis = redisUrl === undefined ? [] : [{ title: "Redis", run: () => checkRedis(redisUrl) }];
   return [
@@ -24,7 +29,7 @@ export function createSections(config: Config, options: GatewayCheckOptions): Se
     ...redis,
     ...(policy.path === undefined
       ? []
-      : [{ title: "Policy", run: async () => checkAccess(policy.policy.access ?? {}) }]),
+      : [{ title: "Policy", run: async () => checkPolicy(policy.policy, options.policyWarnings) }]),
     ...(mcp.servers.length + mcp.refused.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp) }]),
     { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),

@@ -1,8 +1,18 @@
 import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
+import type { Author, ReplyAddress } from "../port/events.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
-import { describePermission, describeRule, isWho, matches, type Permission, toList, toMatching } from "./rules.ts";
+import {
+  describePermission,
+  describeRule,
+  isAbout,
+  isFor,
+  isWho,
+  type Permission,
+  toList,
+  toMatching,
+} from "./rules.ts";
 
 const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
@@ -43,7 +53,14 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
     const { access = {} } = policy();
     // Without admins nobody could take back what was set in the chat.
     const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
-    return (by, permission) => decide(access, own, by, permission);
+    const known = new WeakMap<Author, { reply: ReplyAddress; applying: Applying }>();
+    return (by, permission) => {
+      const { author, reply } = by;
+      let entry = known.get(author);
+      if (entry?.reply !== reply) entry = { reply, applying: findApplying(access, own, by) };
+      known.set(author, entry);
+      return decideAmong(entry.applying, access, by, permission);
+    };
   }
 
   return {
@@ -63,20 +80,41 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
   };
 }
 
+/** The rules for one person at one place. A judge finds them once, however many permissions it is asked about. */
+interface Applying {
+  isAdmin: boolean;
+  chat: readonly ChatRule[];
+  /** Rules of the file with their numbers, from 1. */
+  file: ReadonlyArray<{ rule: AccessRule; number: number }>;
+}
+
+function findApplying(file: AccessPolicy, chat: readonly ChatRule[], by: Actor): Applying {
+  const isAdmin = isAdminOf(file, by);
+  const numbered = (file.rules ?? []).map((rule, index) => ({ rule, number: index + 1 }));
+  return {
+    isAdmin,
+    chat: chat.filter(({ rule }) => isFor(rule, by, isAdmin)),
+    file: numbered.filter(({ rule }) => isFor(rule, by, isAdmin)),
+  };
+}
+
 /** Pure. */
 export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor, permission: Permission): Decision {
-  const isAdmin = isAdminOf(file, by);
+  return decideAmong(findApplying(file, chat, by), file, by, permission);
+}
+
+function decideAmong(applying: Applying, file: AccessPolicy, by: Actor, permission: Permission): Decision {
+  const { isAdmin } = applying;
   const toDecision = (isAllowed: boolean, reason: string, because = whomToAsk(file)): Decision => {
     const hint = "`/access` says what you may do.";
     return { isAllowed, reason, refusal: `You may not ${describePermission(permission)}. ${because} ${hint}` };
   };
   if (permission === "settings" && isAdmin) return toDecision(true, "admins of the policy file always may");
-  const own = chat.find(({ rule }) => matches(rule, by, permission, isAdmin));
-  const rules = file.rules ?? [];
-  const index = rules.findIndex((rule) => matches(rule, by, permission, isAdmin));
-  const rule = own?.rule ?? rules[index];
+  const own = applying.chat.find(({ rule }) => isAbout(rule, permission));
+  const ofFile = own === undefined ? applying.file.find(({ rule }) => isAbout(rule, permission)) : undefined;
+  const rule = own?.rule ?? ofFile?.rule;
   if (rule !== undefined) {
-    const name = own === undefined ? `rule ${index + 1} of the policy file` : `rule ${own.id} of the chat`;
+    const name = own === undefined ? `rule ${ofFile?.number} of the policy file` : `rule ${own.id} of the chat`;
     const said = describeRule(toMatching(rule, by, permission, isAdmin));
     return toDecision(rule.allow !== undefined, `${name} says: ${said}`, rule.because);
   }

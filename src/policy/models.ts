@@ -3,7 +3,7 @@ import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import { quoteName } from "../text/quote-name.ts";
 import { isAdminOf } from "./access.ts";
-import { isLike, matches } from "./rules.ts";
+import { isFor, isLike } from "./rules.ts";
 
 export interface ChosenModel {
   model: string;
@@ -41,10 +41,7 @@ export function createModels({ policy, model: configured, readScarcestLimit }: M
   function findOffer(by: Actor): ModelOffer | undefined {
     const { access = {}, models: { offered = [] } = {} } = policy();
     const isAdmin = isAdminOf(access, by);
-    return offered.find(({ to, in: where }) => {
-      const about = { ...(to !== undefined && { to }), ...(where !== undefined && { in: where }) };
-      return matches({ allow: "everything", ...about }, by, "chat", isAdmin);
-    });
+    return offered.find((offer) => isFor(offer, by, isAdmin));
   }
 
   function toUsual(offer: ModelOffer | undefined): string {

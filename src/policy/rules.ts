@@ -8,13 +8,17 @@ export type Permission = "chat" | "pictures" | "files" | "settings" | `model:${s
 /** Platforms by the words of the policy. */
 const PAGE = "local";
 
-/** True when a rule is about this person, place and permission. */
-export function matches(rule: AccessRule, by: Actor, permission: Permission, isAdmin: boolean): boolean {
+/** True when a rule is about this person and place. */
+export function isFor({ to, in: place }: Pick<AccessRule, "to" | "in">, by: Actor, isAdmin: boolean): boolean {
   return (
-    toList(rule.allow ?? rule.deny).some((what) => covers(what, permission)) &&
-    (rule.to === undefined || toList(rule.to).some((who) => isWho(who, by, isAdmin))) &&
-    (rule.in === undefined || toList(rule.in).some((where) => isWhere(where, by.reply)))
+    (to === undefined || toList(to).some((who) => isWho(who, by, isAdmin))) &&
+    (place === undefined || toList(place).some((where) => isWhere(where, by.reply)))
   );
+}
+
+/** True when a rule is about this permission. */
+export function isAbout({ allow, deny }: AccessRule, permission: Permission): boolean {
+  return toList(allow ?? deny).some((what) => covers(what, permission));
 }
 
 /** True for a person that a word of the policy means. `admins` is nobody here: they are named by other words. */

@@ -1,15 +1,33 @@
-import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openPolicyFile } from "../../src/app/followed-files.ts";
-import { readPolicyFile } from "../../src/config/policy/policy-file.ts";
-import { silent } from "../support/log.ts";
+import { type PolicySettings, readPolicyFile } from "../../src/config/policy/policy-file.ts";
+import { readBoundedText } from "../../src/config/read-text.ts";
+import { recordingLog } from "../support/log.ts";
 
 const LOOK_MS = 2_000;
+const DENY = "access: { rules: [{ deny: chat, to: guests }] }";
+const RULES = [{ deny: "chat", to: "guests" }];
+
+interface FollowOptions {
+  /** Replaces the reading of the file. */
+  read?: (path: string) => Promise<PolicySettings>;
+}
 
 /** A policy file, and what is in force after each look at it. */
-function follow(text: string) {
+function follow(text: string, { read }: FollowOptions = {}) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "palaver-policy-"));
   const path = join(folder, "policy.yaml");
@@ -21,48 +39,201 @@ function follow(text: string) {
     writes += 1;
   };
   write(text);
-  const read = () => readPolicyFile(path, (file) => readFileSync(file, "utf8"));
-  const { current, close } = openPolicyFile({ path, policy: read().policy, read, log: silent });
+  const { log, lines } = recordingLog();
+  const readNow = () => readPolicyFile(path, readBoundedText);
+  const { current, warnings, close } = openPolicyFile({
+    path,
+    policy: readNow().policy,
+    read: async () => (read ? read(path) : readNow()),
+    log,
+  });
   onTestFinished(() => {
     close();
     vi.useRealTimers();
     rmSync(folder, { recursive: true, force: true });
   });
-  const look = () => vi.advanceTimersByTime(LOOK_MS);
-  return { write, look, rules: () => current().access?.rules, remove: () => rmSync(path) };
+  const look = () => vi.advanceTimersByTimeAsync(LOOK_MS);
+  return { path, folder, write, look, warnings, lines, close, rules: () => current().access?.rules };
 }
 
-const DENY = "access: { rules: [{ deny: chat, to: guests }] }";
-const RULES = [{ deny: "chat", to: "guests" }];
-
-test("a policy that changes is in force once nobody has written to it for a while", () => {
+test("a policy that changes is in force once nobody has written to it for a while", async () => {
   const { write, look, rules } = follow(DENY);
   // Many programs empty a file before they write it, and half of one may be valid.
   write("");
-  look();
+  await look();
   expect(rules()).toEqual(RULES);
   write("access: { rules: [{ deny: pictures }] }");
-  look();
+  await look();
   expect(rules()).toEqual(RULES);
-  look();
+  await look();
   expect(rules()).toEqual([{ deny: "pictures" }]);
 });
 
-test.each(["access: [", "access: *nobody", "acces: {}"])(
-  "a policy that becomes %j leaves the former one in force",
-  (broken) => {
-    const { write, look, rules } = follow(DENY);
+test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acces: {}"])(
+  "a policy that becomes %j leaves the former one in force, and says so to administrators",
+  async (broken) => {
+    const { write, look, rules, warnings, lines } = follow(DENY);
     write(broken);
-    look();
-    look();
+    await look();
+    await look();
     expect(rules()).toEqual(RULES);
+    expect(warnings()[0]).toContain("The policy before the last change is in force: POLICY_FILE ");
+    expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
+    write(DENY);
+    await look();
+    await look();
+    expect(warnings()).toEqual([]);
   },
 );
 
-test("a policy file that is gone leaves the former one in force", () => {
-  const { look, rules, remove } = follow(DENY);
-  remove();
-  look();
-  look();
+test("a policy that loses all its rules, admins, quotas or offered models is a warning until they are back", async () => {
+  const whole = `{ access: { admins: ["person:1"], rules: [{ deny: chat, to: guests }] },
+    quotas: { person: { day: { requests: 5 } } }, models: { offered: [{ models: [small] }] } }`;
+  const { write, look, rules, warnings, lines } = follow(whole);
+  write("access: { rules: [] }\nquotas: { person: {} }");
+  await look();
+  await look();
+  expect(rules()).toEqual([]);
+  expect(warnings()).toEqual(
+    ["rules", "admins", "quotas", "offered models"].map(
+      (part) => `The policy file has lost its ${part} since this process started.`,
+    ),
+  );
+  const lost = ["rules", "admins", "quotas", "offered models"];
+  expect(lines).toContainEqual(expect.objectContaining({ level: 40, lost }));
+  write("quotas: { person: { day: { requests: 5 } } }");
+  await look();
+  await look();
+  expect(warnings()).toHaveLength(3);
+  write(whole);
+  await look();
+  await look();
+  expect(warnings()).toEqual([]);
+});
+
+test("a policy file that is gone leaves the former one in force", async () => {
+  const { look, rules, path } = follow(DENY);
+  rmSync(path);
+  await look();
+  await look();
   expect(rules()).toEqual(RULES);
+});
+
+test("a link that leads to another file of the same size and time is a change, as with a ConfigMap", async () => {
+  const { path, folder, look, rules } = follow(DENY);
+  for (const [name, text] of [
+    ["1", "access: { rules: [{ deny: files }] } "],
+    ["2", "access: { rules: [{ deny: tools }] } "],
+  ] as const) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, "policy.yaml"), text);
+    utimesSync(join(folder, name, "policy.yaml"), 5_000, 5_000);
+  }
+  const point = (name: string) => {
+    symlinkSync(name, join(folder, "next"));
+    renameSync(join(folder, "next"), join(folder, "data"));
+  };
+  point("1");
+  rmSync(path);
+  symlinkSync("data/policy.yaml", path);
+  await look();
+  await look();
+  expect(rules()).toEqual([{ deny: "files" }]);
+  point("2");
+  await look();
+  await look();
+  expect(rules()).toEqual([{ deny: "tools" }]);
+});
+
+test("a policy file that is written while it is read is read again", async () => {
+  let before = () => {};
+  const { write, look, rules } = follow(DENY, {
+    async read(path) {
+      const found = readPolicyFile(path, readBoundedText);
+      before();
+      return found;
+    },
+  });
+  write("access: { rules: [{ deny: files }] }");
+  before = () => {
+    before = () => {};
+    write("access: { rules: [{ deny: tools }] }");
+  };
+  await look();
+  await look();
+  expect(rules()).toEqual(RULES);
+  await look();
+  await look();
+  expect(rules()).toEqual([{ deny: "tools" }]);
+});
+
+test("one reading of the policy is under way at a time, and the newest content wins", async () => {
+  const readings: Array<(settings: PolicySettings) => void> = [];
+  const { write, look, rules } = follow(DENY, { read: () => new Promise((resolve) => readings.push(resolve)) });
+  write("access: { rules: [{ deny: files }] }");
+  await look();
+  await look();
+  write("access: { rules: [{ deny: tools }] }");
+  await look();
+  await look();
+  expect(readings).toHaveLength(1);
+  readings[0]?.({ policy: { access: { rules: [{ deny: "files" }] } }, problems: [] });
+  await look();
+  expect(rules()).toEqual(RULES);
+  readings[1]?.({ policy: { access: { rules: [{ deny: "tools" }] } }, problems: [] });
+  await look();
+  expect(rules()).toEqual([{ deny: "tools" }]);
+});
+
+test("a policy that cannot be read just now is read later, with one line in the log", async () => {
+  let isAway = true;
+  const { write, look, rules, lines } = follow(DENY, {
+    async read(path) {
+      if (isAway) throw new Error("The policy file was not read: failed.");
+      return readPolicyFile(path, readBoundedText);
+    },
+  });
+  write("access: { rules: [{ deny: files }] }");
+  for (let looks = 0; looks < 4; looks++) await look();
+  expect(rules()).toEqual(RULES);
+  expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
+  isAway = false;
+  await look();
+  expect(rules()).toEqual([{ deny: "files" }]);
+});
+
+test("a policy that changed between the start and the first look is in force, and an unchanged one is no news", async () => {
+  const { path, look, rules, lines, write } = follow(DENY);
+  for (let looks = 0; looks < 3; looks++) await look();
+  utimesSync(path, 9_000, 9_000);
+  for (let looks = 0; looks < 3; looks++) await look();
+  expect(lines).toEqual([]);
+  write("access: { rules: [{ deny: files }] }");
+  await look();
+  await look();
+  expect(rules()).toEqual([{ deny: "files" }]);
+  const early = follow(DENY);
+  early.write("access: { rules: [{ deny: files }] }");
+  await early.look();
+  await early.look();
+  expect(early.rules()).toEqual([{ deny: "files" }]);
+});
+
+test("a policy file behind a link that leads to itself does not end the process", async () => {
+  const { folder, look, rules } = follow(DENY);
+  rmSync(folder, { recursive: true });
+  symlinkSync(folder, folder);
+  await look();
+  await look();
+  expect(rules()).toEqual(RULES);
+  expect(() => statSync(folder)).toThrow("ELOOP");
+});
+
+test("a policy file that grows without end is refused after its bound", async () => {
+  const { path, look, rules, warnings } = follow(DENY);
+  truncateSync(path, 2 ** 40);
+  await look();
+  await look();
+  expect(rules()).toEqual(RULES);
+  expect(warnings()[0]).toContain("must not have more than 500000 bytes");
 });

@@ -148,6 +148,28 @@ describe("the policy of a company", () => {
 });
 
 describe("a decision", () => {
+  test("looks for the rules of a person once, however many tools it is asked about", async () => {
+    let reads = 0;
+    const to = new Proxy(["guests", "external"], {
+      get(list, key, receiver): unknown {
+        reads += 1;
+        return Reflect.get(list, key, receiver);
+      },
+    });
+    const access = createAccess({
+      policy: () => ({ access: { rules: Array.from({ length: 500 }, () => ({ deny: "tools", to })) } }),
+      chatRules: { read: async () => [] },
+    });
+    const judge = await access.judge();
+    const { author, reply } = on(slack());
+    const ask = (tool: number) => judge({ author, reply }, `tool:shop__${tool}`).isAllowed;
+    expect(ask(0)).toBe(true);
+    const once = reads;
+    for (let tool = 1; tool < 100; tool++) expect(ask(tool)).toBe(true);
+    expect(reads).toBe(once);
+    expect(judge({ author: { ...author, ...guest }, reply }, "tool:shop__1").isAllowed).toBe(false);
+  });
+
   test("names the rule, and whom to ask", () => {
     expect(decide(policy, [], on(slack(), guest), "model:large-2")).toEqual({
       isAllowed: false,

@@ -1,14 +1,16 @@
 import { createRequire } from "node:module";
+import type { Document } from "yaml";
 import { z } from "zod";
 import { editDistance } from "../../text/edit-distance.ts";
 import type { ReadText } from "../mcp-servers.ts";
+import { TooLargeError } from "../read-text.ts";
 import { access } from "./access.ts";
 import { models } from "./models.ts";
 import { prices } from "./prices.ts";
 import { quotas } from "./quotas.ts";
 
-/** Far more than all rules and prices together can take; more would hold up everybody while it is read. */
-const MAX_CHARS = 500_000;
+/** More are only counted. */
+const MAX_PROBLEMS = 50;
 /** Letters in which a misspelt field differs from a known one. */
 const MAX_SLIPS = 2;
 
@@ -36,37 +38,64 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
   let text: string;
   try {
     text = readText(path);
-  } catch {
-    return refuse("must be the path of a file that can be read");
+  } catch (error) {
+    return refuse(error instanceof TooLargeError ? error.message : "must be the path of a file that can be read");
   }
-  return readPolicy(text);
+  try {
+    return readPolicy(text);
+  } catch (error) {
+    // The parser calls itself for each level.
+    if (error instanceof RangeError) return refuse("has too many levels");
+    throw error;
+  }
 }
 
 function readPolicy(text: string): PolicySettings {
-  if (text.length > MAX_CHARS) return refuse(`must not have more than ${MAX_CHARS} characters`);
   // Loaded where there is such a file: its seventy modules would slow down every start.
-  const { parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
-  const document = parseDocument(text, { prettyErrors: true });
-  if (document.errors.length > 0) {
-    const lines = document.errors.map(
-      ({ linePos, code }) => `is not valid YAML in line ${linePos?.[0].line ?? 1} (${code})`,
+  const { LineCounter, parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
+  const lineCounter = new LineCounter();
+  // The library compares each key with all others of its map.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
+  const wrong = [...document.errors.map(({ pos, code }) => ({ at: pos[0], code })), ...findDuplicateKeys(document)];
+  if (wrong.length > 0) {
+    return refuse(
+      ...wrong.map(({ at, code }) => `is not valid YAML in line ${lineCounter.linePos(at).line} (${code})`),
     );
-    return { policy: {}, problems: [...new Set(lines)] };
   }
   let content: unknown;
   try {
-    content = document.toJS() ?? {};
+    content = document.toJS();
   } catch {
     return refuse("has an alias (*) of an anchor that it does not have, or too many of them");
   }
+  // A full disk or a lost ConfigMap leaves such a file. It must not allow everything.
+  if (content === null || content === undefined) return refuse("is empty: write {} for a policy without rules");
   const { success, data, error } = policySchema.safeParse(content);
-  if (!success) return { policy: {}, problems: error.issues.flatMap(describeIssue) };
+  if (!success) return refuse(...error.issues.flatMap(describeIssue));
   const { $schema: _, ...policy } = data;
   return { policy, problems: [] };
 }
 
-function refuse(problem: string): PolicySettings {
-  return { policy: {}, problems: [problem] };
+function findDuplicateKeys(document: Document.Parsed): Array<{ at: number; code: string }> {
+  const { isScalar, visit } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
+  const found: Array<{ at: number; code: string }> = [];
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<unknown>();
+      for (const key of items.map((pair) => pair.key).filter(isScalar)) {
+        if (seen.has(key.value)) found.push({ at: key.range?.[0] ?? 0, code: "DUPLICATE_KEY" });
+        seen.add(key.value);
+      }
+    },
+  });
+  return found;
+}
+
+function refuse(...given: string[]): PolicySettings {
+  const problems = [...new Set(given)];
+  const rest = problems.length - MAX_PROBLEMS;
+  if (rest <= 0) return { policy: {}, problems };
+  return { policy: {}, problems: [...problems.slice(0, MAX_PROBLEMS), `has ${rest} more problems`] };
 }
 
 /** Names the place as people write it: `access[2].who`. */

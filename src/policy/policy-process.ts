@@ -1,0 +1,7 @@
+// The process that reads the policy file again, for the one that started it: see read-apart.ts.
+import { serveJobs } from "../concurrency/serve-jobs.ts";
+import { type PolicySettings, readPolicyFile } from "../config/policy/policy-file.ts";
+import { readBoundedText } from "../config/read-text.ts";
+import type { PolicyJob } from "./read-apart.ts";
+
+serveJobs(async ({ path }: PolicyJob): Promise<PolicySettings> => readPolicyFile(path, readBoundedText));

@@ -1,0 +1,24 @@
+import { fileURLToPath } from "node:url";
+import { createJobProcess } from "../concurrency/job-process.ts";
+import type { PolicySettings } from "../config/policy/policy-file.ts";
+
+const PROGRAM = fileURLToPath(new URL("./policy-process.ts", import.meta.url));
+const JOB_MS = 30_000;
+/** Files rarely change twice in a row. */
+const IDLE_MS = 1_000;
+
+export interface PolicyJob {
+  path: string;
+}
+
+const ask = createJobProcess<PolicyJob, PolicySettings>({ program: PROGRAM, jobMs: JOB_MS, idleMs: IDLE_MS });
+
+/**
+ * Reads the policy file in a process of its own: for a long one, the parser takes more time than the event loop has.
+ * Rejects if the process cannot do it, and with the signal's reason.
+ */
+export async function readPolicyApart(path: string, signal: AbortSignal): Promise<PolicySettings> {
+  const answer = await ask({ path }, "policy", signal);
+  if ("problem" in answer) throw new Error(`The policy file was not read: ${answer.problem.kind}.`, { cause: answer });
+  return answer;
+}
