@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { setImmediate } from "node:timers/promises";
+import { Socket } from "node:net";
 import { untilAborted } from "./deadlines.ts";
 import { createFairTurns } from "./fair-turns.ts";
+import { BYTES_FD, type Packed, pack, unpack } from "./packed-bytes.ts";
 
 /** Longest that a job waits for those before it. */
 const WAIT_MS = 60_000;
@@ -49,10 +50,11 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       execArgv: [...nodeOptions],
       env: ENVIRONMENT,
       // Warnings of the libraries may quote the file.
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
+      stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
     // Also keeps a failure to start, or to be written to, from being nobody's.
     for (const event of ["exit", "error"]) started.on(event, () => drop(started));
+    bytesOf(started)?.on("error", () => drop(started));
     return started;
   }
 
@@ -66,9 +68,8 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
     const worker = (child ??= start());
     worker.ref();
     worker.channel?.ref();
+    bytesOf(worker)?.ref();
     try {
-      // A large job is copied on its way, which takes its time, as what was done before may have: lets others go on.
-      await setImmediate();
       return await untilAborted(ask<Answer>(worker, job), signal);
     } catch (error) {
       drop(worker);
@@ -76,6 +77,7 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
     } finally {
       worker.unref();
       worker.channel?.unref();
+      bytesOf(worker)?.unref();
       idle = setTimeout(() => drop(worker), idleMs).unref();
     }
   }
@@ -106,19 +108,30 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
 /** Rejects when the process ends before it has answered. */
 async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const bytes = bytesOf(worker);
   const onEnd = (cause: unknown) => reject(new Error("The process ended before it answered.", { cause }));
-  const onMessage = (answer: unknown) => resolve(answer as Answer);
+  const onMessage = (answer: unknown) => {
+    if (bytes !== undefined) resolve(unpack(answer as Packed, bytes) as Promise<Answer>);
+  };
   worker.once("message", onMessage);
   worker.once("exit", onEnd);
   worker.once("error", onEnd);
   try {
-    worker.send(job, (error) => {
+    const { message, parts } = pack(job);
+    worker.send(message, (error) => {
       if (error !== null) onEnd(error);
     });
+    for (const part of parts) bytes?.write(part);
     return await promise;
   } finally {
     worker.off("message", onMessage);
     worker.off("exit", onEnd);
     worker.off("error", onEnd);
   }
+}
+
+/** The stream next to the messages; undefined for a process that could not be started. */
+function bytesOf({ stdio }: Pick<ChildProcess, "stdio">): Socket | undefined {
+  const stream = stdio.at(BYTES_FD);
+  return stream instanceof Socket ? stream : undefined;
 }

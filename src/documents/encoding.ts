@@ -6,6 +6,18 @@ export function hasNul(bytes: Uint8Array): boolean {
   return encodingOf(bytes) === "utf-8" && bytes.subarray(0, SAMPLE_BYTES).includes(0);
 }
 
+/** True for bytes that begin as `decodeUnicode` decodes them. */
+export function isUnicode(bytes: Uint8Array): boolean {
+  const sample = bytes.subarray(0, SAMPLE_BYTES);
+  try {
+    // As a stream, so that a character at the end of the sample can be incomplete.
+    const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
+    return !decoder.decode(sample, { stream: sample.byteLength < bytes.byteLength }).includes("\0");
+  } catch {
+    return false;
+  }
+}
+
 /** Decodes UTF-8 without NULs, or UTF-16 behind a byte order mark. The mark is left out. Undefined: it is neither. */
 export function decodeUnicode(bytes: Uint8Array): string | undefined {
   const text = decodeAs(encodingOf(bytes), bytes);

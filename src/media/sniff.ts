@@ -1,12 +1,11 @@
-import { decodeUnicode } from "../documents/encoding.ts";
+import { isUnicode } from "../documents/encoding.ts";
 
 export type ImageMimeType = "image/png" | "image/jpeg" | "image/webp" | "image/gif" | "image/avif" | "image/heic";
 
 export type SniffedType =
   | { kind: "image"; mimeType: ImageMimeType }
   | { kind: "document"; mimeType: "application/pdf" }
-  /** `text` is decoded, without its byte order mark. */
-  | { kind: "text"; mimeType: "text/plain"; text: string };
+  | { kind: "text"; mimeType: "text/plain" };
 
 /** file-type's names for the kinds of pictures that are supported. An animated PNG is a PNG to every decoder. */
 const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
@@ -21,8 +20,8 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
 ]);
 
 /**
- * Sniffs a file's type from its bytes. UTF-8 without NULs, and UTF-16 behind a byte order mark, are text, SVG included.
- * Undefined for anything else, archives too. Never rejects.
+ * Sniffs a file's type from its beginning. UTF-8 without NULs, and UTF-16 after a byte order mark, are text, SVG
+ * included. Undefined for anything else, archives too. Never rejects.
  */
 export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefined> {
   const mime = await readMimeType(bytes);
@@ -30,8 +29,7 @@ export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefi
   if (mimeType !== undefined) return { kind: "image", mimeType };
   if (mime === "application/pdf") return { kind: "document", mimeType: "application/pdf" };
 
-  const text = decodeUnicode(bytes);
-  return text === undefined ? undefined : { kind: "text", mimeType: "text/plain", text };
+  return isUnicode(bytes) ? { kind: "text", mimeType: "text/plain" } : undefined;
 }
 
 /** The type of a picture; undefined for everything else. Never rejects. */

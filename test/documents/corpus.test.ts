@@ -18,7 +18,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const program = join(folder, "counting.mjs");
 writeFileSync(
   program,
-  `process.on("message", ({ bytes }) => process.send({ text: "read elsewhere: " + bytes.length }));`,
+  `import { serveJobs } from ${JSON.stringify(new URL("../../src/concurrency/serve-jobs.ts", import.meta.url).href)};
+  serveJobs(async ({ bytes }) => ({ text: "read elsewhere: " + bytes.length }));`,
 );
 const readElsewhere = createReadDocument({ program });
 

@@ -22,7 +22,8 @@ function startOther(code: string, options: { jobMs?: number; waitMs?: number; id
   return (owner = "ada", signal = never) => other({ type: "measure", bytes: Uint8Array.of(1) }, owner, signal);
 }
 
-const PID = "process.on('message', () => process.send({ value: { width: process.pid, height: 0 } }));";
+const PID =
+  "process.on('message', () => process.send({ value: { value: { width: process.pid, height: 0 } }, lengths: [] }));";
 
 describe("decode", () => {
   test("refuses what its kind makes too large, from the head alone", async () => {
@@ -143,7 +144,7 @@ describe("decode", () => {
   test("does its work in another process, which gets nothing of the environment", async () => {
     const names =
       "Object.keys(process.env).filter((name) => !['NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'].includes(name))";
-    const ask = startOther(`process.on("message", () => process.send({ value: ${names} }));`);
+    const ask = startOther(`process.on("message", () => process.send({ value: { value: ${names} }, lengths: [] }));`);
     expect(await ask()).toEqual(["MALLOC_ARENA_MAX", "UV_THREADPOOL_SIZE"]);
   });
 
@@ -151,7 +152,7 @@ describe("decode", () => {
     const marker = JSON.stringify(join(folder, "died"));
     const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
       process.on("message", () => {
-        if (existsSync(${marker})) return process.send({ value: { width: 1, height: 1 } });
+        if (existsSync(${marker})) return process.send({ value: { value: { width: 1, height: 1 } }, lengths: [] });
         writeFileSync(${marker}, "");
         process.kill(process.pid, "SIGKILL");
       });`);
@@ -174,7 +175,7 @@ describe("decode", () => {
     const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
       const marker = ${JSON.stringify(join(folder, "begun"))};
       process.on("message", () => {
-        if (existsSync(marker)) process.send({ value: { width: 1, height: 1 } });
+        if (existsSync(marker)) process.send({ value: { value: { width: 1, height: 1 } }, lengths: [] });
         else writeFileSync(marker, "");
       });`);
     const left = new AbortController();

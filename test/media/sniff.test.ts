@@ -33,16 +33,23 @@ describe("sniffType", () => {
     "\x1b[1mlog",
   ]) {
     test(`takes ${JSON.stringify(text)} for text`, async () => {
-      await expect(sniffType(utf8(text))).resolves.toEqual({ kind: "text", mimeType: "text/plain", text });
+      await expect(sniffType(utf8(text))).resolves.toEqual({ kind: "text", mimeType: "text/plain" });
     });
   }
 
-  test("decodes text with a byte order mark, and drops the mark", async () => {
+  test("takes bytes with a byte order mark for text", async () => {
     const littleEndian = Buffer.from("\ufeffdéjà 日本", "utf16le");
     const bigEndian = Buffer.from(littleEndian).swap16();
     for (const bytes of [littleEndian, bigEndian, utf8("\ufeffdéjà 日本")]) {
-      await expect(sniffType(bytes)).resolves.toMatchObject({ kind: "text", text: "déjà 日本" });
+      await expect(sniffType(bytes)).resolves.toEqual({ kind: "text", mimeType: "text/plain" });
     }
+  });
+
+  test("looks at the beginning of a long text alone, also if a character is cut there", async () => {
+    const beginning = utf8(`a${"日".repeat(30_000)}`);
+    const text = { kind: "text", mimeType: "text/plain" };
+    await expect(sniffType(Buffer.concat([beginning, Uint8Array.of(0xff)]))).resolves.toEqual(text);
+    await expect(sniffType(Buffer.concat([Uint8Array.of(0xff), beginning]))).resolves.toBeUndefined();
   });
 
   test("knows nothing of archives, of other binaries and of text in another encoding", async () => {
