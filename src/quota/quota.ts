@@ -39,7 +39,10 @@ export interface Reservation {
    * settles it. Rejects with a QuotaError where it may not be sent, and with the signal's reason.
    */
   confirm(signal: AbortSignal): Promise<void>;
-  /** Counts what was used in its place; undefined: nothing, because the gateway refused. Never rejects. */
+  /**
+   * Counts what was used instead of the reservation. Undefined: the gateway refused, so it counts as a request without
+   * tokens; if it was never confirmed, it was not sent and counts for nothing. Never rejects.
+   */
   settle(spent: Spent | undefined): Promise<void>;
 }
 
@@ -125,6 +128,12 @@ export function createQuota(options: QuotaOptions): Quota {
     return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, measured, now())];
   }
 
+  /** Without this, a person could make the service send refused requests without end. */
+  function toRefused(need: Need, limits: readonly QuotaLimit[]): Addition[] {
+    const used = { requests: 1 };
+    return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, used, now())];
+  }
+
   return {
     currency: reckoning.currency,
     async reserve(need, signal) {
@@ -137,6 +146,7 @@ export function createQuota(options: QuotaOptions): Quota {
         const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
         const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
         let confirming: Promise<void> | undefined;
+        let isConfirmed = false;
         async function confirmOnce(signal: AbortSignal): Promise<void> {
           const write = () => counters.confirm(need.id, token);
           const isHeld = await retry(write, { pausesMs, mayPass: isStoreOutage }, signal).catch((err: unknown) => {
@@ -146,13 +156,17 @@ export function createQuota(options: QuotaOptions): Quota {
             return true;
           });
           if (!isHeld) throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
+          isConfirmed = true;
         }
+        const toSettled = (spent: Spent | undefined) => {
+          if (spent !== undefined) return toAdditions(toAnswered(need, spent), limits, spent);
+          return isConfirmed ? toRefused(need, limits) : [];
+        };
         return {
           ...reservation,
           confirm: (signal) => (confirming ??= confirmOnce(signal)),
           async settle(spent) {
-            const additions = spent === undefined ? [] : toAdditions(toAnswered(need, spent), limits, spent);
-            await persist(() => counters.settle(need.id, token, additions), onFailure);
+            await persist(() => counters.settle(need.id, token, toSettled(spent)), onFailure);
           },
         };
       } catch (err) {

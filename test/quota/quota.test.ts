@@ -98,11 +98,32 @@ describe("a quota", () => {
     expect(await refusalOf(quota)).toBe("no refusal");
   });
 
-  test("counts nothing for what the gateway refused", async () => {
+  test("counts nothing for a request that was never sent", async () => {
     const { quota, usage } = start({ quotas: { person: { day: { requests: 1 } } } });
     await (await quota.reserve(need(), signal)).settle(undefined);
     expect(await refusalOf(quota)).toBe("no refusal");
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 0 });
+  });
+
+  test("counts what the gateway refused as a request without tokens or pictures, so that nobody sends it without end", async () => {
+    const limits = { requests: 3, tokens: 100_000, pictures: 1 };
+    const { quota, usage } = start({ quotas: { person: { minute: limits }, all: { day: limits } } });
+    for (const pictures of [undefined, undefined, 1]) {
+      const refused = await quota.reserve(need(pictures === undefined ? {} : { pictures }), signal);
+      await refused.confirm(signal);
+      await refused.settle(undefined);
+      await refused.settle(undefined);
+    }
+    const standings = await quota.read({ author: ada, reply: general });
+    expect(standings.map(({ scope, measure, used, held }) => [scope, measure, used, held])).toEqual(
+      ["all", "person"].flatMap((scope) => [
+        [scope, "tokens", 0, 0],
+        [scope, "requests", 3, 0],
+        [scope, "pictures", 0, 0],
+      ]),
+    );
+    expect(await usage.readMonth("everyone")).toMatchObject({ requests: 3, promptTokens: 0, pictures: 0 });
+    expect(await refusalOf(quota)).toContain("Your limit of 3 requests per minute is used up");
   });
 
   test("bounds an answer by what money pays for, at the price of the model", async () => {
