@@ -8,6 +8,7 @@ import { bindingsOf } from "../http/bindings.ts";
 import { limitBody } from "../http/body-limit.ts";
 import { nameSource } from "../http/client-address.ts";
 import { createSecretGuard } from "../http/secret-guard.ts";
+import { truncate } from "../text/truncate.ts";
 import type { Me } from "./page/wire.ts";
 import { isCsrfToken, SESSION_SECONDS, type Sessions, toCsrfToken } from "./sessions.ts";
 
@@ -128,10 +129,7 @@ function readProxied(c: Context, proxies: BlockList, header: string): string | u
   const name = headers[header];
   // Twice the same header: the caller may have sent one of them.
   if (!isTrusted || typeof name !== "string" || name.trim() === "" || name.includes(",")) return undefined;
-  return name
-    .trim()
-    .replace(/\p{Cc}/gu, "")
-    .slice(0, MAX_NAME_CHARS);
+  return truncate(name.trim().replace(/\p{Cc}/gu, ""), MAX_NAME_CHARS);
 }
 
 function toBlockList(networks: readonly string[]): BlockList {

@@ -15,7 +15,7 @@ import { createInspector, type InspectorDeps } from "./inspector.ts";
 import { createLive } from "./live.ts";
 import type { SettingsPart } from "./page/wire.ts";
 import { createSessions } from "./sessions.ts";
-import { createStopTurn, type StopDeps } from "./stop.ts";
+import { createStopTurn, type StopDeps, type StopResult } from "./stop.ts";
 import { createReadUsed, toWireTrends } from "./subjects.ts";
 
 /** The pages of the dashboard, as their paths are called. */
@@ -35,10 +35,17 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
+/** What a press of Stop has done. */
+const STOPS = {
+  stopped: "stopped an answer",
+  ended: "asked to stop an answer, which ended by itself",
+  running: "asked to stop an answer, which still ran seconds later",
+} as const;
+
 /** An administrator's act, kept for later questions. */
 export interface AdminAct {
   by: string;
-  act: "opened the messages of a conversation" | "stopped an answer";
+  act: "opened the messages of a conversation" | (typeof STOPS)[StopResult["result"]];
   turnId: string;
   conversationId: string;
   reply: ReplyAddress;
@@ -55,7 +62,7 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   usage: Pick<Usage, "readTable">;
   examine: Examine;
   readSettings(): Promise<SettingsPart[]>;
-  /** Records an act; when it rejects, the act is not carried out. */
+  /** Records an act. If it rejects, messages are not opened; a stop has happened already. */
   note(act: AdminAct): Promise<void>;
   log: Logger;
 }
@@ -96,10 +103,12 @@ export function createAdmin(options: AdminOptions): Admin {
   api.post("/turns/:turnId/stop", async (c) => {
     const by = access.nameOf(c);
     const turnId = c.req.param("turnId");
-    const stopped = await stopTurn(turnId);
-    if (stopped === undefined) return c.json({ error: "This answer has ended already." }, 404);
-    const { conversationId, reply } = stopped;
-    await note({ by, act: "stopped an answer", turnId, conversationId, reply });
+    log.info({ by, turnId }, "an administrator presses Stop");
+    const stop = await stopTurn(turnId);
+    if (stop === undefined) return c.json({ error: "This answer has ended already." }, 404);
+    const { conversationId, reply } = stop.story;
+    // Afterwards, since the note says what became of it.
+    await note({ by, act: STOPS[stop.result], turnId, conversationId, reply });
     return c.json({});
   });
   api.get("/trends/:range", async (c) => {

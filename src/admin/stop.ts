@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -6,16 +7,36 @@ import type { Queue } from "../queue/queue.ts";
 /** The name that readers see: not where an administrator works. */
 const ADMINISTRATOR = "an administrator";
 
+/** Longest that the end of the answer is waited for, and the pause between two looks. */
+const END_MS = 5_000;
+const LOOK_MS = 200;
+
 export interface StopDeps {
-  insight: Pick<Insight, "processes">;
+  insight: { processes: Pick<Insight["processes"], "read">; turns: Pick<Insight["turns"], "turns"> };
   queue: Pick<Queue, "tell">;
 }
 
-/** Stops a turn, whichever process runs it. Resolves to its story; undefined where none runs. */
-export type StopTurn = (turnId: string) => Promise<Story | undefined>;
+/** Stops a turn, whichever process runs it. Resolves once it has ended; to undefined if it was not running. */
+export type StopTurn = (turnId: string) => Promise<StopResult | undefined>;
+
+export interface StopResult {
+  story: Story;
+  /** `ended`: it ended in another way than by a stop. `running`: it has not ended within a few seconds. */
+  result: "stopped" | "ended" | "running";
+}
 
 /** Presses the asker's own button, so that every process hears of it. */
 export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
+  async function readResult({ turnId, beganAt }: Story): Promise<StopResult["result"]> {
+    const until = performance.now() + END_MS;
+    while (performance.now() < until) {
+      const ended = (await insight.turns.turns()).find((one) => one.turnId === turnId && one.beganAt === beganAt);
+      if (ended !== undefined) return ended.outcome === "stopped" ? "stopped" : "ended";
+      await sleep(LOOK_MS);
+    }
+    return "running";
+  }
+
   return async (turnId) => {
     const running = (await insight.processes.read()).flatMap((process) => process.running);
     const story = running.find((one) => one.turnId === turnId);
@@ -31,6 +52,6 @@ export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
       at: Date.now(),
       turnId,
     });
-    return story;
+    return { story, result: await readResult(story) };
   };
 }

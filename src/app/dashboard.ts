@@ -176,7 +176,7 @@ async function openAdmin(
       const after = `${act}: turn ${turnId} of ${conversationId}`;
       const event = { key: `admin:${randomUUID()}`, author, reply };
       const isNoted = await audit.note({ event, what: "dashboard", after });
-      if (!isNoted) throw new Error("The store did not keep what an administrator was about to do.");
+      if (!isNoted) throw new Error("The store did not keep an administrator's act.");
     },
   });
 }

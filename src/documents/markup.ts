@@ -1,4 +1,5 @@
 import { Parser } from "htmlparser2";
+import { truncate } from "../text/truncate.ts";
 import { type DocumentText, ONLY_BEGINNING } from "./document.ts";
 import { toMarkdownTable } from "./table.ts";
 
@@ -117,7 +118,7 @@ function toBullet(lists: ReadonlyArray<{ next: number | undefined }>): string {
 
 function toPicture(alt: string | undefined): string {
   const words = alt?.trim() ?? "";
-  return words === "" ? "" : `[picture: ${words.slice(0, MAX_LINK_CHARS)}]`;
+  return words === "" ? "" : `[picture: ${truncate(words, MAX_LINK_CHARS)}]`;
 }
 
 function closeLink(writer: Writer, link: { href: string | undefined; mark: number } | undefined): void {

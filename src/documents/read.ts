@@ -1,3 +1,4 @@
+import { truncate } from "../text/truncate.ts";
 import { listArchive } from "./archive.ts";
 import { readCsv } from "./csv.ts";
 import {
@@ -32,7 +33,7 @@ export async function toText(
   const { text, leftOut } = await readKind(bytes, name, limits);
   if (text.trim() === "") throw new DocumentError("has no text in it that can be read");
   if (text.length <= limits.maxChars) return { text, ...(leftOut !== undefined && { leftOut }) };
-  return { text: text.slice(0, limits.maxChars).toWellFormed(), leftOut: leftOut ?? ONLY_BEGINNING };
+  return { text: truncate(text, limits.maxChars, "").toWellFormed(), leftOut: leftOut ?? ONLY_BEGINNING };
 }
 
 async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits): Promise<DocumentText> {

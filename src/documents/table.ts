@@ -1,3 +1,4 @@
+import { truncate } from "../text/truncate.ts";
 import { type DocumentText, toCount } from "./document.ts";
 
 const MAX_COLUMNS = 100;
@@ -55,8 +56,7 @@ function toLine(cells: ReadonlyArray<string | undefined>): string {
 }
 
 function toCell(text: string): string {
-  const cut = text.length > MAX_CELL_CHARS ? `${text.slice(0, MAX_CELL_CHARS).toWellFormed()}…` : text;
-  return cut
+  return truncate(text, MAX_CELL_CHARS + 1)
     .replace(/[\p{Cc}\s]+/gu, " ")
     .replaceAll("|", "\\|")
     .trim();

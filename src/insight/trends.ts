@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { NEVER } from "../concurrency/deadlines.ts";
 import { retry } from "../concurrency/retry.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
+import { truncate } from "../text/truncate.ts";
 import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
 
 const MINUTE_MS = 60_000;
@@ -104,7 +105,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     const known = labels.get(name) ?? new Set();
     labels.set(name, known);
     if (known.size < MAX_LABELS) known.add(label);
-    return known.has(label) ? label.replaceAll("|", "/").slice(0, 200) : OTHERS;
+    return known.has(label) ? truncate(label.replaceAll("|", "/"), 200, "") : OTHERS;
   }
 
   /** Leaves out what is no count. Times that are negative, or not known, are given as 0. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { estimateTokenCount, sliceByTokens } from "tokenx";
+import { truncate } from "../text/truncate.ts";
 
 export interface LoadedText {
   /** Safe to show, see `toShownFileName`. */
@@ -64,7 +65,7 @@ function cutToTokens(text: string, maxTokens: number, maxChars: number): { shown
   const tokens = estimateTokenCount(bounded);
   const shown = tokens <= maxTokens ? bounded : sliceByTokens(bounded, 0, maxTokens);
   // A surrogate pair cut in two leaves half a character.
-  const whole = shown.length < text.length ? shown.replace(/[\uD800-\uDBFF]$/, "") : shown;
+  const whole = shown.length < text.length ? truncate(text, shown.length, "") : shown;
   return { shown: whole, tokens: Math.min(tokens, maxTokens) };
 }
 

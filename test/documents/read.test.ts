@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DOCUMENT_LIMITS } from "../../src/documents/document.ts";
 import { toText } from "../../src/documents/read.ts";
 import { toBookParts, toDocx, toParagraph, toWordParts, toXlsx } from "../support/office.ts";
 import { toPage, toPdf } from "../support/pdf.ts";
@@ -14,6 +15,25 @@ function rename(parts: Record<string, string>, from: string, to: string): Record
     Object.entries(parts).map(([name, text]) => [name.replaceAll(from, to), text.replaceAll(from, to)]),
   );
 }
+
+describe("a cut", () => {
+  // 200 and 300 units: an emoji begins at the last one of each.
+  const words = (chars: number) => `${"a".repeat(chars - 1)}${"😀".repeat(5)}`;
+
+  test("leaves no half of an emoji in a cell, in the words for a picture, or at the end of a text", async () => {
+    for (let length = 190; length <= 320; length++) {
+      const table = await read(`a,b\n${words(length)},c\n`, "table.csv");
+      const page = await read(`<p>x <img alt="${words(length)}"></p>`, "page.html");
+      for (const text of [table, page]) {
+        expect(text.isWellFormed()).toBe(true);
+        expect(text).not.toContain("\ufffd");
+      }
+    }
+    const limits = { ...DOCUMENT_LIMITS, maxChars: 200 };
+    const { text } = await toText(Buffer.from(words(200)), "text.txt", limits);
+    expect(text).toBe("a".repeat(199));
+  });
+});
 
 describe("a page", () => {
   test("shows text whose container has no font size but which has one of its own", async () => {

@@ -123,7 +123,7 @@ describe("a quota", () => {
       ]),
     );
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 3, promptTokens: 0, pictures: 0 });
-    expect(await refusalOf(quota)).toContain("Your limit of 3 requests per minute is used up");
+    expect(await refusalOf(quota)).toContain("My limit for everybody together of 3 requests per day is used up");
   });
 
   test("bounds an answer by what money pays for, at the price of the model", async () => {

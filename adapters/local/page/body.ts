@@ -1,3 +1,4 @@
+import { toBoundary } from "./format.ts";
 import { type Block, toBlocks, toPlainBlock, toShowable } from "./markdown.ts";
 
 export interface BodyContent {
@@ -159,13 +160,6 @@ function commonLength(a: string, b: string): number {
   let length = 0;
   while (length < most && a.charCodeAt(length) === b.charCodeAt(length)) length++;
   return length;
-}
-
-/** The next place at or after `at` that does not cut a character in two. */
-function toBoundary(text: string, at: number): number {
-  const unit = text.charCodeAt(at);
-  const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;
-  return Math.min(isLowSurrogate ? at + 1 : at, text.length);
 }
 
 customElements.define("message-body", MessageBody);

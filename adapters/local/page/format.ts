@@ -30,3 +30,10 @@ export function formatSize(bytes: number): string {
 export function countOf(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** The place itself, or the one after it if it is between both halves of a character; never after the text. */
+export function toBoundary(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;
+  return Math.min(isLowSurrogate ? at + 1 : at, text.length);
+}

@@ -5,6 +5,7 @@ import { appView, type Parts } from "./app.ts";
 import { createComposer } from "./composer.ts";
 import { createDraftKeeper, readDrafts } from "./drafts.ts";
 import { followEventStream } from "./event-stream.ts";
+import { toBoundary } from "./format.ts";
 import { listenToKeys } from "./keys.ts";
 import { findMentions } from "./mentions.ts";
 import { isGone, readPlace, toNewChat } from "./places.ts";
@@ -135,5 +136,6 @@ function announce(state: State): void {
   spoken = next;
   if (isFirst || last.authorId === state.speakerId) return;
   const name = nameOf(state, last.authorId);
-  element.textContent = last.isStreaming ? `${name} is answering.` : `${name}: ${last.text.slice(0, MOST_CHARS)}`;
+  const words = last.text.slice(0, toBoundary(last.text, MOST_CHARS));
+  element.textContent = last.isStreaming ? `${name} is answering.` : `${name}: ${words}`;
 }

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import type { Actions } from "./actions.ts";
+import { toBoundary } from "./format.ts";
 import { isForInputMethod } from "./keys.ts";
 import { nameOf, type State } from "./state.ts";
 
@@ -114,8 +115,9 @@ function findMessages(wanted: string, state: State, actions: Actions): Target[] 
 }
 
 function snippetOf(text: string, at: number, length: number): TemplateResult {
-  const from = Math.max(0, at - AROUND_CHARS);
-  const end = at + length;
-  const [before, hit, after] = [text.slice(from, at), text.slice(at, end), text.slice(end, end + AROUND_CHARS)];
+  // In small letters a text may have another length, so that even the hit can begin inside of a character.
+  const places = [Math.max(0, at - AROUND_CHARS), at, at + length, at + length + AROUND_CHARS];
+  const [from = 0, start = 0, end = 0, last = 0] = places.map((place) => toBoundary(text, place));
+  const [before, hit, after] = [text.slice(from, start), text.slice(start, end), text.slice(end, last)];
   return html`${from > 0 ? "…" : ""}${before}<mark>${hit}</mark>${after}`;
 }

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { createStopTurn } from "../../src/admin/stop.ts";
+import type { ProcessReport } from "../../src/insight/processes.ts";
+import type { Story } from "../../src/insight/story.ts";
+
+const RUNNING: Story = {
+  v: 1,
+  id: "turn-1",
+  turnId: "turn-1",
+  conversationId: "test:general",
+  reply: { platform: "test", channelId: "general" },
+  author: { id: "ada", name: "Ada" },
+  process: "one",
+  model: "m",
+  acceptedAt: 1,
+  beganAt: 2,
+  state: "writing",
+  lagMs: 0,
+  longestLagMs: 0,
+  written: 0,
+  shown: 0,
+  messages: 1,
+  retries: 0,
+  tokens: { prompt: 0, completion: 0, estimated: 0 },
+  tools: [],
+  steps: [],
+};
+
+/** A turn that runs, and ends with `outcome` when it hears of the stop. */
+function start(running: Story[], outcome: string) {
+  const ended: Story[] = [{ ...RUNNING, beganAt: 1, outcome: "complete" }];
+  return createStopTurn({
+    insight: {
+      processes: { read: async () => [{ running } as unknown as ProcessReport] },
+      turns: { turns: async () => ended },
+    },
+    queue: {
+      async tell() {
+        setTimeout(() => ended.push({ ...RUNNING, outcome }));
+      },
+    },
+  });
+}
+
+test("a stop resolves after the answer has ended, and says whether the stop ended it", async () => {
+  expect(await start([RUNNING], "stopped")("turn-1")).toEqual({ story: RUNNING, result: "stopped" });
+  expect(await start([RUNNING], "complete")("turn-1")).toEqual({ story: RUNNING, result: "ended" });
+  expect(await start([], "stopped")("turn-1")).toBeUndefined();
+});
