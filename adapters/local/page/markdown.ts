@@ -2,6 +2,7 @@ import hljs from "@highlightjs/cdn-assets/es/highlight.min.js";
 import DOMPurify from "dompurify";
 import { Marked, type Token } from "marked";
 import remend from "remend";
+import { createCjkEmphasis } from "./emphasis.ts";
 import { createMath, drawMath } from "./math.ts";
 import { findMentions } from "./mentions.ts";
 
@@ -55,7 +56,7 @@ const marked: Marked = new Marked({
     },
   },
 });
-marked.use(createMath(escapeHtml));
+marked.use(createMath(escapeHtml), createCjkEmphasis());
 
 /** Cuts Markdown into blocks. Rendering is the expensive part, so the caller renders only the blocks that are new. */
 export function toBlocks(markdown: string, names: readonly string[], keepsTex = false): Block[] {

@@ -1,0 +1,39 @@
+import { type MarkedExtension, Tokenizer } from "marked";
+
+const CJK = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\u3000-\u303f\uff01-\uff65`;
+/** Punctuation before marks that a letter of such a script follows, or such punctuation before any letter. */
+const BEFORE_MARKS = new RegExp(
+  String.raw`(?![*_~])[\p{P}\p{S}](?=[*~]+[${CJK}])|(?=[${CJK}])[\p{P}\p{S}](?=[*~]+[\p{L}\p{N}])`,
+  "gu",
+);
+const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
+
+/**
+ * Ends emphasis also between punctuation and a letter of a script that is written without blanks: `**標題：**正文`. By
+ * CommonMark such marks begin emphasis (https://github.com/tats-u/markdown-cjk-friendly).
+ */
+export function createCjkEmphasis(): MarkedExtension {
+  let known = { masked: "", relaxed: "" };
+
+  /** The text in which marks are sought. A letter in place of the punctuation lets them end there. */
+  function relax(masked: string): string {
+    if (known.masked !== masked) {
+      known = { masked, relaxed: masked.replace(BEFORE_MARKS, (mark) => "a".repeat(mark.length)) };
+    }
+    return known.relaxed;
+  }
+
+  /** As at the beginning of a line, where emphasis can begin before punctuation. */
+  const toBefore = (before: string) => (ENDS_IN_CJK.test(before) ? "" : before);
+
+  return {
+    tokenizer: {
+      emStrong(src, masked, before = "") {
+        return Tokenizer.prototype.emStrong.call(this, src, relax(masked), toBefore(before));
+      },
+      del(src, masked, before = "") {
+        return Tokenizer.prototype.del.call(this, src, relax(masked), toBefore(before));
+      },
+    },
+  };
+}
