@@ -12,10 +12,18 @@ export function describeStep(step: Step): string {
   return [step.title, describeTime(step)].filter(Boolean).join(", ");
 }
 
-/** Folds the steps of an answer that has ended into one line: "Used 3 tools, 4.2 s". */
+/**
+ * Folds the steps of an answer that has ended into one line: "Used 3 tools, 4.2 s". If the answer ended while a step ran,
+ * the line begins with "Stopped" or "Error", since nothing goes on.
+ */
 export function foldSteps(steps: readonly Step[]): string {
   const count = steps.length === 1 ? "1 tool" : `${steps.length} tools`;
-  return `Used ${count}, ${toSeconds(coveredMs(steps))}`;
+  return `${toVerb(steps)} ${count}, ${toSeconds(coveredMs(steps))}`;
+}
+
+function toVerb(steps: readonly Step[]): string {
+  if (steps.some(({ cutBy }) => cutBy === "stop")) return "Stopped:";
+  return steps.some(({ cutBy }) => cutBy === "error") ? "Error:" : "Used";
 }
 
 /** The time in which any of them went on: those that ran side by side count once. */

@@ -1,7 +1,7 @@
 import { keepFences } from "../concurrency/fence.ts";
 import { createNewest } from "../concurrency/newest.ts";
 import type { Pace, Scheduler } from "../pacing/scheduler.ts";
-import type { Button, ReplySink } from "../port/sink.ts";
+import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 import { describeRunning, rendersSteps } from "./steps.ts";
@@ -80,7 +80,7 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
       pace.text(text.length);
     });
     stopTelling();
-    steps?.end();
+    steps?.end(toCutBy(cause));
     const closing = options.onEnd(cause, writer.text);
     if (closing !== undefined) {
       writer.end(closing);
@@ -122,6 +122,12 @@ function tellWaits({ sink, record, ...options }: ReplyOptions, writer: ReplyWrit
     clearInterval(stopping);
     clearInterval(waiting);
   };
+}
+
+/** An abort has a word as its reason. */
+function toCutBy(cause: Cause): Step["cutBy"] {
+  if (!("error" in cause)) return undefined;
+  return typeof cause.error === "string" ? "stop" : "error";
 }
 
 function toSentence(words: string): string {

@@ -9,8 +9,8 @@ export interface Steps {
   note(step: Step): void;
   /** Takes note of how long those have run that run. Returns false when none does. */
   tick(): boolean;
-  /** Nothing goes on any more: what had not ended has failed. */
-  end(): void;
+  /** The answer has ended: running steps have failed. `cutBy` says what ended them, unless the answer is complete. */
+  end(cutBy?: Step["cutBy"]): void;
   /** Calls this listener at each change from here on, in place of the one before. */
   follow(listener: () => void): void;
 }
@@ -41,8 +41,9 @@ export function createSteps(now = () => performance.now()): Steps {
     },
     note,
     tick,
-    end() {
-      for (const step of steps.values()) if (step.state === "running") note({ ...step, state: "failed" });
+    end(cutBy) {
+      const cut = cutBy === undefined ? {} : { cutBy };
+      for (const step of steps.values()) if (step.state === "running") note({ ...step, state: "failed", ...cut });
       isOver = true;
     },
     follow: (listener) => void (tell = listener),

@@ -17,6 +17,13 @@ describe("the steps of an answer that has ended", () => {
     expect(foldSteps([step(0, 4)])).toBe("Used 1 tool, 0.1 s");
   });
 
+  test("are titled by what cut the answer while one ran, never as if work went on", () => {
+    const cut = (cutBy: "stop" | "error"): Step => ({ ...step(0, 2_000), state: "failed", cutBy });
+    expect(foldSteps([step(0, 1_000), cut("stop")])).toBe("Stopped: 2 tools, 2.0 s");
+    expect(foldSteps([cut("error")])).toBe("Error: 1 tool, 2.0 s");
+    expect(foldSteps([{ ...step(0, 2_000), state: "failed" }])).toBe("Used 1 tool, 2.0 s");
+  });
+
   test("tell how long each took, from a second on", () => {
     expect([step(0, 4_240), step(0, 900), step(0)].map(describeTime)).toEqual(["4.2 s", "", ""]);
     const running = (runningMs: number) => ({ ...step(0), runningMs });

@@ -2,13 +2,43 @@ import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { asTakenUp } from "../../src/concurrency/fence.ts";
 import { SinkError } from "../../src/port/errors.ts";
-import type { Draft } from "../../src/port/sink.ts";
+import type { Draft, ReplySink } from "../../src/port/sink.ts";
 import { type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
+import { createSteps } from "../../src/reply/steps.ts";
 
 import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
 
 describe("writeReply", () => {
+  test.each([
+    ["stop", "stopped"],
+    ["error", new Error("cut")],
+  ] as const)("ends a running step as one that was cut, by a stop or by an error (%s)", async (cutBy, reason) => {
+    const { options } = setUp();
+    const steps = createSteps();
+    const shown: Draft[] = [];
+    const { post, edit } = options.sink;
+    const sink: ReplySink = {
+      ...options.sink,
+      showsSteps: true,
+      post: (draft, ...rest) => {
+        shown.push(draft);
+        return post(draft, ...rest);
+      },
+      edit: (id, draft, ...rest) => {
+        shown.push(draft);
+        return edit(id, draft, ...rest);
+      },
+    };
+    const produce: ProduceText = async (onText) => {
+      onText("Let me look.");
+      steps.note({ id: "1", title: "looking", state: "running" });
+      throw reason;
+    };
+    await writeReply(produce, { ...options, sink, steps });
+    expect(shown.at(-1)?.steps).toMatchObject([{ state: "failed", cutBy }]);
+  });
+
   test("skips drafts while the platform is slow, never the last one", async () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();

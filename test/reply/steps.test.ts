@@ -24,6 +24,18 @@ describe("the steps of a reply", () => {
     expect(changes).toHaveLength(3);
   });
 
+  test("say whether a stop or an error cut them, and only those that ran", () => {
+    for (const cutBy of ["stop", "error"] as const) {
+      const steps = createSteps();
+      for (const one of [step("a", "done"), step("b")]) steps.note(one);
+      steps.end(cutBy);
+      expect(steps.all.map((one) => [one.state, one.cutBy])).toEqual([
+        ["done", undefined],
+        ["failed", cutBy],
+      ]);
+    }
+  });
+
   test("know when they began and when they ended, whatever is told between", () => {
     let time = 0;
     const steps = createSteps(() => (time += 100));

@@ -216,7 +216,7 @@ function toMessage(row: SqlRow): MessageRow {
     visibleTo: toText(row["visible_to"]),
     buttons: JSON.parse(String(row["buttons"])) as Button[],
     steps: steps.map((step) => ({ ...step, title: describeStep(step) })),
-    stepsLine: toStepsLine(steps),
+    stepsLine: toStepsLine(steps, row["is_streaming"] === 1),
     judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({
@@ -231,8 +231,8 @@ function toMessage(row: SqlRow): MessageRow {
   };
 }
 
-function toStepsLine(steps: readonly Step[]): string {
-  const running = steps.findLast(({ state }) => state === "running");
+function toStepsLine(steps: readonly Step[], isStreaming: boolean): string {
+  const running = isStreaming ? steps.findLast(({ state }) => state === "running") : undefined;
   if (running !== undefined) return `${describeStep(running)}…`;
   return steps.length === 0 ? "" : foldSteps(steps);
 }

@@ -48,6 +48,15 @@ describe("the sink of the local page", () => {
     });
   });
 
+  test("does not say that a tool is at work once its answer has ended", async () => {
+    const sink = page.adapter.sink(address);
+    const steps = [{ id: "1", title: "looking", state: "running" as const, begunAt: 0, runningMs: 3_000 }];
+    await sink.post({ ...draft("It"), steps }, randomUUID(), signal);
+    expect((await page.rows()).find((row) => row.type === "message")).toMatchObject({
+      stepsLine: "Used 1 tool, 0.1 s",
+    });
+  });
+
   test("does not write into a person's message", async () => {
     const id = await page.send({ text: "mine", channelId: "general", isNewChat: false });
     const sink = page.adapter.sink(address);
