@@ -180,7 +180,7 @@ async function takeFile(c: Context, { files, now }: RouteDeps): Promise<Response
   const bytes = new Uint8Array(await c.req.arrayBuffer());
   if (bytes.length === 0) throw new RequestError(400, "The file is empty.");
   const file = await prepareFile({ name: readFileName(c.req.header("x-file-name")), bytes }, c.req.raw.signal);
-  return c.json(files.add(file, now()));
+  return c.json(await files.add(file, now()));
 }
 
 function readFileName(header = "file"): string {
@@ -206,7 +206,7 @@ function serveFile(c: Context, { files }: RouteDeps): Response {
     "Content-Type": file.isImage ? file.contentType : "application/octet-stream",
   };
   if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
-  return c.body(file.bytes, 200, headers);
+  return c.body(ReadableStream.from(file.slices()), 200, { ...headers, "Content-Length": String(file.sizeBytes) });
 }
 
 /** Encodes a name as RFC 5987 wants it; encodeURIComponent leaves a few characters that have a meaning in a header. */

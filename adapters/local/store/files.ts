@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { decode } from "../../../src/media/decoder.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
 import { sniffType } from "../../../src/media/sniff.ts";
@@ -26,7 +27,9 @@ export interface StoredFile {
   name: string;
   contentType: string;
   isImage: boolean;
-  bytes: Uint8Array<ArrayBuffer>;
+  sizeBytes: number;
+  /** Rejects if the file is deleted meanwhile. Lets the event loop go on after each slice. */
+  slices(): AsyncIterable<Uint8Array>;
 }
 
 /** A file as sniffing describes it before it is stored. */
@@ -41,51 +44,66 @@ export interface PreparedFile {
 }
 
 export interface Files {
-  /** Stores an upload that no message carries yet. */
-  add(file: PreparedFile, at: number): FileRow;
+  /** Stores a file that no message carries yet, in slices: 17 MiB at once block the event loop for 100 ms. */
+  add(file: PreparedFile, at: number): Promise<FileRow>;
   /** True when every one of them is there and free to be sent. */
   areFree(ids: readonly string[]): boolean;
   /** Gives uploads to a message, in this order. Call it inside a transaction. */
   attach(ids: readonly string[], messageId: number): void;
-  /** Stores files of the bot with its message. Call it inside a transaction. */
-  addTo(messageId: number, files: readonly PreparedFile[], at: number): void;
+  drop(ids: readonly string[]): void;
   read(id: string): StoredFile | undefined;
   dropOrphans(now: number): void;
 }
 
-export function createFiles({ database, inTransaction }: Tables): Files {
+export function createFiles({ database }: Tables): Files {
   const insert = database.prepare(`INSERT INTO local_files
-    (id, message_id, position, name, content_type, width, height, alt_text, is_spoiler, created_at, bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    (id, name, content_type, width, height, alt_text, is_spoiler, created_at, bytes, size_bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, X'', ?)`);
+  const insertSlice = database.prepare("INSERT INTO local_file_slices (file_id, position, bytes) VALUES (?, ?, ?)");
+  const readSlice = database.prepare("SELECT bytes FROM local_file_slices WHERE file_id = ? AND position = ?");
   const free = database.prepare("SELECT 1 FROM local_files WHERE id = ? AND message_id IS NULL");
   const attach = database.prepare("UPDATE local_files SET message_id = ?, position = ? WHERE id = ?");
-  const read = database.prepare("SELECT name, content_type, bytes FROM local_files WHERE id = ?");
-  const drop = database.prepare("DELETE FROM local_files WHERE message_id IS NULL AND created_at < ?");
+  const read = database.prepare(
+    "SELECT name, content_type, coalesce(size_bytes, length(bytes)) AS size FROM local_files WHERE id = ?",
+  );
+  const readWhole = database.prepare("SELECT bytes FROM local_files WHERE id = ?");
+  const dropOne = database.prepare("DELETE FROM local_files WHERE id = ?");
+  const dropOld = database.prepare("DELETE FROM local_files WHERE message_id IS NULL AND created_at < ?");
 
-  function store(file: PreparedFile, messageId: number | null, position: number, at: number): string {
-    const id = randomUUID();
-    const { name, contentType, width, height, altText, isSpoiler, bytes } = file;
-    insert.run(id, messageId, position, name, contentType, width, height, altText, Number(isSpoiler), at, bytes);
-    return id;
+  async function* slicesOf(id: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
+    for (let at = 0, position = 0; at < sizeBytes; position++) {
+      const row = readSlice.get(id, position) ?? (at === 0 ? readWhole.get(id) : undefined);
+      const bytes = row?.["bytes"];
+      if (!(bytes instanceof Uint8Array) || bytes.length === 0) throw new Error(`The file ${id} is gone.`);
+      yield bytes;
+      at += bytes.length;
+      await setImmediate();
+    }
   }
 
   return {
-    add(file, at) {
-      const id = inTransaction(() => store(file, null, 0, at));
-      const { bytes, ...rest } = file;
-      return { id, ...rest, sizeBytes: bytes.length, isImage: isShownType(file.contentType) };
+    async add({ bytes, ...file }, at) {
+      const id = randomUUID();
+      const { name, contentType, width, height, altText, isSpoiler } = file;
+      insert.run(id, name, contentType, width, height, altText, Number(isSpoiler), at, bytes.length);
+      for (let from = 0; from < bytes.length; from += SLICE_BYTES) {
+        insertSlice.run(id, from / SLICE_BYTES, bytes.subarray(from, from + SLICE_BYTES));
+        await setImmediate();
+      }
+      return { id, ...file, sizeBytes: bytes.length, isImage: isShownType(contentType) };
     },
     areFree: (ids) => ids.every((id) => free.get(id) !== undefined),
     attach: (ids, messageId) => ids.forEach((id, position) => void attach.run(messageId, position, id)),
-    addTo: (messageId, files, at) => files.forEach((file, position) => void store(file, messageId, position, at)),
+    drop: (ids) => ids.forEach((id) => void dropOne.run(id)),
     read(id) {
       const row = read.get(id);
       if (row === undefined) return undefined;
       const contentType = String(row["content_type"]);
-      const bytes = row["bytes"] as Uint8Array<ArrayBuffer>;
-      return { name: String(row["name"]), contentType, isImage: isShownType(contentType), bytes };
+      const sizeBytes = Number(row["size"]);
+      const isImage = isShownType(contentType);
+      return { name: String(row["name"]), contentType, isImage, sizeBytes, slices: () => slicesOf(id, sizeBytes) };
     },
-    dropOrphans: (now) => void drop.run(now - ORPHAN_AGE_MS),
+    dropOrphans: (now) => void dropOld.run(now - ORPHAN_AGE_MS),
   };
 }
 
@@ -117,11 +135,7 @@ export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncI
     const cause = new FileProblem("gone", "is gone: its message was deleted");
     throw new Error(`The file ${JSON.stringify(ref.name)} ${cause.message}.`, { cause });
   }
-  return slices(file.bytes);
-}
-
-async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+  return file.slices();
 }
 
 async function readSize(

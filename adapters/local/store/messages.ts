@@ -72,7 +72,7 @@ export interface Messages {
 const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.reply_to, m.visible_to, m.text, m.is_command,
   m.options, m.buttons, m.steps, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
   (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
-    'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height,
+    'sizeBytes', coalesce(f.size_bytes, length(f.bytes)), 'width', f.width, 'height', f.height,
     'altText', f.alt_text, 'isSpoiler', f.is_spoiler) ORDER BY f.position)
    FROM local_files f WHERE f.message_id = m.id) AS files,
   (SELECT json_group_object(j.author_id, j.judgement) FROM local_judgements j WHERE j.message_id = m.id) AS judgements`;

@@ -57,9 +57,19 @@ const SCHEMA = `
     alt_text TEXT,
     is_spoiler INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
-    bytes BLOB NOT NULL
+    -- Of files that an earlier version stored, which have no slices.
+    bytes BLOB NOT NULL DEFAULT X'',
+    size_bytes INTEGER
   ) STRICT;
   CREATE INDEX IF NOT EXISTS local_files_message ON local_files (message_id);
+  CREATE TABLE IF NOT EXISTS local_file_slices (
+    file_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (file_id, position)
+  ) STRICT;
+  CREATE TRIGGER IF NOT EXISTS local_files_deleted AFTER DELETE ON local_files
+    BEGIN DELETE FROM local_file_slices WHERE file_id = OLD.id; END;
   CREATE TABLE IF NOT EXISTS local_judgements (
     message_id INTEGER NOT NULL,
     author_id TEXT NOT NULL,
@@ -84,6 +94,7 @@ const ADDED_COLUMNS = [
   { table: "local_messages", column: "reply_to", type: "INTEGER" },
   { table: "local_files", column: "alt_text", type: "TEXT" },
   { table: "local_files", column: "is_spoiler", type: "INTEGER NOT NULL DEFAULT 0" },
+  { table: "local_files", column: "size_bytes", type: "INTEGER" },
 ];
 
 const PEOPLE = [

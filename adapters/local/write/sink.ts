@@ -3,10 +3,10 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
-import type { MessageRow, Place } from "../page/wire.ts";
+import type { FileRow, MessageRow, Place } from "../page/wire.ts";
 import { isWorking } from "../page/working.ts";
 import type { Directory } from "../store/directory.ts";
-import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
+import { type Files, MAX_FILE_BYTES, MAX_FILES, type PreparedFile, prepareFile } from "../store/files.ts";
 import type { Inserted, Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
 import type { EventStream } from "./event-stream.ts";
@@ -67,13 +67,21 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       signal.throwIfAborted();
       checkFiles(outbound);
       const prepared = await Promise.all(outbound.map((file) => prepareFile(file, signal)));
-      signal.throwIfAborted();
-      const { id } = write(() => {
-        const message = insert(caption ?? BARE, nonce);
-        if (message.isFresh) files.addTo(message.id, prepared, deps.now());
-        return message;
-      });
-      return { id: toMessageId(id), attachments: toAttachments(messages.find(id)?.files ?? []) };
+      const stored: string[] = [];
+      let isSent = false;
+      try {
+        for (const file of prepared) stored.push((await storeFile(file, deps)).id);
+        signal.throwIfAborted();
+        const { id, isFresh } = write(() => {
+          const message = insert(caption ?? BARE, nonce);
+          if (message.isFresh) files.attach(stored, message.id);
+          return message;
+        });
+        isSent = isFresh;
+        return { id: toMessageId(id), attachments: toAttachments(messages.find(id)?.files ?? []) };
+      } finally {
+        if (!isSent) files.drop(stored);
+      }
     },
     async remove(id, signal) {
       signal.throwIfAborted();
@@ -157,7 +165,19 @@ function asSinkError<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof SinkError) throw error;
-    throw new SinkError("unavailable", "The database of the local page did not take the write.", { cause: error });
+    throw toSinkError(error);
+  }
+}
+
+function toSinkError(error: unknown): SinkError {
+  if (error instanceof SinkError) return error;
+  return new SinkError("unavailable", "The database of the local page did not take the write.", { cause: error });
+}
+
+async function storeFile(file: PreparedFile, { files, now }: SinkDeps): Promise<FileRow> {
+  try {
+    return await files.add(file, now());
+  } catch (error) {
+    throw toSinkError(error);
   }
 }

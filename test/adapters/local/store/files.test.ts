@@ -37,6 +37,35 @@ describe("files of the local page", () => {
     expect(Buffer.from(await shown.arrayBuffer()).equals(png)).toBe(true);
   });
 
+  test("are stored in slices, given back whole, and deleted with all slices", async () => {
+    const bytes = Buffer.alloc(3 * 1024 * 1024 + 5, "a slice");
+    const { id, sizeBytes } = await page.upload("large.txt", bytes);
+    const slices = () =>
+      page.database.prepare("SELECT max(length(bytes)) AS longest, count(*) AS n FROM local_file_slices").get();
+    expect({ sizeBytes, ...slices() }).toEqual({ sizeBytes: bytes.length, longest: 256 * 1024, n: 13 });
+    const served = await fetch(`${page.url}/local/files/${id}`);
+    expect(served.headers.get("content-length")).toBe(String(bytes.length));
+    expect(Buffer.from(await served.arrayBuffer()).equals(bytes)).toBe(true);
+    const ref = { platform: "local", id, name: "large.txt", sizeBytes };
+    const opened = await Array.fromAsync(await page.adapter.openAttachment(ref, signal));
+    expect(Buffer.concat(opened).equals(bytes)).toBe(true);
+    const half = (await page.adapter.openAttachment(ref, signal))[Symbol.asyncIterator]();
+    await half.next();
+    page.database.prepare("DELETE FROM local_files WHERE id = ?").run(id);
+    expect(slices()?.["n"]).toBe(0);
+    await expect(half.next()).rejects.toThrow("is gone");
+  });
+
+  test("that an earlier version stored in one piece are read as before", async () => {
+    const { id } = await page.upload("old.txt", Buffer.from("old words"));
+    page.database.exec(
+      `DELETE FROM local_file_slices; UPDATE local_files SET size_bytes = NULL, bytes = CAST('old words' AS BLOB);`,
+    );
+    expect(await (await fetch(`${page.url}/local/files/${id}`)).text()).toBe("old words");
+    await page.send({ fileIds: [id] });
+    expect((await page.rows()).find((row) => row.type === "message")).toMatchObject({ files: [{ sizeBytes: 9 }] });
+  });
+
   test.for([
     ["page.html", "<script>alert(1)</script>"],
     ["drawing.svg", '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'],
