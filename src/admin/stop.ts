@@ -27,19 +27,23 @@ export interface StopResult {
 
 /** Presses the asker's own button, so that every process hears of it. */
 export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
+  const readRunning = async () => (await insight.processes.read()).flatMap((process) => process.running);
+
   async function readResult({ turnId, beganAt }: Story): Promise<StopResult["result"]> {
+    const isIt = (one: Story) => one.turnId === turnId && one.beganAt === beganAt;
     const until = performance.now() + END_MS;
-    while (performance.now() < until) {
-      const ended = (await insight.turns.turns()).find((one) => one.turnId === turnId && one.beganAt === beganAt);
+    for (;;) {
+      const isRunning = (await readRunning()).some(isIt);
+      // The stories of ended turns are many, and looked through only once this one can be among them.
+      const ended = isRunning ? undefined : (await insight.turns.turns()).find(isIt);
       if (ended !== undefined) return ended.outcome === "stopped" ? "stopped" : "ended";
+      if (performance.now() >= until) return isRunning ? "running" : "ended";
       await sleep(LOOK_MS);
     }
-    return "running";
   }
 
   return async (turnId) => {
-    const running = (await insight.processes.read()).flatMap((process) => process.running);
-    const story = running.find((one) => one.turnId === turnId);
+    const story = (await readRunning()).find((one) => one.turnId === turnId);
     if (story === undefined) return undefined;
     const { conversationId, reply, author } = story;
     await queue.tell({

@@ -47,7 +47,7 @@ export type EnvFile = { text: string; problems: readonly string[] };
 
 /** Leads a person from nothing to a configuration that works: the same at the page and in the terminal. Stores nothing. */
 export interface Setup {
-  /** True if the next start would use values of a step, or if that cannot be read. */
+  /** True if the next start would use a secret of a step, or if that cannot be read. */
   isConfigured(): boolean;
   /** The steps to go through; some depend on values filled in before. */
   steps(values: SetupValues): readonly SetupStep[];

@@ -7,7 +7,7 @@ import { checkGateway, listModels } from "../doctor/gateway.ts";
 import { createRedactor } from "../log/redact.ts";
 import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
-import type { EnvFile, Setup, SetupStep, SetupValues } from "../port/setup.ts";
+import type { EnvFile, Setup, SetupField, SetupStep, SetupValues } from "../port/setup.ts";
 import { canWriteEnvFile, mergeEnv, readEnvFile, writeEnvFile } from "./env-file.ts";
 import { GATEWAY_STEP } from "./gateway.ts";
 import { PLATFORM_SETUPS } from "./platforms.ts";
@@ -71,7 +71,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     isConfigured() {
       try {
         const next = readNext();
-        return fieldNames(stepsFor({})).some((name) => next[name]?.trim());
+        return secretNames(stepsFor({})).some((name) => next[name]?.trim());
       } catch {
         return true;
       }
@@ -131,13 +131,18 @@ function toSteps(env: Environment, values: SetupValues): SetupStep[] {
 
 /** The values that belong to some step, without the empty ones. */
 function readGiven(values: SetupValues, steps: readonly SetupStep[]): Record<string, string> {
-  const names = new Set([...BESIDES, ...fieldNames(steps)]);
+  const names = new Set([...BESIDES, ...fieldsOf(steps).map(({ name }) => name)]);
   const entries = Object.entries(values).map(([name, value]) => [name, value.trim()] as const);
   return Object.fromEntries(entries.filter(([name, value]) => names.has(name) && value !== ""));
 }
 
-function fieldNames(steps: readonly SetupStep[]): string[] {
-  return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields.map(({ name }) => name)));
+function fieldsOf(steps: readonly SetupStep[]): SetupField[] {
+  return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields));
+}
+
+/** Nothing is connected without a secret. Other values, such as PUBLIC_URL, can be there before. */
+function secretNames(steps: readonly SetupStep[]): string[] {
+  return fieldsOf(steps).flatMap(({ name, kind }) => (kind === "secret" ? [name] : []));
 }
 
 function isOtherAddress(current: Environment, { [ADDRESS]: given }: SetupValues): boolean {

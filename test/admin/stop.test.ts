@@ -28,15 +28,25 @@ const RUNNING: Story = {
 
 /** A turn that runs, and ends with `outcome` when it hears of the stop. */
 function start(running: Story[], outcome: string) {
+  let looks = 0;
   const ended: Story[] = [{ ...RUNNING, beganAt: 1, outcome: "complete" }];
   return createStopTurn({
     insight: {
       processes: { read: async () => [{ running } as unknown as ProcessReport] },
-      turns: { turns: async () => ended },
+      turns: {
+        async turns() {
+          looks += 1;
+          expect(looks).toBe(1);
+          return ended;
+        },
+      },
     },
     queue: {
       async tell() {
-        setTimeout(() => ended.push({ ...RUNNING, outcome }));
+        setTimeout(() => {
+          running.pop();
+          ended.push({ ...RUNNING, outcome });
+        });
       },
     },
   });

@@ -70,7 +70,8 @@ describe("the routes of the first run", () => {
   });
 
   test("close to the page's password as soon as something is saved, before the next start reads it", async () => {
-    const { offered, post } = await open({ password: "a-long-password" });
+    // The address of the page itself connects nothing.
+    const { offered, post } = await open({ password: "a-long-password" }, { PUBLIC_URL: "https://bot.example" });
     expect((await offered(ELSEWHERE)).steps).toHaveLength(3);
     expect(await (await post("/local/setup/save", { values: GATEWAY }, ELSEWHERE)).json()).toEqual({ problems: [] });
     expect(await offered(ELSEWHERE)).toEqual(NOTHING);
