@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
 
 /** Explains the policy in force. `warnings` are sentences about changes of its file. */
 export function checkPolicy({ access = {}, quotas, models }: Policy, warnings: readonly string[] = []): Finding[] {
-  const lost = warnings.map((what) => ({ ok: false, what, fix: "Look at the file, and put back what is missing." }));
+  const lost = warnings.map((what) => ({ ok: false, what, fix: "Look at the file, and correct it." }));
   const open = [
     ...((access.rules ?? []).length + (models?.offered ?? []).length > 0
       ? []

@@ -34,7 +34,13 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       if (body === "too-large") return refuseLength();
       if (body === "no-room") return refuseForNow(context);
       // As a stream: bytes would be copied at once, which takes 60 ms for the largest.
-      const init = { method, headers, body: ReadableStream.from([body]), signal, duplex: "half" as const };
+      const stream = new ReadableStream({
+        start(controller) {
+          controller.enqueue(body);
+          controller.close();
+        },
+      });
+      const init = { method, headers, body: stream, signal, duplex: "half" as const };
       context.req.raw = new Request(url, init);
     } catch {
       if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);

@@ -4,11 +4,11 @@ import { isPublicAddress } from "../media/public-address.ts";
 
 /**
  * Matches the headers in which proxies name themselves or the caller: `Forwarded`, `X-Forwarded-*`, `Via`, `CDN-Loop`,
- * and each vendor's name for the caller's address (`True-Client-IP`, `X-Real-IP`, `X-Azure-SocketIP`, `X-Remote-Addr`,
- * …). Browsers send no such header.
+ * `CF-Ray`, `Tailscale-User-Login`, and each vendor's name for the caller's address (`True-Client-IP`, `X-Real-IP`,
+ * `X-Azure-SocketIP`, `X-Remote-Addr`, …). Browsers send no such header.
  */
 const FORWARDING =
-  /forwarded|^(?:x-)?via$|^cdn-loop$|^x-(?:original|envoy|proxy)|(?:client|real|remote|connecting|source|user|origin|socket|cluster|peer|viewer)-?(?:ip|addr|address|host|port)(?:v?[46])?$/;
+  /forwarded|^(?:x-)?via$|^cdn-loop$|^(?:cf|tailscale|fastly|fly|ngrok|x-(?:amzn?|azure|arr|original|envoy|proxy|remote|scheme|request|correlation))(?:-|$)|(?:client|real|remote|connecting|source|user|origin|socket|cluster|peer|viewer)-?(?:ip|addr|address|host|port)(?:v?[46])?$/;
 
 /**
  * Names a request's source for counting. Headers of proxies count only from private networks, and beside the address,

@@ -53,7 +53,8 @@ describe("isFromHere", () => {
     ..."true-client-ip x-client-ip client-ip x-real-ip x-cluster-client-ip wl-proxy-client-ip".split(" "),
     ..."fastly-client-ip fly-client-ip cf-connecting-ip cf-connecting-ipv6 x-azure-clientip".split(" "),
     ..."x-remote-addr x-proxyuser-ip x-appengine-user-ip x-envoy-external-address".split(" "),
-    "cloudfront-viewer-address",
+    ..."cloudfront-viewer-address cf-ray x-amzn-trace-id x-amz-cf-id x-scheme x-request-id x-request-start".split(" "),
+    ..."x-remote-user tailscale-user-login x-arr-ssl".split(" "),
   ])("is false for a request that a proxy passed on with %s, also if it is empty", (name) => {
     expect(ask("127.0.0.1", { [name]: "127.0.0.1" })).toBe(false);
     expect(ask("127.0.0.1", { [name]: "" })).toBe(false);

@@ -206,7 +206,18 @@ function serveFile(c: Context, { files }: RouteDeps): Response {
     "Content-Type": file.isImage ? file.contentType : "application/octet-stream",
   };
   if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
-  return c.body(ReadableStream.from(file.slices()), 200, { ...headers, "Content-Length": String(file.sizeBytes) });
+  return c.body(toStream(file.slices()), 200, { ...headers, "Content-Length": String(file.sizeBytes) });
+}
+
+function toStream(source: AsyncIterable<Uint8Array>): ReadableStream {
+  const iterator = source[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+  });
 }
 
 /** Encodes a name as RFC 5987 wants it; encodeURIComponent leaves a few characters that have a meaning in a header. */
