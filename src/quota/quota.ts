@@ -122,16 +122,12 @@ export function createQuota(options: QuotaOptions): Quota {
     );
   }
 
-  function toAdditions(need: Need, limits: readonly QuotaLimit[], spent: Spent): Addition[] {
-    const used = reckoning.toAmounts(need, spent);
+  /** Without `spent` a request counts too: a person could make the service send refused ones without end. */
+  function toAdditions(asked: Need, limits: readonly QuotaLimit[], spent: Spent | undefined): Addition[] {
+    const need = spent === undefined ? asked : toAnswered(asked, spent);
+    const used = spent === undefined ? { requests: 1 } : reckoning.toAmounts(need, spent);
     const measured = reckoning.toMeasured(need, used);
     return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, measured, now())];
-  }
-
-  /** Without this, a person could make the service send refused requests without end. */
-  function toRefused(need: Need, limits: readonly QuotaLimit[]): Addition[] {
-    const used = { requests: 1 };
-    return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, used, now())];
   }
 
   return {
@@ -158,15 +154,12 @@ export function createQuota(options: QuotaOptions): Quota {
           if (!isHeld) throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
           isConfirmed = true;
         }
-        const toSettled = (spent: Spent | undefined) => {
-          if (spent !== undefined) return toAdditions(toAnswered(need, spent), limits, spent);
-          return isConfirmed ? toRefused(need, limits) : [];
-        };
         return {
           ...reservation,
           confirm: (signal) => (confirming ??= confirmOnce(signal)),
           async settle(spent) {
-            await persist(() => counters.settle(need.id, token, toSettled(spent)), onFailure);
+            const additions = spent === undefined && !isConfirmed ? [] : toAdditions(need, limits, spent);
+            await persist(() => counters.settle(need.id, token, additions), onFailure);
           },
         };
       } catch (err) {
