@@ -35,7 +35,7 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
-/** What a press of Stop has done. */
+/** Names the result of a Stop for the audit log. */
 const STOPS = {
   stopped: "stopped an answer",
   ended: "asked to stop an answer, which ended by itself",

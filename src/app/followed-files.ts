@@ -151,7 +151,7 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
     isReading = true;
     try {
       const found = await read(closing.signal);
-      // What was replaced in the meantime is read at a later look.
+      // The file was replaced in the meantime: a later look reads it.
       if (closing.signal.aborted || toMark(path) !== now) return;
       seen = now;
       take(found);

@@ -10,7 +10,7 @@ export interface Packed {
   lengths: number[];
 }
 
-/** Stands in a packed value for the bytes of this index. */
+/** The key of an object that replaces bytes in a packed value; its value is their index. */
 const PLACE = "bytes of the stream";
 
 /** Takes the bytes out of a plain value: a serialized message would copy them, and block the event loop meanwhile. */

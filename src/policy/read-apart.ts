@@ -14,7 +14,7 @@ export interface PolicyJob {
 const ask = createJobProcess<PolicyJob, PolicySettings>({ program: PROGRAM, jobMs: JOB_MS, idleMs: IDLE_MS });
 
 /**
- * Reads the policy file in a process of its own: for a long one, the parser takes more time than the event loop has.
+ * Reads the policy file in a separate process: parsing a long one would block the event loop for too long.
  * Rejects if the process cannot do it, and with the signal's reason.
  */
 export async function readPolicyApart(path: string, signal: AbortSignal): Promise<PolicySettings> {

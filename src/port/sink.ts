@@ -28,7 +28,7 @@ export interface Step {
   /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
   title: string;
   state: "running" | "done" | "failed";
-  /** The answer ended while this step ran: somebody stopped it, or it failed. */
+  /** The answer ended while this step ran: a user stopped it, or it failed. */
   cutBy?: "stop" | "error";
   /** Times of the beginning and the end, in milliseconds of one monotonic clock. */
   begunAt?: number;

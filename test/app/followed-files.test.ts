@@ -56,7 +56,7 @@ function follow(text: string, { read }: FollowOptions = {}) {
   return { path, folder, write, look, warnings, lines, close, rules: () => current().access?.rules };
 }
 
-test("a policy that changes is in force once nobody has written to it for a while", async () => {
+test("a policy that changes is in force once its file has not been written for a while", async () => {
   const { write, look, rules } = follow(DENY);
   // Many programs empty a file before they write it, and half of one may be valid.
   write("");

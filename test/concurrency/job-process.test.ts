@@ -18,7 +18,7 @@ function start(code: string) {
 const startServing = (run: string) =>
   start(`import { serveJobs } from ${JSON.stringify(SERVE_JOBS)}; serveJobs(${run});`);
 
-describe("a job for a process of its own", () => {
+describe("a job for a separate process", () => {
   test("takes its bytes there and back beside the messages, wherever they stand in it", async () => {
     const ask = startServing("async (job) => ({ ...job, seen: job.parts.map(({ bytes }) => bytes.length) })");
     const large = Buffer.alloc(17 * 1024 * 1024, "large");

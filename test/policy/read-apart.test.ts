@@ -6,7 +6,7 @@ import { makeDataDir } from "../support/service.ts";
 
 const { signal } = new AbortController();
 
-test("a policy file is read in a process of its own, with the same result", async () => {
+test("a policy file is read in a separate process, with the same result", async () => {
   const { path, remove } = await makeDataDir();
   onTestFinished(remove);
   const file = join(path, "policy.yaml");

@@ -105,7 +105,7 @@ describe("a quota", () => {
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 0 });
   });
 
-  test("counts what the gateway refused as a request without tokens or pictures, so that nobody sends it without end", async () => {
+  test("counts a request that the gateway refused, without tokens or pictures", async () => {
     const limits = { requests: 3, tokens: 100_000, pictures: 1 };
     const { quota, usage } = start({ quotas: { person: { minute: limits }, all: { day: limits } } });
     for (const pictures of [undefined, undefined, 1]) {

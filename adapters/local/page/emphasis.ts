@@ -15,7 +15,7 @@ const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
 export function createCjkEmphasis(): MarkedExtension {
   let known = { masked: "", relaxed: "" };
 
-  /** The text in which marks are sought. A letter in place of the punctuation lets them end there. */
+  /** Replaces such punctuation by a letter, so that marks can end there. The result is only searched, never shown. */
   function relax(masked: string): string {
     if (known.masked !== masked) {
       known = { masked, relaxed: masked.replace(BEFORE_MARKS, (mark) => "a".repeat(mark.length)) };
