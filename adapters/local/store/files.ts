@@ -50,6 +50,7 @@ export interface Files {
   areFree(ids: readonly string[]): boolean;
   /** Gives uploads to a message, in this order. Call it inside a transaction. */
   attach(ids: readonly string[], messageId: number): void;
+  /** Deletes files that no message carries. Never throws. */
   drop(ids: readonly string[]): void;
   read(id: string): StoredFile | undefined;
   dropOrphans(now: number): void;
@@ -94,7 +95,13 @@ export function createFiles({ database }: Tables): Files {
     },
     areFree: (ids) => ids.every((id) => free.get(id) !== undefined),
     attach: (ids, messageId) => ids.forEach((id, position) => void attach.run(messageId, position, id)),
-    drop: (ids) => ids.forEach((id) => void dropOne.run(id)),
+    drop(ids) {
+      try {
+        for (const id of ids) dropOne.run(id);
+      } catch {
+        // The disk accepts nothing at the moment: they are dropped as orphans later.
+      }
+    },
     read(id) {
       const row = read.get(id);
       if (row === undefined) return undefined;

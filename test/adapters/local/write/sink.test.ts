@@ -76,6 +76,15 @@ describe("the sink of the local page", () => {
     await expect(sink.upload(large, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
   });
 
+  test("leaves no file behind whose message could not be written, and names the reason", async () => {
+    const gone = page.adapter.sink({ platform: "local", channelId: "nowhere" });
+    const files = () => page.database.prepare("SELECT count(*) AS n FROM local_files").get()?.["n"];
+    await expect(gone.upload([file(5)], undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "gone" });
+    expect(files()).toBe(0);
+    page.database.exec("CREATE TRIGGER full BEFORE DELETE ON local_files BEGIN SELECT RAISE(ABORT, 'disk'); END");
+    await expect(gone.upload([file(5)], undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "gone" });
+  });
+
   test("uploads once for a nonce, with the files in their order", async () => {
     const sink = page.adapter.sink(address);
     const files = ["b", "a"].map((name) => ({ name, contentType: "", bytes: new TextEncoder().encode(name) }));
