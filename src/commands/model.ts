@@ -132,5 +132,5 @@ function describeList(models: readonly string[]): string {
 function describeUnknown(name: string, models: readonly string[]): string {
   const near = nearModels(name, models).map(quoteName);
   const hint = near.length > 0 ? `: did you mean ${near.join(" or ")}?` : "; `/model` lists those there are.";
-  return `The gateway offers no model ${quoteName(name)} for conversations${hint}`;
+  return `The AI service has no model ${quoteName(name)} for conversations${hint}`;
 }

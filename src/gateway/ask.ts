@@ -64,8 +64,8 @@ export interface Question<T> {
   adapt(route: Route, refusal: GatewayError): boolean;
   /** True if another gateway or model may answer after this failure. */
   isDown(error: GatewayError): boolean;
-  /** Texts of people, which no log line may contain. */
-  texts(): readonly string[];
+  /** Texts of people. The log quotes the gateway without them, and not at all if they are absent. */
+  texts?: () => readonly string[];
 }
 
 export interface AskDeps {
@@ -193,7 +193,8 @@ async function askRoute<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
-      error.logMessage += withoutTexts(error.quote, texts());
+      // Words outside of an error object may be those of any page at the address.
+      if (texts !== undefined && !error.isFormless) error.logMessage += withoutTexts(error.quote, texts());
       if (hasBegun()) throw error;
       // A gateway that refuses is there.
       if (error.kind === "rejected" || error.kind === "unauthorized") succeed();

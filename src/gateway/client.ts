@@ -126,7 +126,6 @@ async function listModels(
     hasBegun: () => false,
     adapt: () => false,
     isDown: () => false,
-    texts: () => [],
     call: async (_route: Route, watch: Parameters<Endpoint["send"]>[1]) =>
       parseModelIds(
         await readBody(

@@ -177,10 +177,10 @@ describe("/model", () => {
   test("/model refuses an unknown model with the nearest name, and changes nothing", async () => {
     const { say, models } = start();
     expect(await say(command("model", "maker/lagre"))).toBe(
-      "The gateway offers no model `maker/lagre` for conversations: did you mean `maker/large`?",
+      "The AI service has no model `maker/lagre` for conversations: did you mean `maker/large`?",
     );
     expect(await say(command("model", "zzz`\n\u202Ezzz"))).toBe(
-      "The gateway offers no model `zzz' zzz` for conversations; `/model` lists those there are.",
+      "The AI service has no model `zzz' zzz` for conversations; `/model` lists those there are.",
     );
     expect(await say(command("model", "maker/image"))).toContain("no model `maker/image` for conversations");
     await say(message("Hello"));
