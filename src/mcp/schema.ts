@@ -16,6 +16,11 @@ const MAX_CHARS = 12_000;
 const PLAIN = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"] as const;
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
+/** References and parts of `allOf` that make up one schema. */
+const MAX_LAYERS = 16;
+/** Deepest arguments that are checked. */
+const MAX_ARGUMENT_DEPTH = 100;
+
 /** Counts down what is left. */
 interface Budget {
   nodes: number;
@@ -27,51 +32,136 @@ interface Budget {
 /** Bounds a schema, resolves its references and keeps common keywords. The server checks the rest. Pure. */
 export function cleanSchema(given: unknown): JsonSchema {
   const root = isObject(given) ? given : {};
-  const clean = cleanNode(root, 0, { nodes: MAX_NODES, chars: MAX_CHARS, root });
+  const clean = cleanNode(withoutUnion(root), 0, { nodes: MAX_NODES, chars: MAX_CHARS, root });
   const { properties = {}, required = [] } = clean;
   return { type: "object", properties, required };
 }
 
-function cleanNode(given: unknown, depth: number, budget: Budget): JsonSchema {
-  const node = followReference(given, budget.root);
-  if (node === undefined || depth > MAX_DEPTH || --budget.nodes < 0 || budget.chars < 0) return {};
-  const clean: JsonSchema = { ...readType(node["type"]) };
-  if (typeof node["description"] === "string") clean["description"] = cutText(node["description"], budget);
-  for (const keyword of PLAIN) if (Number.isFinite(node[keyword])) clean[keyword] = node[keyword];
-  const choices = readChoices(node, budget);
-  if (choices !== undefined) clean["enum"] = choices;
-  if (isObject(node["properties"])) Object.assign(clean, cleanProperties(node, depth, budget));
-  if (node["items"] !== undefined) clean["items"] = cleanNode(node["items"], depth + 1, budget);
-  else if (clean["type"] === "array") clean["items"] = {};
-  const among = [node["anyOf"], node["oneOf"]].find((list) => Array.isArray(list));
-  if (among !== undefined && among.length <= MAX_CHOICES) {
-    clean["anyOf"] = among.map((choice) => cleanNode(choice, depth + 1, budget));
+/** Arguments are one object: a choice between objects becomes one that has the properties of all of them. */
+function withoutUnion(root: JsonSchema): JsonSchema {
+  const layers = toLayers(root, root);
+  const choices = (readUnion(layers) ?? []).map((choice) => toLayers(choice, root));
+  if (choices.length === 0) return root;
+  const found = new Map<string, unknown[]>();
+  for (const [name, property] of [...readProperties(layers), ...choices.flatMap(readProperties)]) {
+    found.set(name, [...(found.get(name) ?? []), property]);
   }
+  const isAlwaysRequired = (name: string) => choices.every((choice) => readRequired(choice).includes(name));
+  const properties = [...found].map(([name, all]) => [name, all.length === 1 ? all[0] : { anyOf: all }]);
+  const required = [...readRequired(layers), ...[...found.keys()].filter(isAlwaysRequired)];
+  return { type: "object", properties: Object.fromEntries(properties), required };
+}
+
+function cleanNode(given: unknown, depth: number, budget: Budget): JsonSchema {
+  if (!isObject(given) || depth > MAX_DEPTH || --budget.nodes < 0 || budget.chars < 0) return {};
+  const layers = toLayers(given, budget.root);
+  const first = (keyword: string) => layers.find((layer) => (layer[keyword] ?? null) !== null)?.[keyword];
+  const clean: JsonSchema = { ...readType(first("type")) };
+  const description = first("description");
+  if (typeof description === "string") clean["description"] = cutText(description, budget);
+  for (const keyword of PLAIN) {
+    const value = first(keyword);
+    if (Number.isFinite(value)) clean[keyword] = value;
+  }
+  const choices = readChoices(
+    layers.find((layer) => layer["const"] !== undefined || Array.isArray(layer["enum"])),
+    budget,
+  );
+  if (choices !== undefined) clean["enum"] = choices;
+  if (isObject(first("properties"))) Object.assign(clean, cleanProperties(layers, depth, budget));
+  const items = first("items");
+  if (items !== undefined) clean["items"] = cleanNode(items, depth + 1, budget);
+  else if (clean["type"] === "array") clean["items"] = {};
+  const among = readUnion(layers);
+  if (among !== undefined) clean["anyOf"] = among.map((choice) => cleanNode(choice, depth + 1, budget));
   return clean;
 }
 
-/** Only what is written in the schema itself is looked up; a circle ends with the depth. */
-function followReference(given: unknown, root: JsonSchema): JsonSchema | undefined {
-  if (!isObject(given)) return undefined;
-  const reference = typeof given["$ref"] === "string" ? given["$ref"] : "";
-  const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(reference) ?? [];
-  if (place === undefined || name === undefined) return given;
-  const definitions = root[place];
-  const found = isObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
-  return isObject(found) ? found : {};
+/** A schema with what it refers to and its parts of `allOf`, which add to it. A circle ends with the number of layers. */
+function toLayers(given: unknown, root: JsonSchema): JsonSchema[] {
+  const layers: JsonSchema[] = [];
+  const open: unknown[] = [given];
+  while (open.length > 0 && layers.length < MAX_LAYERS) {
+    const layer = open.shift();
+    if (!isObject(layer)) continue;
+    layers.push(layer);
+    if (typeof layer["$ref"] === "string") open.push(lookUp(layer["$ref"], root));
+    if (Array.isArray(layer["allOf"])) open.push(...layer["allOf"].slice(0, MAX_LAYERS));
+  }
+  return layers;
 }
 
-function cleanProperties(node: JsonSchema, depth: number, budget: Budget): JsonSchema {
-  const entries = Object.entries(node["properties"] as JsonSchema)
+/** Resolves a JSON pointer such as `#/$defs/label`. Undefined for a reference to another document. */
+function lookUp(reference: string, root: JsonSchema): unknown {
+  if (!/^#(?:\/|$)/.test(reference) || reference.length > MAX_TEXT_CHARS) return undefined;
+  return reference
+    .split("/")
+    .slice(1)
+    .map((part) => decode(part).replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce<unknown>((node, part) => {
+      const isThere = typeof node === "object" && node !== null && Object.hasOwn(node, part);
+      return isThere ? Reflect.get(node, part) : undefined;
+    }, root);
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function readUnion(layers: readonly JsonSchema[]): unknown[] | undefined {
+  const lists = layers.flatMap((layer) => [layer["anyOf"], layer["oneOf"]]);
+  const list = lists.find((one) => Array.isArray(one));
+  return list !== undefined && list.length <= MAX_CHOICES ? list : undefined;
+}
+
+function readProperties(layers: readonly JsonSchema[]): [string, unknown][] {
+  const names = new Map<string, unknown>();
+  for (const { properties } of layers) {
+    if (!isObject(properties)) continue;
+    const listed = entriesOf.get(properties) ?? listEntries(properties);
+    entriesOf.set(properties, listed);
+    for (const [name, property] of listed) if (!names.has(name)) names.set(name, property);
+  }
+  return [...names].slice(0, MAX_PROPERTIES);
+}
+
+/** Many references may lead to one huge object: it is listed once. */
+const entriesOf = new WeakMap<JsonSchema, [string, unknown][]>();
+
+/** Leaves `__proto__` out: zod drops it from arguments as well. */
+function listEntries(properties: JsonSchema): [string, unknown][] {
+  return Object.entries(properties)
     .filter(([name]) => name !== "__proto__" && name.length <= 100)
-    .slice(0, MAX_PROPERTIES)
-    .filter(([name]) => (budget.chars -= name.length) >= 0);
-  const properties = Object.fromEntries(
-    entries.map(([name, property]) => [name, cleanNode(property, depth + 1, budget)]),
-  );
-  const names = Array.isArray(node["required"]) ? node["required"] : [];
-  const required = names.filter((name) => typeof name === "string" && Object.hasOwn(properties, name));
-  return { type: "object", properties, required: [...new Set(required)] };
+    .slice(0, MAX_PROPERTIES);
+}
+
+function readRequired(layers: readonly JsonSchema[]): string[] {
+  const lists = layers.map((layer) => layer["required"]).filter((list) => Array.isArray(list));
+  return lists.flatMap((list) => list.slice(0, MAX_PROPERTIES).filter((name) => typeof name === "string"));
+}
+
+/** A required property that has a default is filled in with it, and not asked of the model. */
+function cleanProperties(layers: readonly JsonSchema[], depth: number, budget: Budget): JsonSchema {
+  const entries = readProperties(layers).filter(([name]) => (budget.chars -= name.length) >= 0);
+  const required = new Set(readRequired(layers));
+  const cleaned = entries.map(([name, property]): [string, JsonSchema] => {
+    const clean = cleanNode(property, depth + 1, budget);
+    const given = required.has(name) ? readDefault(toLayers(property, budget.root)) : undefined;
+    return [name, given === undefined ? clean : { ...clean, default: given }];
+  });
+  const needed = cleaned.flatMap(([name, clean]) => (required.has(name) && clean["default"] === undefined ? name : []));
+  return { type: "object", properties: Object.fromEntries(cleaned), required: needed };
+}
+
+function readDefault(layers: readonly JsonSchema[]): unknown {
+  const given = layers.find((layer) => layer["default"] !== undefined)?.["default"];
+  const values = isObject(given) ? Object.values(given) : [given].flat();
+  const isPlain = values.length <= MAX_CHOICES && values.every((value) => typeof value !== "object" || value === null);
+  return isPlain && JSON.stringify(given ?? null).length <= MAX_TEXT_CHARS ? given : undefined;
 }
 
 /** One type: gateways differ over lists of them. One that may also be null is the other one. */
@@ -82,7 +172,7 @@ function readType(type: unknown): { type?: string } {
   return others.length > 1 || only === undefined || types.length > others.length ? {} : { type: String(only) };
 }
 
-function readChoices(node: JsonSchema, budget: Budget): unknown[] | undefined {
+function readChoices(node: JsonSchema = {}, budget: Budget): unknown[] | undefined {
   const choices = node["const"] === undefined ? node["enum"] : [node["const"]];
   if (!Array.isArray(choices) || choices.length === 0 || choices.length > MAX_CHOICES) return undefined;
   const isPlain = choices.every((choice) => ["string", "number", "boolean"].includes(typeof choice) || choice === null);
@@ -93,13 +183,33 @@ function readChoices(node: JsonSchema, budget: Budget): unknown[] | undefined {
   return choices;
 }
 
-/** Checks arguments by a schema that was cleaned. Fields that it does not name pass. */
+/** Checks arguments by a schema that was cleaned, and fills in defaults. Fields that it does not name pass. */
 export function toCheck(schema: JsonSchema): z.ZodType {
+  return z.preprocess((given, context) => {
+    const bare = withoutPrototype(given, MAX_ARGUMENT_DEPTH);
+    if (bare === TOO_DEEP) context.addIssue("they are nested too deeply");
+    return bare;
+  }, toZod(schema));
+}
+
+function toZod(schema: JsonSchema): z.ZodType {
   try {
     return z.fromJSONSchema(schema);
   } catch {
     return z.looseObject({});
   }
+}
+
+const TOO_DEEP = Symbol("too deep");
+
+/** A copy whose objects inherit nothing: an absent `constructor` is absent. */
+function withoutPrototype(given: unknown, depth: number): unknown {
+  if (typeof given !== "object" || given === null) return given;
+  if (depth === 0) return TOO_DEEP;
+  const copies = Object.entries(given).map(([name, value]) => [name, withoutPrototype(value, depth - 1)] as const);
+  if (copies.some(([, value]) => value === TOO_DEEP)) return TOO_DEEP;
+  if (Array.isArray(given)) return copies.map(([, value]) => value);
+  return Object.assign(Object.create(null), Object.fromEntries(copies));
 }
 
 function cutText(text: string, budget: Budget): string {

@@ -81,4 +81,117 @@ describe("the schema of a tool from outside", () => {
     expect(check.safeParse({ a: 1, b: "y" }).success).toBe(false);
     expect(check.safeParse({}).success).toBe(false);
   });
+
+  test("follows references that are chained, nested, escaped or beside other keywords", () => {
+    const given = {
+      properties: {
+        chained: { $ref: "#/$defs/alias", description: "Beside it." },
+        nested: { $ref: "#/$defs/group/$defs/inner" },
+        other: { $ref: "#/properties/list/items" },
+        list: { type: "array", items: { type: "boolean" } },
+        escaped: { $ref: "#/$defs/a~1b%20c" },
+        part: { allOf: [{ $ref: "#/$defs/alias" }], description: "As Pydantic writes it." },
+        circle: { $ref: "#/$defs/circle" },
+        outside: { $ref: "https://schemas.example/label.json" },
+      },
+      $defs: {
+        alias: { $ref: "#/$defs/text" },
+        text: { type: "string", maxLength: 9, description: "Below it." },
+        group: { $defs: { inner: { type: "integer" } } },
+        "a/b c": { type: "number" },
+        circle: { $ref: "#/$defs/circle" },
+      },
+    };
+    expect(cleanSchema(given)["properties"]).toEqual({
+      chained: { type: "string", maxLength: 9, description: "Beside it." },
+      nested: { type: "integer" },
+      other: { type: "boolean" },
+      list: { type: "array", items: { type: "boolean" } },
+      escaped: { type: "number" },
+      part: { type: "string", maxLength: 9, description: "As Pydantic writes it." },
+      circle: {},
+      outside: {},
+    });
+  });
+
+  test("has the properties of all choices when it is a union at the top", () => {
+    const given = {
+      anyOf: [
+        { type: "object", properties: { kind: { const: "id" }, id: { type: "integer" } }, required: ["kind", "id"] },
+        { $ref: "#/$defs/byName" },
+      ],
+      $defs: {
+        byName: { properties: { kind: { const: "name" }, name: { type: "string" } }, required: ["kind", "name"] },
+      },
+    };
+    const schema = cleanSchema(given);
+    expect(schema).toEqual({
+      type: "object",
+      properties: {
+        kind: { anyOf: [{ enum: ["id"] }, { enum: ["name"] }] },
+        id: { type: "integer" },
+        name: { type: "string" },
+      },
+      required: ["kind"],
+    });
+    const check = toCheck(schema);
+    expect(check.safeParse({ kind: "name", name: "x" }).success).toBe(true);
+    expect(check.safeParse({ kind: "other" }).success).toBe(false);
+  });
+
+  test("takes null for the absence of a keyword", () => {
+    const given = {
+      type: "object",
+      properties: { a: { type: "string", description: null, enum: null, items: null, anyOf: null, default: null } },
+      required: null,
+    };
+    expect(cleanSchema(given)).toEqual({ type: "object", properties: { a: { type: "string" } }, required: [] });
+    expect(cleanSchema({ properties: null })).toEqual({ type: "object", properties: {}, required: [] });
+  });
+
+  test("does not ask the model for a required argument that has a default, and fills it in", () => {
+    const given = {
+      properties: {
+        page: { type: "integer", default: 1 },
+        order: { $ref: "#/$defs/order" },
+        filter: { type: "object", properties: { open: { type: "boolean", default: true } }, required: ["open"] },
+        optional: { type: "integer", default: 7 },
+      },
+      required: ["page", "order", "filter"],
+      $defs: { order: { enum: ["up", "down"], default: "up" } },
+    };
+    const schema = cleanSchema(given);
+    expect(schema["required"]).toEqual(["filter"]);
+    const check = toCheck(schema);
+    expect(check.parse({ filter: {} })).toEqual({ page: 1, order: "up", filter: { open: true } });
+    expect(check.parse({ page: 3, order: "down", filter: { open: false } })).toMatchObject({ page: 3, order: "down" });
+    expect(check.safeParse({ page: "3", filter: {} }).success).toBe(false);
+  });
+
+  test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])("may name a property %s", (name) => {
+    const check = toCheck(cleanSchema({ properties: { [name]: { type: "string" }, a: { type: "integer" } } }));
+    expect(check.parse({ a: 1 })).toEqual({ a: 1 });
+    expect(check.parse({ [name]: "x" })).toEqual({ [name]: "x" });
+    expect(check.safeParse({ [name]: 7 }).success).toBe(false);
+    const required = toCheck(cleanSchema({ properties: { [name]: { type: "string" } }, required: [name] }));
+    expect(required.safeParse({}).success).toBe(false);
+    expect(required.safeParse({ [name]: "x" }).success).toBe(true);
+  });
+
+  test("drops an argument __proto__, and refuses arguments that are nested too deeply", () => {
+    const check = toCheck(cleanSchema({ properties: { a: { type: "integer" } } }));
+    const parsed = check.parse(JSON.parse('{"a":1,"__proto__":{"isAdmin":true},"b":{"__proto__":{"isAdmin":true}}}'));
+    expect(JSON.stringify(parsed)).toBe('{"a":1,"b":{"__proto__":{"isAdmin":true}}}');
+    expect(Reflect.get(Object(parsed), "isAdmin")).toBeUndefined();
+    expect(check.safeParse(JSON.parse("[".repeat(20_000) + "]".repeat(20_000))).success).toBe(false);
+  });
+
+  test("lists a huge object once, however many references lead to it", () => {
+    const huge = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, {}]));
+    let listings = 0;
+    const counted = new Proxy(huge, { ownKeys: (target) => ((listings += 1), Reflect.ownKeys(target)) });
+    const properties = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, { $ref: "#/$defs/huge" }]));
+    cleanSchema({ properties, $defs: { huge: { properties: counted } } });
+    expect(listings).toBe(1);
+  });
 });
