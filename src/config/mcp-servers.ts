@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { editDistance } from "../text/edit-distance.ts";
 
@@ -54,6 +55,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** With a tool's name they make a name of at most 64 characters. */
 const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
+const HASH_CHARS = 6;
+const MAX_TIMEOUT_SECONDS = 600;
+/** Other clients measure `timeout` in milliseconds or in seconds. A smaller number is one of seconds. */
+const MIN_TIMEOUT_MS = 1_000;
 const MAX_SERVERS = 50;
 /** Letters in which a misspelt field differs from a known one. */
 const MAX_SLIPS = 2;
@@ -61,23 +66,41 @@ const MAX_SLIPS = 2;
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 /** Placeholders that only an editor can fill in. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
-/** Ignored fields of other programs: descriptions, and permissions that are not theirs to give here. */
+/** Ignored fields of other clients: descriptions, and permissions that are not theirs to give here. */
 const PASSED_OVER = new Set([
-  "$schema",
   "alwaysAllow",
   "author",
   "autoApprove",
+  "category",
+  "comment",
   "description",
   "dev",
+  "fromGalleryId",
   "gallery",
   "homepage",
   "icon",
+  "icons",
   "label",
   "name",
+  "note",
+  "notes",
+  "repository",
+  "source",
+  "tags",
   "title",
   "trust",
   "version",
+  "watchPaths",
 ]);
+/** Other clients' words for a field, the preferred one last. */
+const ALIASES = { serverUrl: "url", httpUrl: "url", transportType: "type", transport: "type" } as const;
+/** Their words for a kind of server, without signs and in small letters. */
+const KINDS: Readonly<Record<string, string>> = {
+  local: "stdio",
+  remote: "http",
+  streamable: "http",
+  streamablehttp: "http",
+};
 
 const common = {
   disabled: z.boolean("must be true or false").default(false),
@@ -89,7 +112,7 @@ const common = {
   timeoutSeconds: z
     .number("must be a number of seconds from 1 to 600")
     .min(1, "must be at least 1")
-    .max(600, "must be at most 600")
+    .max(MAX_TIMEOUT_SECONDS, `must be at most ${MAX_TIMEOUT_SECONDS}`)
     .default(60),
 };
 
@@ -104,12 +127,7 @@ const stdio = z.strictObject({
 
 const http = z.strictObject({
   ...common,
-  type: z
-    .enum(
-      ["http", "streamable-http", "streamableHttp", "sse"],
-      'must be "http" or "sse" where there is an url: no other kind is spoken',
-    )
-    .optional(),
+  type: z.enum(["http", "sse"], 'must be "http" or "sse" where there is an url: no other kind is spoken').optional(),
   url: z.string("must be an address").refine(isWebAddress, "must be an address that begins with https:// or http://"),
   headers: values().default({}),
   oauth: z
@@ -134,13 +152,14 @@ function readMcpSettings(json: string, env: Environment): McpSettings {
     return toUnread("is not valid JSON");
   }
   const entries = readEntries(parsed);
-  if (entries === undefined) return toUnread('must be an object with "mcpServers", an object');
+  if (entries === undefined) return toUnread('must be an object with "mcpServers" or "servers", an object');
   if (entries.length > MAX_SERVERS) return toUnread(`has ${entries.length} servers; ${MAX_SERVERS} are the most`);
   const refused: string[] = [];
-  const servers = entries.flatMap(([name, value]) => {
-    if (isObject(value) && value["disabled"] === true) return [];
+  const names = toServerNames(entries.map(([given]) => given));
+  const servers = entries.flatMap(([given, value], index) => {
+    if (isObject(value) && (value["disabled"] === true || value["enabled"] === false)) return [];
     const found: string[] = [];
-    const server = readServer(name, fillIn(value, env, name, found), found);
+    const server = readServer(names[index] ?? "", given, fillIn(value, env, given, found), found);
     refused.push(...found);
     return server === undefined || found.length > 0 ? [] : [server];
   });
@@ -151,19 +170,33 @@ function toUnread(problem: string): McpSettings {
   return { servers: [], problems: [problem], refused: [] };
 }
 
+/** VS Code names them `servers`. */
 function readEntries(parsed: unknown): [string, unknown][] | undefined {
-  if (!isObject(parsed) || !isObject(parsed["mcpServers"])) return undefined;
-  return Object.entries(parsed["mcpServers"]);
+  const file = isObject(parsed) ? parsed : {};
+  const servers = [file["mcpServers"], file["servers"]].find(isObject);
+  return servers && Object.entries(servers);
 }
 
-function readServer(name: string, given: unknown, problems: string[]): McpServerConfig | undefined {
-  const value = isObject(given) ? withoutPassedOver(given) : given;
-  const at = JSON.stringify(name);
-  if (!SERVER_NAME.test(name) || name.length > MAX_SERVER_NAME_CHARS) {
-    problems.push(
-      `server ${at}: its name must be at most ${MAX_SERVER_NAME_CHARS} letters and digits, with single "-" or "_" between`,
-    );
-  }
+/** Names that can begin those of tools, each another one. A name that has to change tells its last part. */
+function toServerNames(given: readonly string[]): string[] {
+  const plain = given.map((name) => {
+    if (SERVER_NAME.test(name)) return name;
+    const last = name.replace(/\/+$/, "").split("/").at(-1) ?? "";
+    return last.replace(/[^a-z0-9]+/gi, "-").replace(/^-|-$/g, "");
+  });
+  return plain.map((name, index) => {
+    const whole = given[index] ?? "";
+    const isFree = name === whole || plain.filter((other) => other.toLowerCase() === name.toLowerCase()).length === 1;
+    if (name !== "" && name.length <= MAX_SERVER_NAME_CHARS && isFree) return name;
+    const hash = createHash("sha256").update(whole).digest("hex").slice(0, HASH_CHARS);
+    const beginning = name.slice(0, MAX_SERVER_NAME_CHARS - HASH_CHARS - 1).replace(/[-_]$/, "");
+    return `${beginning || "server"}-${hash}`;
+  });
+}
+
+function readServer(name: string, given: string, entry: unknown, problems: string[]): McpServerConfig | undefined {
+  const value = isObject(entry) ? toOwnFields(entry) : entry;
+  const at = JSON.stringify(given);
   if (!isObject(value) || "command" in value === "url" in value) {
     problems.push(`server ${at}: needs either "command" or "url"`);
     return undefined;
@@ -191,12 +224,36 @@ function toStdio({ command, args, env, cwd }: z.output<typeof stdio>): McpTransp
 }
 
 function toHttp({ type, url, headers, oauth }: z.output<typeof http>): McpTransport {
-  const kind = type === "sse" ? "sse" : "http";
-  return { type: kind, url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
+  const usual = new URL(url).pathname.endsWith("/sse") ? "sse" : "http";
+  return { type: type ?? usual, url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
 }
 
-function withoutPassedOver(given: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).filter(([key]) => !PASSED_OVER.has(key)));
+/** An entry of another client, in the words that are used here. */
+function toOwnFields(entry: Record<string, unknown>): Record<string, unknown> {
+  const isIgnored = (key: string) => PASSED_OVER.has(key) || /^(?:[_$]|\/\/)/.test(key);
+  const kept = Object.entries(entry).filter(([key, value]) => value !== null && !isIgnored(key));
+  const { timeout, includeTools, excludeTools, disabledTools, enabled: _, ...own } = Object.fromEntries(kept);
+  for (const [alias, field] of Object.entries(ALIASES)) {
+    if (alias in own) own[field] = own[alias];
+    delete own[alias];
+  }
+  const kind = typeof own["type"] === "string" ? own["type"].toLowerCase().replace(/[-_ ]/g, "") : "";
+  if (kind !== "") own["type"] = KINDS[kind] ?? kind;
+  if (timeout !== undefined) own["timeoutSeconds"] ??= typeof timeout === "number" ? toSeconds(timeout) : timeout;
+  own["tools"] = toOwnTools(includeTools ?? own["tools"] ?? {}, [excludeTools ?? [], disabledTools ?? []].flat());
+  return own;
+}
+
+/** A list allows its tools, and `*` all of them. Anything that is neither a list nor an object is refused later. */
+function toOwnTools(given: unknown, alsoDenied: readonly unknown[]): unknown {
+  const tools = Array.isArray(given) ? (given.includes("*") ? {} : { allow: given }) : given;
+  if (!isObject(tools) || alsoDenied.length === 0) return tools;
+  return { ...tools, deny: [tools["deny"] ?? [], alsoDenied].flat(2) };
+}
+
+function toSeconds(timeout: number): number {
+  const seconds = timeout >= MIN_TIMEOUT_MS ? timeout / 1_000 : timeout;
+  return Math.min(MAX_TIMEOUT_SECONDS, Math.max(1, seconds));
 }
 
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string {
@@ -244,11 +301,16 @@ export function secretsOfMcp({ transport }: McpServerConfig): string[] {
 }
 
 function texts() {
-  return z.array(z.string(), "must be a list of texts");
+  return z.array(text(), "must be a list of texts");
 }
 
 function values() {
-  return z.record(z.string(), z.string("must be a text"), "must be an object of texts");
+  return z.record(z.string(), text(), "must be an object of texts");
+}
+
+/** Some write a port or a switch as a number or a truth. */
+function text() {
+  return z.union([z.string(), z.number(), z.boolean()], "must be a text").transform(String);
 }
 
 function isWebAddress(text: string): boolean {

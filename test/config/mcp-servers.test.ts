@@ -54,22 +54,109 @@ describe("the file of the tool servers", () => {
       stream: { type: "streamable-http", url: "https://a.example/mcp" },
       editor: { command: "x", env: { A: "${env:TRACKER_TOKEN}" }, description: "Tracks.", autoApprove: ["list"] },
       asked: { command: "x", env: { A: "${input:token}" } },
-      patient: { command: "x", timeout: 60 },
     });
     expect(servers).toMatchObject([
       { transport: { type: "sse" } },
       { transport: { type: "http" } },
       { transport: { env: { A: "tracker-secret" } }, approve: "acting" },
     ]);
+    expect(refused).toEqual(['server "asked": ${input:…} is for an editor to fill in; name a variable instead']);
+  });
+
+  test.each([
+    ["tools of Copilot", { command: "x", type: "local", tools: ["*"] }, { transport: { type: "stdio" } }],
+    ["chosen tools", { command: "x", tools: ["a", "b"] }, { allow: ["a", "b"], deny: [] }],
+    ["no tools", { command: "x", tools: [] }, { allow: [] }],
+    ["tools of Gemini", { command: "x", includeTools: ["a"], excludeTools: ["b"] }, { allow: ["a"], deny: ["b"] }],
+    [
+      "tools of Windsurf",
+      { command: "x", disabledTools: ["b"], alwaysAllow: ["a"] },
+      { deny: ["b"], approve: "acting" },
+    ],
+    ["milliseconds", { command: "x", timeout: 30_000, trust: true }, { timeoutMs: 30_000, approve: "acting" }],
+    ["seconds", { command: "x", timeout: 90 }, { timeoutMs: 90_000 }],
+    ["ten hours", { command: "x", timeout: 36_000_000 }, { timeoutMs: 600_000 }],
+    ["an own time beside it", { command: "x", timeout: 5, timeoutSeconds: 7 }, { timeoutMs: 7_000 }],
+    ["httpUrl", { httpUrl: "https://a.example/mcp" }, { transport: { type: "http", url: "https://a.example/mcp" } }],
+    [
+      "both addresses",
+      { httpUrl: "https://a.example/mcp", url: "https://a.example/sse" },
+      { transport: { type: "http" } },
+    ],
+    ["serverUrl", { serverUrl: "https://a.example/sse" }, { transport: { type: "sse", url: "https://a.example/sse" } }],
+    ["a transport", { url: "https://a.example/mcp", transport: "streamable_http" }, { transport: { type: "http" } }],
+    ["a kind in other letters", { url: "https://a.example/x", transportType: "SSE" }, { transport: { type: "sse" } }],
+    [
+      "numbers",
+      { command: "x", args: [7], env: { PORT: 80, ON: true } },
+      { transport: { args: ["7"], env: { PORT: "80", ON: "true" } } },
+    ],
+    [
+      "nulls and notes",
+      { command: "x", args: null, cwd: null, url: null, $comment: "", _note: "" },
+      { transport: { args: [] } },
+    ],
+  ])("reads %s of other clients", (_, entry, expected) => {
+    const { servers, refused } = read({ one: entry });
+    expect(refused).toEqual([]);
+    expect(servers).toMatchObject([{ name: "one", ...expected }]);
+  });
+
+  test("denies what both ways of writing deny, and refuses what is no list", () => {
+    const { servers, refused } = read({
+      both: { command: "x", tools: { allow: ["a"], deny: ["b"] }, excludeTools: ["c"] },
+      word: { command: "x", includeTools: "a" },
+      late: { command: "x", timeout: "soon" },
+    });
+    expect(servers).toMatchObject([{ name: "both", allow: ["a"], deny: ["b", "c"] }]);
     expect(refused).toEqual([
-      'server "asked": ${input:…} is for an editor to fill in; name a variable instead',
-      'server "patient": timeout is not known; did you mean timeoutSeconds?',
+      expect.stringMatching(/^server "word": tools /),
+      'server "late": timeoutSeconds must be a number of seconds from 1 to 600',
     ]);
+  });
+
+  test("leaves out what another client has not enabled", () => {
+    expect(read({ one: { command: "x", enabled: false } })).toEqual({ servers: [], problems: [], refused: [] });
+    expect(read({ one: { command: "x", enabled: true } }).servers).toHaveLength(1);
+  });
+
+  test("may name its servers as VS Code does", () => {
+    const file = { inputs: [], servers: { one: { type: "stdio", command: "x" } } };
+    expect(readMcpFile("tools.json", {}, () => JSON.stringify(file)).servers).toMatchObject([{ name: "one" }]);
+  });
+
+  test("makes names that can begin a tool's of any name, each another one", () => {
+    const given = [
+      "tracker",
+      "Tracker Server",
+      "github.com/example/servers/src/files",
+      "io.example/files",
+      "@example/wiki-mcp/",
+      "a__b",
+      "a-name-of-far-more-than-24-letters",
+      "日本",
+      "files!",
+    ];
+    const { servers, refused } = read(Object.fromEntries(given.map((name) => [name, { command: "x" }])));
+    expect(refused).toEqual([]);
+    const names = servers.map(({ name }) => name);
+    expect(names).toEqual([
+      "tracker",
+      "Tracker-Server",
+      expect.stringMatching(/^files-[0-9a-f]{6}$/),
+      expect.stringMatching(/^files-[0-9a-f]{6}$/),
+      "wiki-mcp",
+      "a-b",
+      expect.stringMatching(/^a-name-of-far-mor-[0-9a-f]{6}$/),
+      expect.stringMatching(/^server-[0-9a-f]{6}$/),
+      expect.stringMatching(/^files-[0-9a-f]{6}$/),
+    ]);
+    expect(new Set(names).size).toBe(names.length);
+    for (const name of names) expect(name.length).toBeLessThanOrEqual(24);
   });
 
   test("has all that is wrong with its servers told at once, and none of its values, and the others are there", () => {
     const { servers, problems, refused } = read({
-      a__b: { command: "x" },
       nothing: {},
       both: { command: "x", url: "https://a.example" },
       odd: { url: "ftp://secret.example", timeoutSeconds: 0, approve: "maybe", chanels: ["slack"] },
@@ -80,7 +167,6 @@ describe("the file of the tool servers", () => {
     expect(servers.map(({ name }) => name)).toEqual(["fine"]);
     expect(problems).toEqual([]);
     expect(refused).toEqual([
-      expect.stringMatching(/^server "a__b": its name must be/),
       'server "nothing": needs either "command" or "url"',
       'server "both": needs either "command" or "url"',
       'server "odd": approve must be one of "always", "acting", "never"',
@@ -95,8 +181,8 @@ describe("the file of the tool servers", () => {
 
   test.each([
     ["{", "is not valid JSON"],
-    ["[]", 'must be an object with "mcpServers", an object'],
-    ['{"servers":{}}', 'must be an object with "mcpServers", an object'],
+    ["[]", 'must be an object with "mcpServers" or "servers", an object'],
+    ['{"mcpServers":[]}', 'must be an object with "mcpServers" or "servers", an object'],
   ])("is refused where it is none: %s", (json, problem) => {
     expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem], refused: [] });
   });
