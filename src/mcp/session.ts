@@ -11,9 +11,9 @@ import type { Logger } from "pino";
 import packageFile from "../../package.json" with { type: "json" };
 import type { McpOauth, McpServerConfig } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
-import { boundedFetch } from "./bounded-fetch.ts";
 import { createFloodGate } from "./flood.ts";
 import { openProgram } from "./program.ts";
+import { createServerFetch } from "./server-fetch.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** Longest until a server answers; a program may have to be downloaded first. */
@@ -153,12 +153,11 @@ function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void)
 async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions): Promise<Transport> {
   const { name, transport } = config;
   if (transport.type !== "stdio") {
-    const { type, url, headers, oauth } = transport;
+    const { type, url, oauth } = transport;
     const authProvider = oauth && createProvider(sdk, config, oauth, tokens);
     const Transport = type === "sse" ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport;
     return new Transport(new URL(url), {
-      requestInit: { headers: { ...headers } },
-      fetch: boundedFetch,
+      fetch: createServerFetch(transport),
       ...(authProvider && { authProvider }),
     });
   }
@@ -180,6 +179,8 @@ function createProvider(
 ): OAuthClientProvider {
   const options = { clientId, clientSecret, expectedIssuer: issuer, ...(scope !== undefined && { scope }) };
   const provider: OAuthClientProvider = new ClientCredentialsProvider(options);
+  // A server must not choose the authorization server, which receives the secret.
+  provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   if (store === undefined) return provider;
   let known: StoredOAuthTokens | undefined;
   provider.tokens = async () => known ?? (known = await store.read(config));

@@ -70,3 +70,42 @@ test("the token of a tool server is asked for once, kept sealed over a restart, 
   // With another key nothing of it can be read.
   expect([await live(new Uint8Array(32).fill(8)), asked.length]).toEqual(["ready", 3]);
 });
+
+test("metadata is read from the configured origins alone, and a server's own headers go to the server alone", async () => {
+  /** A server that records the paths and the header of its requests. */
+  async function startRecording(answer: (path: string, origin: string) => object | undefined) {
+    const asked: string[] = [];
+    const server = await startCountingServer(({ url, headers }) => {
+      const { pathname, origin } = new URL(url);
+      asked.push(`${pathname} ${headers.get("x-own")}`);
+      const body = answer(pathname, origin);
+      return Response.json(body ?? {}, { status: body === undefined ? 404 : 200 });
+    });
+    onTestFinished(server.close);
+    return { url: new URL(server.url).origin, asked };
+  }
+  const stranger = await startRecording(() => ({ authorization_servers: ["http://127.0.0.1:1"] }));
+  const issuer = await startRecording((path, origin) => {
+    if (path === "/token") return { access_token: "token", token_type: "Bearer" };
+    if (path !== "/.well-known/oauth-authorization-server") return undefined;
+    const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+    return { issuer: origin, ...endpoints, response_types_supported: ["code"] };
+  });
+  const own = new Set<string | null>();
+  const shop = await startCountingServer(({ headers }) => {
+    own.add(headers.get("x-own"));
+    if (headers.get("authorization") === "Bearer token") return undefined;
+    const challenge = `Bearer resource_metadata="${stranger.url}/metadata"`;
+    return Response.json({}, { status: 401, headers: { "www-authenticate": challenge } });
+  });
+  onTestFinished(shop.close);
+  const oauth = { clientId: "palaver", clientSecret: "hush", issuer: issuer.url, scope: undefined };
+  const transport = { type: "http", url: shop.url, headers: { "X-Own": "key-of-shop" }, oauth } as const;
+  const servers = createMcpServers([toMcpConfig("shop", transport)], silent);
+  onTestFinished(() => servers.close());
+  await servers.tried();
+  expect(servers.report({ platform: "test", channelId: "c" })).toMatchObject([{ state: "ready" }]);
+  expect([...own]).toEqual(["key-of-shop"]);
+  expect(issuer.asked).toEqual(["/.well-known/oauth-authorization-server null", "/token null"]);
+  expect(stranger.asked).toEqual([]);
+});
