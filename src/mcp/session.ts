@@ -71,11 +71,16 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   try {
     return await connect(sdk, options, undefined, signal);
   } catch (error) {
-    const isRefused = error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
-    if (type !== "stdio" || !isRefused || signal.aborted) throw error;
-    // Some programs end when they are asked anything before `initialize`.
+    if (signal.aborted || !isProbeFailure(error, sdk)) throw error;
+    // Some programs end, and some servers answer 5xx or nothing, if they are asked anything before `initialize`.
     return connect(sdk, options, OLDER, signal);
   }
+}
+
+function isProbeFailure(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolean {
+  if (!(error instanceof SdkError)) return false;
+  const isProbeTimeout = error.code === SdkErrorCode.RequestTimeout && error.message.includes("probe");
+  return error.code === SdkErrorCode.EraNegotiationFailed || isProbeTimeout;
 }
 
 /** Asks a server for its revision, unless `known` tells that it is an older one. */
