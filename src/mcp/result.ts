@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CallToolResult, ContentBlock, ReadResourceResult } from "@modelcontextprotocol/client";
 import type { ImagePart } from "../gateway/chunks.ts";
+import { truncate } from "../text/truncate.ts";
 import { MAX_RESULT_CHARS } from "../tools/tool.ts";
 
 /** Room for what stands around a result. */
@@ -76,14 +77,13 @@ function describeContents(contents: Contents): string {
 }
 
 function describeSize(mimeType: string, base64: string): string {
-  return `${mimeType.slice(0, 80)}, ${Math.ceil((base64.length * 3) / 4 / 1024)} KiB`;
+  return `${truncate(mimeType, 80)}, ${Math.ceil((base64.length * 3) / 4 / 1024)} KiB`;
 }
 
 function frame(server: string, whole: string): string {
   const room = MAX_RESULT_CHARS - FRAME_CHARS;
   const isCut = whole.length > room;
-  const text = whole
-    .slice(0, room)
+  const text = truncate(whole, room, "")
     .toWellFormed()
     .replace(/\r\n?/g, "\n")
     .replace(/[\p{Cc}--[\n\t]]/gv, "");

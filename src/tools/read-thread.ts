@@ -2,6 +2,7 @@ import { z } from "zod";
 import { textOf } from "../gateway/chunks.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { EarlierMessage } from "../port/events.ts";
+import { truncate } from "../text/truncate.ts";
 import { type PastEntry, type ReadBefore, toLine } from "./past.ts";
 import { defineTool, MAX_RESULT_CHARS, type Tool, type ToolContext, ToolError } from "./tool.ts";
 
@@ -95,7 +96,7 @@ function describe(head: string, said: readonly Said[]): string {
   const lines: string[] = [];
   for (const { at, who, text } of said.toReversed()) {
     const when = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-    const line = `- ${when}, ${toLine(who).slice(0, MAX_SPEAKER_CHARS)}: ${toLine(text.slice(0, MAX_MESSAGE_CHARS))}`;
+    const line = `- ${when}, ${truncate(toLine(who), MAX_SPEAKER_CHARS)}: ${toLine(truncate(text, MAX_MESSAGE_CHARS))}`;
     room -= line.length + 1;
     if (room < 0) break;
     lines.unshift(line.toWellFormed());

@@ -5,6 +5,7 @@ import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { idsOf } from "../port/identity.ts";
 import { isPrivateConversation } from "../port/ids.ts";
+import { truncate } from "../text/truncate.ts";
 import { type PastEntry, type ReadBefore, readPages, toLine } from "./past.ts";
 import { createRanking, toTerms } from "./ranking.ts";
 import { defineTool, type Tool, type ToolContext } from "./tool.ts";
@@ -163,7 +164,7 @@ function describeFound({ messages, searchedAll, hasMore }: Found, query: string,
   if (messages.length === 0) return `No older message contains any of these words.${bound} Other words may find it.`;
   const lines = messages.map(({ text, speaker, at, isElsewhere }) => {
     const when = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-    const who = speaker === undefined ? "you" : toLine(speaker).slice(0, MAX_SPEAKER_CHARS);
+    const who = speaker === undefined ? "you" : truncate(toLine(speaker), MAX_SPEAKER_CHARS);
     return `- ${when}${isElsewhere ? ", in another conversation" : ""}, ${who}: ${toExcerpt(text, query)}`;
   });
   return [
@@ -177,7 +178,7 @@ function toExcerpt(text: string, query: string): string {
   const line = toLine(text);
   if (line.length <= EXCERPT_CHARS) return line;
   const start = Math.max(0, findMatch(line, query) - LEAD_CHARS);
-  const excerpt = line.slice(start, start + EXCERPT_CHARS).toWellFormed();
+  const excerpt = line.slice(start, start + EXCERPT_CHARS).replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, "");
   return `${start > 0 ? "…" : ""}${excerpt}${start + EXCERPT_CHARS < line.length ? "…" : ""}`;
 }
 

@@ -55,4 +55,10 @@ describe("the result of a tool from outside", () => {
       "[The resource a://b, no type, 1 KiB, which is no text]",
     );
   });
+
+  test("is cut between two characters, never inside one", () => {
+    const whole = `${"x".repeat(MAX_RESULT_CHARS - 401)}${"🦜".repeat(9)}`;
+    expect(text([{ type: "text", text: whole }])).not.toMatch(/\uFFFD/);
+    expect(text([{ type: "text", text: whole }]).isWellFormed()).toBe(true);
+  });
 });

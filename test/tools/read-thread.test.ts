@@ -66,6 +66,14 @@ describe("read_thread", () => {
     ]);
   });
 
+  test("cuts a long name and a long message between two characters, never inside one", async () => {
+    const author = { id: "b", name: `x${"🦜".repeat(30)}` };
+    const message = { messageId: "test:1", author, text: `x${"🦜".repeat(3_000)}`, attachments: [], at: AT };
+    const { content } = await read({ link: "https://chat.example/1" }, {}, async () => [message]);
+    expect(content).toContain("🦜…: x🦜");
+    expect(content).not.toContain("\uFFFD");
+  });
+
   test("says the same of a link that leads nowhere as of one that the person may not read", async () => {
     const refused = await read({ link: "https://chat.example/1" }, {}, async () => undefined);
     const unable = await read({ link: "https://chat.example/1" });

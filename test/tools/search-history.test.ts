@@ -136,6 +136,13 @@ describe("search_history", () => {
     expect(content.length).toBeLessThan(600);
   });
 
+  test("cuts a long message between two characters, never inside one", async () => {
+    const { readBefore } = past(`x${"🦜".repeat(99)} zebra ${"🦜".repeat(300)}`);
+    const found = await ask(createSearchHistory(createHistorySearch(readBefore), nowhere), { query: "zebra" });
+    expect(found).toContain("zebra 🦜");
+    expect(found).not.toContain("\uFFFD");
+  });
+
   test("returns as many as asked for", async () => {
     const { readBefore } = past(...Array.from({ length: 30 }, (_, index) => `zebra ${index}`));
     const recall = createSearchHistory(createHistorySearch(readBefore), nowhere);
