@@ -8,8 +8,8 @@ import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } fr
 /** A server whose tools are offered in a place. */
 export interface ToolServer {
   name: string;
-  /** Why it cannot be used; undefined when it can. */
-  problem: string | undefined;
+  /** The reason why one failed is not for everyone in a channel: doctor, log and dashboard show it. */
+  state: "connecting" | "ready" | "failed";
   tools: ReadonlyArray<{ name: string; approval?: unknown }>;
   /** Its prompts, as people write them. */
   prompts: readonly string[];
@@ -41,11 +41,13 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
       const hasAny = server.tools.length + server.prompts.length > 0;
       return hasAny && tools.length + prompts.length === 0 ? [] : [{ ...server, tools, prompts }];
     });
-    const lines = [
-      `My own: ${own.filter(may).map(quoteName).join(", ") || "nothing"}.`,
-      ...servers.map((server) => describeServer(server, off)),
-    ];
-    return [...cut(lines), ...(servers.length > 0 ? [HINT] : [])].join("\n");
+    const mine = `My own: ${own.filter(may).map(quoteName).join(", ") || "nothing"}.`;
+    if (servers.length === 0) return mine;
+    const counts = servers.map((server) => `${quoteName(server.name)} (${describeState(server, off)})`);
+    const overview = [mine, `Servers, with the number of their tools: ${counts.join(", ")}.`];
+    const usable = servers.filter(({ name, state }) => state === "ready" && !off.includes(name));
+    const room = MAX_LIST_CHARS - overview.join("\n").length;
+    return [...overview, ...cut(usable.map(describeServer), room), HINT].join("\n");
   }
 
   async function change(event: CommandEvent, isOn: boolean, given: string): Promise<string> {
@@ -77,9 +79,13 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
   };
 }
 
-function describeServer({ name, problem, tools, prompts }: ToolServer, off: readonly string[]): string {
-  if (off.includes(name)) return `${quoteName(name)} is switched off here.`;
-  if (problem !== undefined) return `${quoteName(name)} cannot be used now: ${problem}.`;
+function describeState({ name, state, tools }: ToolServer, off: readonly string[]): string {
+  if (off.includes(name)) return "off here";
+  if (state === "ready") return String(tools.length);
+  return state === "connecting" ? "starting" : "away";
+}
+
+function describeServer({ name, tools, prompts }: ToolServer): string {
   const names = tools.map(
     (tool) => quoteName(tool.name.slice(name.length + 2)) + (tool.approval ? " (asks first)" : ""),
   );
@@ -87,11 +93,8 @@ function describeServer({ name, problem, tools, prompts }: ToolServer, off: read
   return `${quoteName(name)}: ${names.join(", ") || "nothing"}.${asked}`;
 }
 
-function cut(lines: readonly string[]): string[] {
-  let room = MAX_LIST_CHARS;
-  return lines.map((line) => {
-    const shown = truncate(line, room);
-    room -= shown.length;
-    return shown;
-  });
+/** The lines that there is room for, the last of them cut. */
+function cut(lines: readonly string[], room: number): string[] {
+  const text = truncate(lines.join("\n"), Math.max(0, room));
+  return text === "" ? [] : [text];
 }

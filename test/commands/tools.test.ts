@@ -11,7 +11,7 @@ import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
 
 const buyer = { name: "shop__buy", approval: { server: "shop" } };
-const shop: ToolServer = { name: "shop", problem: undefined, tools: [{ name: "shop__count" }, buyer], prompts: [] };
+const shop: ToolServer = { name: "shop", state: "ready", tools: [{ name: "shop__count" }, buyer], prompts: [] };
 
 function start(servers: ToolServer[], policy: Policy = {}) {
   const changes: SettingsChange[] = [];
@@ -32,17 +32,35 @@ describe("/tools", () => {
   test("lists what can be used in a place, what asks first, what is away, and how prompts are written", async () => {
     const { say } = start([
       { ...shop, prompts: ["!shop:restock <what>"] },
-      { name: "wiki", problem: "its connection has ended", tools: [], prompts: [] },
+      { name: "wiki", state: "failed", tools: [], prompts: [] },
+      { name: "code", state: "connecting", tools: [], prompts: [] },
     ]);
     const hint = "`/tools off` and a server's name switches it off in this channel, `/tools on` and the name on again.";
     expect(await say()).toBe(
-      `My own: \`recall\`.\n\`shop\`: \`count\`, \`buy\` (asks first). Prompts to send me as a message: \`!shop:restock <what>\`.\n\`wiki\` cannot be used now: its connection has ended.\n${hint}`,
+      [
+        "My own: `recall`.",
+        "Servers, with the number of their tools: `shop` (2), `wiki` (away), `code` (starting).",
+        "`shop`: `count`, `buy` (asks first). Prompts to send me as a message: `!shop:restock <what>`.",
+        hint,
+      ].join("\n"),
     );
   });
 
   test("stays one message however many tools there are", async () => {
     const tools = Array.from({ length: 500 }, (_, index) => ({ name: `shop__tool-${index}` }));
     expect((await start([{ ...shop, tools }]).say())?.length).toBeLessThan(1_700);
+  });
+
+  test("names every server and counts its tools, however many tools the first ones have", async () => {
+    const servers = Array.from({ length: 20 }, (_, index) => ({
+      ...shop,
+      name: `server-${index}`,
+      tools: Array.from({ length: 30 + index }, (_, tool) => ({ name: `server-${index}__a-tool-of-number-${tool}` })),
+    }));
+    const list = await start(servers).say();
+    for (const [index, { name }] of servers.entries()) expect(list).toContain(`\`${name}\` (${30 + index})`);
+    expect(list?.split("\n").filter((line) => line === "…")).toEqual([]);
+    expect(list?.length).toBeLessThan(1_700);
   });
 
   test("switches a server off and on again in the channel, for those who may change it", async () => {
@@ -54,7 +72,7 @@ describe("/tools", () => {
       "From the next message on I do not use `shop` in this channel; `/tools on shop` takes that back.",
     );
     expect(await settings.read(reply)).toEqual({ serversOff: ["shop"], isKnown: true });
-    expect(await say()).toContain("\n`shop` is switched off here.\n");
+    expect(await say()).toContain(" `shop` (off here).\n");
     expect(await say("on shop")).toBe("From the next message on I may use `shop` in this channel.");
     expect(await settings.read(reply)).toEqual({ isKnown: true });
     expect(await say("off shed")).toBe("There is no server `shed` here, only `shop`.");
@@ -62,7 +80,7 @@ describe("/tools", () => {
 
   test("lists only what the person may use", async () => {
     const access = { rules: [{ deny: ["tool:shop__buy", "tool:recall"] }] };
-    expect(await start([shop], { access }).say()).toMatch(/^My own: nothing\.\n`shop`: `count`\./);
+    expect(await start([shop], { access }).say()).toMatch(/^My own: nothing\.\n.*: `shop` \(1\)\.\n`shop`: `count`\./);
   });
 
   test("names no server and no prompt that the person may not use, and none to switch to who may switch none", async () => {
