@@ -1,42 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type {
   CallToolResult,
-  Client,
   GetPromptResult,
-  ListResourcesResult,
+  Tool as ListedTool,
   ReadResourceResult,
+  RequestOptions,
+  Resource,
 } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import { createFairTurns } from "../concurrency/fair-turns.ts";
-import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
-import { isName } from "../log/fields.ts";
-import { createRedactor } from "../log/redact.ts";
+import { createNewest } from "../concurrency/newest.ts";
+import type { McpServerConfig } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
 import { ToolError } from "../tools/tool.ts";
-import { type Offer, openSession, type Sdk, type Session } from "./session.ts";
+import { createFailures, describeKind, toStatus, toUnreadable } from "./failure.ts";
+import type { OnFault } from "./repair.ts";
+import { type Offer, openSession, type Session } from "./session.ts";
 import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
 /** A server that lives as long has begun well: the next pause is the shortest again. */
 const STEADY_MS = 60_000;
-const MAX_PROBLEM_CHARS = 200;
 /** Longest that a call waits for a new session where the server has forgotten the one it was made in. */
 const RENEWAL_MS = 10_000;
-/** Words of the network for a server that was never reached. */
-const UNREACHED = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-/** What the SDK, which is loaded with the first server, calls it: `SdkErrorCode.InvalidResult`. */
-const INVALID_RESULT = "INVALID_RESULT";
-/** JSON-RPC's codes for a request that was refused as it is, before anything of it was done. */
-const UNDONE = new Set([-32_700, -32_600, -32_601, -32_602]);
+/** A server that gets more fields wrong is not worth more lines in the log. */
+const MAX_FAULTS = 50;
 /** Longest that a session is asked whether it lives. */
 const PING_MS = 5_000;
 /** Calls of one server's tools at a time, of all conversations together. */
@@ -52,8 +42,8 @@ export type OnProgress = (progress: {
 }) => void;
 
 /**
- * A server, reconnected as long as it is wanted. A `ToolError` says whether anything may be done; after other errors
- * nobody knows.
+ * A server, reconnected as long as it is wanted. A `ToolError` is the server's answer, or says that it was not asked;
+ * after any other error it is unknown whether the call was done.
  */
 export interface McpConnection {
   readonly config: McpServerConfig;
@@ -64,14 +54,14 @@ export interface McpConnection {
   readonly offer: Offer;
   /** No more than a few at a time; those who wait, `owner`s of them, take turns. */
   callTool(
-    name: string,
+    tool: ListedTool,
     args: Record<string, unknown>,
     owner: string,
     onProgress: OnProgress,
     signal: AbortSignal,
   ): Promise<CallToolResult>;
   getPrompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>;
-  listResources(signal: AbortSignal): Promise<ListResourcesResult>;
+  listResources(signal: AbortSignal): Promise<Resource[]>;
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
   /** Resolves when it is ready for the first time, or could not be reached once. */
   readonly tried: Promise<void>;
@@ -89,12 +79,13 @@ export function connectTo(
   const { name: server, timeoutMs: timeout } = config;
   const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
-  const toProblem = createProblems(config);
+  const { toProblem, toCallError } = createFailures(config);
   const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
   let live: Session | undefined;
   let coming = Promise.withResolvers<void>();
   let offer: Offer = { tools: [], prompts: [], hasResources: false };
   const inPlace = createPlaces(config);
+  const onFault = createFaultLog(server, log);
 
   async function list(session: Session): Promise<void> {
     offer = await session.list();
@@ -103,13 +94,15 @@ export function connectTo(
 
   /** Connects, and resolves to why the connection has ended. Rejects when there was none. */
   async function serve(): Promise<LoggableError> {
-    const onChanged = (session: Session) => {
-      list(session).catch((error: unknown) => {
+    const relisting = createNewest<{ session: Session } | undefined>(async (change) => {
+      const listing = change && list(change.session);
+      await listing?.catch((error: unknown) => {
         log.warn({ server, err: toProblem(error) }, "the tools of a server could not be listed again");
       });
-    };
+    }, undefined);
+    const onChanged = (session: Session) => relisting.show({ session });
     const onError = (error: unknown) => log.debug({ server, err: toProblem(error) }, "a tool server: error");
-    const session = await openSession({ config, onChanged, onError, tokens, log }, closing.signal);
+    const session = await openSession({ config, onChanged, onError, onFault, tokens, log }, closing.signal);
     const leave = () => session.end(new LoggableError("it is not wanted any more"));
     closing.signal.addEventListener("abort", leave, { once: true });
     try {
@@ -129,36 +122,31 @@ export function connectTo(
     }
   }
 
-  async function keepConnected(): Promise<void> {
-    const onAway = (err: LoggableError, pauseMs: number) => {
-      Object.assign(status, { state: "failed", problem: err.message });
-      tried.resolve();
-      log.warn({ server, err, pauseMs }, "a tool server is away and is tried again");
-    };
-    await serveAgain(() => serve().catch(toProblem), onAway, closing.signal);
+  function onAway(err: LoggableError, pauseMs: number): void {
+    Object.assign(status, { state: "failed", problem: err.message });
     tried.resolve();
+    log.warn({ server, err, pauseMs }, "a tool server is away and is tried again");
   }
 
-  /** Asks the server for something, and says of a failure whether anything was done. */
-  async function ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal, isAgain = false): Promise<T> {
+  async function ask<T>(request: (session: Session) => Promise<T>, signal: AbortSignal, isAgain = false): Promise<T> {
     const session = live;
     if (session === undefined) {
       throw new ToolError(`The server "${server}" cannot be reached now. Answer without it, and say so.`);
     }
     const { promise: renewed } = coming;
     try {
-      return await request(session.client);
+      return await request(session);
     } catch (error) {
       signal.throwIfAborted();
-      const problem = toProblem(error);
-      if (isAgain || !(await isForgotten(error, session, signal))) throw toCallError(error, server, session, problem);
-      session.end(problem);
+      if (isAgain || !(await isForgotten(error, session, signal))) throw toCallError(error, session);
+      session.end(toProblem(error));
       await untilAborted(renewed, untilRenewed(signal)).catch(() => signal.throwIfAborted());
     }
     return ask(request, signal, true);
   }
 
-  const running = keepConnected();
+  const serveOnce = () => serve().then(toProblem, toProblem);
+  const running = serveAgain(serveOnce, onAway, closing.signal).finally(tried.resolve);
 
   return {
     config,
@@ -171,21 +159,31 @@ export function connectTo(
     get offer() {
       return offer;
     },
-    callTool(name, args, owner, onprogress, signal) {
+    callTool(tool, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      const call = (client: Client) => client.callTool({ name, arguments: args }, options).catch(toUnreadable);
-      return inPlace(owner, () => ask(call, signal), signal);
+      return inPlace(owner, () => ask((session) => call(session, tool, args, options), signal), signal);
     },
     getPrompt: (name, args, signal) =>
-      ask((client) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),
-    listResources: (signal) => ask((client) => client.listResources(undefined, { timeout, signal }), signal),
-    readResource: (uri, signal) => ask((client) => client.readResource({ uri }, { timeout, signal }), signal),
+      ask(({ client }) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),
+    listResources: (signal) => ask((session) => session.listResources(signal), signal),
+    readResource: (uri, signal) => ask(({ client }) => client.readResource({ uri }, { timeout, signal }), signal),
     tried: tried.promise,
     async close() {
       closing.abort(new Error("It is not wanted any more."));
       await running;
     },
   };
+}
+
+async function call(
+  { client }: Session,
+  tool: ListedTool,
+  args: Record<string, unknown>,
+  options: RequestOptions,
+): Promise<CallToolResult> {
+  // If the SDK had no definition of the tool, it would list all tools again.
+  const given = { ...options, toolDefinition: tool };
+  return client.callTool({ name: tool.name, arguments: args }, given).catch(toUnreadable);
 }
 
 /** Serves until `signal` aborts. Pauses grow while a server soon leaves again; `onAway` hears reason and length. */
@@ -250,45 +248,21 @@ function createPlaces({ name, timeoutMs }: McpServerConfig) {
   };
 }
 
-function untilRenewed(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
-}
-
-function isUnreached(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
-}
-
-/** Says what is wrong on one short line, without the server's secrets; its own words are a quote. */
-function createProblems(config: McpServerConfig): (error: unknown) => LoggableError {
-  const { text: redact } = createRedactor(secretsOfMcp(config));
-  return (error) => {
-    const text = redact(describeError(error))
-      .replace(/[\p{C}\s]+/gu, " ")
-      .trim()
-      .slice(0, MAX_PROBLEM_CHARS);
-    return new LoggableError(describeKind(error), { quote: `: ${text}` });
+/** Logs each field that a server gets wrong once. */
+function createFaultLog(server: string, log: Logger): OnFault {
+  const told = new Set<string>();
+  return (field) => {
+    if (told.has(field) || told.size === MAX_FAULTS) return;
+    told.add(field);
+    log.warn(
+      { server, field },
+      "a tool server sends a field that does not fit the protocol: it is replaced or left out",
+    );
   };
 }
 
-/** The name of an error, its answer's number, and the code of whatever made it fail. */
-function describeKind(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown";
-  const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
-  const code = Reflect.get(deepestCause(error), "code");
-  return [error.name, status, isName(String(code ?? "")) ? String(code) : ""].filter((word) => word !== "").join(" ");
-}
-
-/** Describes an error by its innermost cause: why a connection failed. */
-function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { message } = deepestCause(error);
-  const more = error.message.includes(message) ? "" : `, ${message}`;
-  return error.message.replace(/[:\s]+$/, "") + more;
-}
-
-function deepestCause(error: Error): Error {
-  return error.cause instanceof Error ? deepestCause(error.cause) : error;
+function untilRenewed(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(RENEWAL_MS)]);
 }
 
 /**
@@ -307,35 +281,4 @@ async function isForgotten(error: unknown, { sdk, client }: Session, signal: Abo
     signal.throwIfAborted();
     return [400, 404].includes(toStatus(refusal, sdk) ?? 0);
   }
-}
-
-/** The number with which a server refused a request. The SDK's transport for `sse` has it in its words alone. */
-function toStatus(error: unknown, { SdkHttpError }: Sdk): number | undefined {
-  if (error instanceof SdkHttpError) return error.status;
-  const [, status] = /^Error: Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(String(error)) ?? [];
-  return status === undefined ? undefined : Number(status);
-}
-
-/** A result came, so the call was made, also where the SDK does not know the form of it. */
-function toUnreadable(error: unknown): CallToolResult {
-  if (!(error instanceof Error && "code" in error && error.code === INVALID_RESULT)) throw error;
-  return { content: [{ type: "text", text: "[The call was made; its result has a form that cannot be read here.]" }] };
-}
-
-function toCallError(error: unknown, server: string, session: Session, problem: LoggableError): Error {
-  const { SdkError, SdkErrorCode, ProtocolError } = session.sdk;
-  if (error instanceof ProtocolError) {
-    const mayBeDone = !UNDONE.has(error.code);
-    const what = mayBeDone ? "answered the call with an error" : "refused the call";
-    return new ToolError(`The server "${server}" ${what}${problem.quote}`, { mayBeDone });
-  }
-  const status = toStatus(error, session.sdk);
-  const isRefused = status !== undefined && status >= 400 && status < 500;
-  const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
-  // Any other failure is that of one call, and cuts no other.
-  if (isUnsent) session.end(problem);
-  if (isRefused || isUnsent) {
-    return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
-  }
-  return problem;
 }

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { McpTransport } from "../config/mcp-servers.ts";
+import { LoggableError } from "../port/errors.ts";
 import { createFloodGate } from "./flood.ts";
 
 /** One message at most. */
@@ -12,6 +13,9 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const ENDING_MS = 2_000;
 const LAST_WORDS_MS = 500;
 const LINE_FEED = 0x0a;
+const MAX_WORDS_CHARS = 8_000;
+/** Lines after the one that names the error. */
+const MORE = /^(?:Node\.js v|Emitted '|npm error A complete log)/;
 
 /** The groups of the programs that run: however heedless, none outlives an exit of this process. */
 const running = new Set<number>();
@@ -27,7 +31,12 @@ export interface ProgramOptions {
   onWords(text: string): void;
 }
 
-type ProgramTransport = Transport & { readonly pid: number | undefined; readonly stderr: Readable | undefined };
+export interface ProgramTransport extends Transport {
+  readonly pid: number | undefined;
+  readonly stderr: Readable | undefined;
+  /** The reason if it ended without being closed, with its last words as a quote. */
+  readonly end: LoggableError | undefined;
+}
 
 /**
  * A server program, spoken to by lines on stdin and stdout. Unlike the SDK's transport it starts a program once, and
@@ -40,6 +49,8 @@ export function openProgram({
 }: ProgramOptions): ProgramTransport {
   let child: ChildProcessWithoutNullStreams | undefined;
   let closing: Promise<void> | undefined;
+  let end: LoggableError | undefined;
+  let words = "";
   const mayGoOn = createFloodGate();
 
   function takeLine(line: Buffer): void {
@@ -53,7 +64,8 @@ export function openProgram({
   }
 
   function giveUp(reason: string): void {
-    transport.onerror?.(new Error(reason));
+    end ??= new LoggableError(reason);
+    transport.onerror?.(end);
     // It does not deserve the time to end by itself.
     if (child !== undefined) stop(child.pid, "SIGKILL");
     void close();
@@ -81,11 +93,11 @@ export function openProgram({
   }
 
   async function close(): Promise<void> {
-    closing ??= end();
+    closing ??= stopChild();
     await closing;
   }
 
-  async function end(): Promise<void> {
+  async function stopChild(): Promise<void> {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     child.stdin.end();
@@ -100,6 +112,8 @@ export function openProgram({
   /** Waits for the program's last output, but not for a child of it that holds the output open. */
   async function leave(ended: ChildProcessWithoutNullStreams): Promise<void> {
     await Promise.race([once(ended, "close"), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    const how = ended.signalCode === null ? `exited with code ${ended.exitCode}` : `was ended by ${ended.signalCode}`;
+    if (closing === undefined) end ??= new LoggableError(`its program ${how}`, { quote: toQuote(words) });
     transport.onclose?.();
   }
 
@@ -112,7 +126,10 @@ export function openProgram({
       if (pid !== undefined) running.add(pid);
       started.on("error", (error) => transport.onerror?.(error));
       started.stdin.on("error", (error) => transport.onerror?.(error));
-      started.stderr.on("data", (chunk: Buffer) => onWords(String(chunk)));
+      started.stderr.setEncoding("utf8").on("data", (text: string) => {
+        words = (words + text).slice(-MAX_WORDS_CHARS);
+        onWords(text);
+      });
       readLines(started.stdout);
       started.once("exit", () => {
         stop(pid, "SIGKILL");
@@ -132,8 +149,18 @@ export function openProgram({
     get stderr() {
       return child?.stderr;
     },
+    get end() {
+      return end;
+    },
   };
   return transport;
+}
+
+/** The line of its last words that names an error, or the last one: Node and npm write more after it. */
+function toQuote(words: string): string {
+  const lines = words.split("\n").filter((line) => /^\S/.test(line) && !MORE.test(line));
+  const line = lines.findLast((one) => /error|exception/i.test(one)) ?? lines.at(-1);
+  return line === undefined ? "" : `: ${line}`;
 }
 
 function stop(pid: number | undefined, signal: NodeJS.Signals): void {

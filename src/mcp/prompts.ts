@@ -1,6 +1,6 @@
 import type { GetPromptResult, Prompt } from "@modelcontextprotocol/client";
 import type { ChatMessage } from "../gateway/chunks.ts";
-import { ToolError } from "../tools/tool.ts";
+import { truncate } from "../text/truncate.ts";
 import type { McpConnection } from "./connection.ts";
 import { describeBlock } from "./result.ts";
 
@@ -63,17 +63,16 @@ export async function readPrompt(
   }
   try {
     return toMessages(await connection.getPrompt(offer.name, given, signal));
-  } catch (error) {
+  } catch {
     signal.throwIfAborted();
-    return error instanceof ToolError
-      ? error.message
-      : `\`${server}\` did not give that prompt. Try again in a minute.`;
+    return `\`${server}\` did not give that prompt. Try again in a minute.`;
   }
 }
 
 /** `name=value` wherever the name is known, and the other words in their order; the last of them takes the rest. Pure. */
 function readArguments(text: string, wanted: PromptOffer["arguments"]): Record<string, string> {
-  const given: Record<string, string> = {};
+  // Inherits nothing: an argument may be called `constructor`.
+  const given: Record<string, string> = Object.create(null);
   const words: string[] = [];
   for (const [word, name = "", quoted, plain] of text.matchAll(/(?:([\w-]+)=)?(?:["“]([^"“”]*)["”]|(\S+))/g)) {
     const known = wanted.find((one) => one.name === name);
@@ -92,7 +91,7 @@ function readArguments(text: string, wanted: PromptOffer["arguments"]): Record<s
 function toMessages({ messages }: GetPromptResult): ChatMessage[] {
   let room = MAX_CHARS;
   return messages.slice(0, MAX_MESSAGES).flatMap(({ role, content }) => {
-    const text = describeBlock(content, []).slice(0, room).toWellFormed();
+    const text = truncate(describeBlock(content, []), room).toWellFormed();
     room -= text.length;
     return text.trim() === "" ? [] : [{ role, content: text }];
   });

@@ -219,6 +219,6 @@ function cutText(text: string, budget: Budget): string {
   return shown.toWellFormed();
 }
 
-function isObject(value: unknown): value is JsonSchema {
+export function isObject(value: unknown): value is JsonSchema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

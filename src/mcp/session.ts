@@ -4,6 +4,7 @@ import type {
   Tool as ListedTool,
   OAuthClientProvider,
   Prompt,
+  Resource,
   StoredOAuthTokens,
   Transport,
 } from "@modelcontextprotocol/client";
@@ -11,8 +12,11 @@ import type { Logger } from "pino";
 import packageFile from "../../package.json" with { type: "json" };
 import type { McpOauth, McpServerConfig } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
+import { truncate } from "../text/truncate.ts";
 import { createFloodGate } from "./flood.ts";
-import { openProgram } from "./program.ts";
+import { type ReadPage, readList } from "./listing.ts";
+import { openProgram, type ProgramTransport } from "./program.ts";
+import { type OnFault, repairError, repairResult } from "./repair.ts";
 import { createServerFetch } from "./server-fetch.ts";
 import type { TokenStore } from "./tokens.ts";
 
@@ -20,16 +24,12 @@ import type { TokenStore } from "./tokens.ts";
 const CONNECT_MS = 60_000;
 /** Longest that a server is asked whether it speaks the newest revision; a program that is silent does not. */
 const PROBE_MS = 10_000;
-const LIST_MS = 30_000;
-/** Some give a tool or two on each page; one that never comes to an end is given up. */
-const LIST_PAGES = 500;
 const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
 /** A revision before the stateless one. */
 const OLDER = { kind: "legacy" } as const;
-const NO_PROMPTS: { prompts: Prompt[] } = { prompts: [] };
 
 export interface Offer {
   tools: readonly ListedTool[];
@@ -47,6 +47,7 @@ export interface Session {
   ended: Promise<LoggableError>;
   end(reason: LoggableError): void;
   list(): Promise<Offer>;
+  listResources(signal: AbortSignal): Promise<Resource[]>;
   /** Ends the server's program too. Never rejects. */
   close(): Promise<void>;
 }
@@ -56,6 +57,7 @@ export interface SessionOptions {
   /** The server says that it offers other things than before. */
   onChanged(session: Session): void;
   onError(error: unknown): void;
+  onFault: OnFault;
   /** Absent: tokens are kept for as long as the session lasts. */
   tokens: TokenStore | undefined;
   log: Logger;
@@ -90,7 +92,8 @@ async function connect(
   known: typeof OLDER | undefined,
   signal: AbortSignal,
 ): Promise<Session> {
-  const { onChanged, onError } = options;
+  const { onChanged, onError, log, config } = options;
+  const { name: server } = config;
   const ended = Promise.withResolvers<LoggableError>();
   const transport = await openTransport(sdk, options);
   let session: Session | undefined;
@@ -100,7 +103,7 @@ async function connect(
   });
   // Neither is an event target.
   Object.assign(client, {
-    onclose: () => ended.resolve(new LoggableError("its connection has ended")),
+    onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection has ended")),
     onerror: (error: unknown) => {
       onError(error);
       // A stream that the SDK opens again by itself has not shaken hands: the server refuses all that is asked there.
@@ -114,26 +117,42 @@ async function connect(
     await client.connect(transport, { timeout: CONNECT_MS, signal, prior: known });
   } catch (error) {
     await close();
-    throw error;
+    const end = endOf(transport);
+    throw end === undefined || (known === undefined && isProbeFailure(error, sdk)) ? error : end;
   }
-  watchFlood(transport, () => ended.resolve(new LoggableError("it sends too much")));
+  guard(transport, options, () => ended.resolve(new LoggableError("it sends too much")));
+  const walk = <T>(name: string, readPage: ReadPage<T>, signal: AbortSignal) => {
+    const onCut = (err: unknown) => {
+      log.warn({ server, list: name, err }, "a tool server's list is cut short: only its beginning is used");
+    };
+    return readList(readPage, onCut, signal);
+  };
+  const bypass = { cacheMode: "bypass" } as const;
+  const listTools: ReadPage<ListedTool> = async (cursor, limits) => {
+    const page = await client.listTools({ cursor }, { ...bypass, ...limits });
+    return { items: page.tools, page };
+  };
+  const listPrompts: ReadPage<Prompt> = async (cursor, limits) => {
+    const page = await client.listPrompts({ cursor }, { ...bypass, ...limits });
+    return { items: page.prompts, page };
+  };
+  const listResources: ReadPage<Resource> = async (cursor, limits) => {
+    const page = await client.listResources({ cursor }, { ...bypass, ...limits });
+    return { items: page.resources, page };
+  };
   session = {
     sdk,
     client,
     ended: ended.promise,
     end: ended.resolve,
     async list() {
-      const options = { timeout: LIST_MS, signal, cacheMode: "bypass" } as const;
-      const { tools } = await client.listTools(undefined, options);
       const offered = client.getServerCapabilities();
-      const listed = offered?.prompts === undefined ? NO_PROMPTS : client.listPrompts(undefined, options);
+      const tools = offered?.tools === undefined ? [] : await walk("tools", listTools, signal);
       // A failure to list the prompts must not cost the tools.
-      const { prompts } = await Promise.resolve(listed).catch((error: unknown) => {
-        onError(error);
-        return NO_PROMPTS;
-      });
-      return { tools, prompts: prompts.slice(0, MAX_PROMPTS), hasResources: offered?.resources !== undefined };
+      const prompts = offered?.prompts && (await walk("prompts", listPrompts, signal).catch(onError));
+      return { tools, prompts: (prompts ?? []).slice(0, MAX_PROMPTS), hasResources: offered?.resources !== undefined };
     },
+    listResources: (signal) => walk("resources", listResources, signal),
     close,
   };
   return session;
@@ -146,7 +165,6 @@ function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void)
     {
       versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
       listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } },
-      listMaxPages: LIST_PAGES,
       // A schema of the server's would be made into a program here, and its patterns tried on its own texts.
       jsonSchemaValidator: {
         getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
@@ -155,7 +173,11 @@ function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void)
   );
 }
 
-async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions): Promise<Transport> {
+function endOf(transport: Transport | ProgramTransport): LoggableError | undefined {
+  return "end" in transport ? transport.end : undefined;
+}
+
+async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions): Promise<Transport | ProgramTransport> {
   const { name, transport } = config;
   if (transport.type !== "stdio") {
     const { type, url, oauth } = transport;
@@ -171,7 +193,7 @@ async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions):
     program: transport,
     // PATH, HOME and the like, and nothing else of ours.
     env: getDefaultEnvironment(),
-    onWords: (text) => log.trace({ server: name, text: text.slice(0, MAX_LINE_CHARS) }, "a tool server says"),
+    onWords: (text) => log.trace({ server: name, text: truncate(text, MAX_LINE_CHARS) }, "a tool server says"),
   });
 }
 
@@ -196,13 +218,15 @@ function createProvider(
   return provider;
 }
 
-/** Ends a server that never stops talking, before it takes all the time there is. */
-function watchFlood(transport: Transport, onFlood: () => void): void {
+/** Repairs the results of a server, and ends one that never stops talking before it takes all the time there is. */
+function guard(transport: Transport, { onFault }: SessionOptions, onFlood: () => void): void {
   const deliver = transport.onmessage;
   const mayGoOn = createFloodGate();
   const onmessage: Transport["onmessage"] = (message, extra) => {
-    if (mayGoOn(0)) deliver?.(message, extra);
-    else onFlood();
+    if (!mayGoOn(0)) return onFlood();
+    if ("result" in message) Object.assign(message, { result: repairResult(message.result, onFault) });
+    if ("error" in message) Object.assign(message, { error: repairError(message.error) });
+    deliver?.(message, extra);
   };
   Object.assign(transport, { onmessage });
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ImagePart } from "../gateway/chunks.ts";
 import { fitPicture } from "../media/picture.ts";
 import { sniffImage } from "../media/sniff.ts";
+import { truncate } from "../text/truncate.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";
 import type { McpConnection, OnProgress } from "./connection.ts";
 import { toToolNames } from "./names.ts";
@@ -44,9 +45,7 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
   const isAsked = approve === "always" || (approve === "acting" && !reads);
   return {
     name,
-    description: `(From the server "${server}") ${description.toWellFormed()}`
-      .slice(0, MAX_DESCRIPTION_CHARS)
-      .toWellFormed(),
+    description: truncate(`(From the server "${server}") ${description.toWellFormed()}`, MAX_DESCRIPTION_CHARS),
     parameters,
     // Most tools are never called.
     get schema() {
@@ -59,7 +58,7 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     async run(args, context, signal) {
       const onProgress = toProgress(title, context);
       const given = args as Record<string, unknown>;
-      const result = await connection.callTool(listed.name, given, context.conversationId, onProgress, signal);
+      const result = await connection.callTool(listed, given, context.conversationId, onProgress, signal);
       const { text, pictures } = describeResult(server, result);
       if (result.isError === true) throw new ToolError(text);
       return { text, pictures: await fitPictures(pictures, `mcp:${server}`, signal) };
@@ -107,9 +106,9 @@ function toResourceTool(connection: McpConnection): Tool {
     timeoutMs: timeoutMs + 5_000,
     async run({ uri }, _, signal) {
       if (uri !== undefined) return describeResource(server, await connection.readResource(uri, signal));
-      const { resources } = await connection.listResources(signal);
+      const resources = await connection.listResources(signal);
       const lines = resources.slice(0, MAX_LISTED_RESOURCES).map(({ uri, name, description = "" }) => {
-        return `- ${uri} (${name}) ${description.slice(0, 200)}`;
+        return `- ${uri} (${name}) ${truncate(description, 200)}`;
       });
       if (resources.length > lines.length) lines.push(`[${resources.length - lines.length} more are left out]`);
       return describeResult(server, { content: [{ type: "text", text: lines.join("\n") }] }).text;

@@ -59,8 +59,8 @@ export interface Tool {
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
   readonly approval?: { server: string };
   /**
-   * `args` is `schema`'s output. A `ToolError` is told to the model and means that nothing was done, unless it says
-   * otherwise; after any other rejection of a tool that acts, nobody knows.
+   * `args` is `schema`'s output. A `ToolError` is the tool's own answer that it failed, and the model reads it. After
+   * any other rejection of a tool that acts, it is unknown whether the call was done.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
@@ -87,13 +87,6 @@ export interface ToolOptions<S extends z.ZodObject> {
 /** A tool could not do what was asked. The message is for the model: what was wrong, what to do instead. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
-  /** It failed when it had begun: of a tool that acts, nobody knows what was done. */
-  readonly mayBeDone: boolean;
-
-  constructor(message: string, { mayBeDone = false }: { mayBeDone?: boolean } = {}) {
-    super(message);
-    this.mayBeDone = mayBeDone;
-  }
 }
 
 /** Makes a tool of ours: it changes nothing outside, or bears repeating. */
@@ -135,7 +128,7 @@ export function readCall(
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool === undefined) {
     const known = tools.map((candidate) => candidate.name).join(", ") || "none";
-    return `There is no tool ${JSON.stringify(name.slice(0, 64))}. The tools are: ${known}.`;
+    return `There is no tool ${JSON.stringify(truncate(name, 64))}. The tools are: ${known}.`;
   }
   let given: unknown;
   try {
@@ -180,10 +173,7 @@ export async function runCall(
     signal.throwIfAborted();
     const isTold = error instanceof ToolError;
     if (!isTold) context.onFailure?.(tool.name, error);
-    if (tool.acts && (!isTold || error.mayBeDone)) {
-      const words = isTold ? ` ${error.message}` : "";
-      return { state: "unknown", text: cutResult(describeUnknown(tool.name) + words), pictures: [] };
-    }
+    if (tool.acts && !isTold) return { state: "unknown", text: describeUnknown(tool.name), pictures: [] };
     return { state: "failed", text: cutResult(describeFailure(tool, error)), pictures: [] };
   }
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { checkMcp } from "../../src/doctor/mcp.ts";
-import { address, startCountingServer, toMcpConfig } from "../support/mcp-world.ts";
+import { address, program, startCountingServer, toMcpConfig } from "../support/mcp-world.ts";
 
 test("the doctor tries every tool server, and lists what it offers", async () => {
   const counter = await startCountingServer();
@@ -30,4 +30,24 @@ test("the doctor tries every tool server, and lists what it offers", async () =>
     },
   ]);
   expect(counter.marks).toEqual([]);
+});
+
+test.each([
+  [
+    "throws",
+    'throw new Error("no API key secret-value")',
+    "its program exited with code 1: Error: no API key [redacted]",
+  ],
+  [
+    "says why and exits",
+    'console.error("\\nusage: x\\n"); process.exitCode = 3',
+    "its program exited with code 3: usage: x",
+  ],
+  ["says nothing", "process.exit(0)", "its program exited with code 0"],
+  ["is killed", 'process.kill(process.pid, "SIGKILL")', "its program was ended by SIGKILL"],
+])("the doctor shows why a program that %s did not start", async (_, code, problem) => {
+  const transport = program("--input-type=commonjs", ["-e", code], { KEY: "secret-value" });
+  expect(await checkMcp({ servers: [toMcpConfig("shop", transport)], refused: [] })).toMatchObject([
+    { ok: false, what: `shop cannot be reached: ${problem}.` },
+  ]);
 });

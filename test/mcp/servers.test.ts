@@ -1,4 +1,5 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,9 +10,10 @@ import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
 import { type ToolContext, ToolError } from "../../src/tools/tool.ts";
 import { eventually } from "../support/eventually.ts";
 import { json, startFaultServer } from "../support/fault-server.ts";
-import { silent } from "../support/log.ts";
+import { recordingLog, silent } from "../support/log.ts";
 import {
   address,
+  INITIALIZED,
   program,
   referenceServer,
   speaker,
@@ -173,17 +175,206 @@ test("a server that offers other tools than before is listed again", async () =>
   await eventually(names).toEqual(["shop__open", "shop__buy"]);
 });
 
-test("a call whose result has a part that nobody knows counts as made", async () => {
-  const code = `const say = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
-    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-      const { id, method } = JSON.parse(line);
-      const serverInfo = { name: "odd", version: "1" };
-      if (method === "initialize") say(id, { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo });
-      if (method === "tools/list") say(id, { tools: [{ name: "act", inputSchema: { type: "object" } }] });
-      if (method === "tools/call") say(id, { content: [{ type: "text", text: "done" }, { type: "hologram" }] });
-    });`;
-  const servers = await start(toMcpConfig("odd", program("--input-type=commonjs", ["-e", code])));
-  expect((await run(servers, "odd__act")).text).toContain("The call was made");
+/** Older answers over stdio and HTTP, and one of the newest revision: the SDK reads each with other schemas. */
+const WAYS = ["a program", "HTTP", "the newest revision"] as const;
+const EVERYTHING = { tools: {}, prompts: {}, resources: {} };
+
+/** A server that answers each method, besides the handshake, with one of `results`. */
+async function startAnswering(way: (typeof WAYS)[number], results: Record<string, unknown>) {
+  if (way === "HTTP") {
+    const raw = await startRawServer((method) => results[method] ?? {}, undefined, EVERYTHING);
+    onTestFinished(raw.close);
+    return address(raw.url);
+  }
+  const cached = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+  const discovered = { ...cached, supportedVersions: ["2026-07-28"], capabilities: EVERYTHING };
+  const isNewest = way === "the newest revision";
+  const folder = await mkdtemp(join(tmpdir(), "palaver-mcp-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, "results.json");
+  await writeFile(path, JSON.stringify(results));
+  return speaker(`
+    const { readFileSync } = await import("node:fs");
+    const results = JSON.parse(readFileSync(${JSON.stringify(path)}, "utf8"));
+    const meta = { "io.modelcontextprotocol/subscriptionId": id };
+    if (method === "server/discover") say(${isNewest} ? { id, result: ${JSON.stringify(discovered)} } : { id, error: { code: -32601, message: "No." } });
+    else if (method === "initialize") say({ id, result: ${JSON.stringify({ ...INITIALIZED, capabilities: EVERYTHING })} });
+    else if (method === "subscriptions/listen") say({ method: "notifications/subscriptions/acknowledged", params: { notifications: {}, _meta: meta } });
+    else if (id !== undefined) say({ id, result: { ...(${isNewest} && ${JSON.stringify(cached)}), ...results[method] } });`);
+}
+
+describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way) => {
+  async function startWrong(results: Record<string, unknown>) {
+    const { log, lines } = recordingLog();
+    const servers = createMcpServers([toMcpConfig("odd", await startAnswering(way, results))], log);
+    onTestFinished(() => servers.close());
+    await servers.tried();
+    return { servers, faults: () => lines.flatMap(({ field }) => field ?? []) };
+  }
+
+  test("has its other tools, and the log names each wrong tool and field once", async () => {
+    const inputSchema = { type: "object" };
+    const { servers, faults } = await startWrong({
+      "tools/list": {
+        nextCursor: null,
+        // The SDK refuses that over HTTP before anything here can see it.
+        ...(way !== "HTTP" && { _meta: null }),
+        tools: [
+          {},
+          null,
+          { name: 7, inputSchema },
+          {
+            name: "hints",
+            annotations: { readOnlyHint: true, destructiveHint: null, idempotentHint: null },
+            inputSchema,
+          },
+          { name: "nulls", title: null, description: null, annotations: null, outputSchema: null, inputSchema },
+          { name: "required", inputSchema: { type: "object", properties: { a: { type: "string" } }, required: null } },
+          {
+            name: "union",
+            inputSchema: { anyOf: [{ properties: { a: { type: "string" } } }, { properties: { b: {} } }] },
+          },
+          { name: "empty", inputSchema: {} },
+          { name: "none" },
+          { name: "list", inputSchema: { type: "object", properties: [] } },
+          { name: "output", inputSchema, outputSchema: { type: "array" } },
+        ],
+      },
+      "prompts/list": {
+        prompts: [
+          { name: "wrong", arguments: 7 },
+          {},
+          { name: "right", arguments: [{ name: "a", required: null }, {}] },
+        ],
+      },
+    });
+    const [report] = servers.report(PLACE);
+    expect([report?.state, report?.problem]).toEqual(["ready", undefined]);
+    const named = new Map(servers.toolsOf(PLACE).map((tool) => [tool.name.slice("odd__".length), tool]));
+    const usual = ["hints", "nulls", "required", "union", "empty", "none", "list", "output", "resources"];
+    expect([...named.keys()]).toEqual(usual);
+    expect(named.get("hints")?.acts).toBe(false);
+    expect(named.get("required")?.parameters["properties"]).toEqual({ a: { type: "string" } });
+    expect(Object.keys(Object(named.get("union")?.parameters["properties"]))).toEqual(["a", "b"]);
+    expect(report?.prompts).toEqual(["!odd:wrong", "!odd:right [a]"]);
+    expect(faults()).toEqual(
+      expect.arrayContaining([
+        "tools 1: name",
+        "tools 2",
+        "tools 3: name",
+        "hints: annotations.idempotentHint",
+        "required: inputSchema",
+        "union: inputSchema",
+        "wrong: arguments",
+        "prompts 2: name",
+      ]),
+    );
+    expect(new Set(faults()).size).toBe(faults().length);
+  });
+
+  test.each([900, 5_000])("has a tool whose schema is %i levels deep, and its others", async (levels) => {
+    const deep = `${'{"type":"object","properties":{"a":'.repeat(levels)}{}${"}}".repeat(levels)}`;
+    const tools = [
+      { name: "deep", inputSchema: JSON.parse(deep) },
+      { name: "flat", inputSchema: { type: "object" } },
+    ];
+    const { servers, faults } = await startWrong({ "tools/list": { tools } });
+    expect(servers.toolsOf(PLACE).map(({ name }) => name)).toEqual(["odd__deep", "odd__flat", "odd__resources"]);
+    expect(faults()).toEqual(["deep: inputSchema"]);
+  });
+
+  test("has the readable parts of its results shown", async () => {
+    const image = { type: "image", data: "data:image/png;base64,AAAA", mimeType: null };
+    const { servers } = await startWrong({
+      "tools/list": { tools: [{ name: "act", inputSchema: { type: "object" } }] },
+      "tools/call": {
+        isError: null,
+        structuredContent: null,
+        content: [
+          { type: "text", text: "done" },
+          { type: "hologram" },
+          null,
+          { type: "text", text: 7 },
+          image,
+          { type: "audio" },
+        ],
+      },
+      "resources/list": { resources: [{ uri: "a://b", name: null }, { name: "no address" }] },
+      "resources/read": {
+        contents: [
+          { uri: "a://b", text: null },
+          { uri: "a://c", text: "kept" },
+        ],
+      },
+      "prompts/list": { prompts: [{ name: "ask" }] },
+      "prompts/get": { messages: [{ role: "system", content: [{ type: "text", text: "one" }, "two"] }] },
+    });
+    const unreadable = "[A part that cannot be read]";
+    expect((await run(servers, "odd__act")).text).toContain(
+      `\ndone\n${unreadable}\n7\n[A picture, no type, 1 KiB]\n${unreadable}\n`,
+    );
+    expect((await run(servers, "odd__resources")).text).toContain("\n- a://b (a://b) \n");
+    expect((await run(servers, "odd__resources", { uri: "a://b" })).text).toContain(
+      `${unreadable}\n[The resource a://c, no type]\nkept\n`,
+    );
+    expect(await servers.readPrompt(PLACE, "!odd:ask", [], AbortSignal.timeout(30_000))).toEqual([
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+    ]);
+  });
+});
+
+test.each([
+  ['{ error: "no such till" }', /failed\. From the server "shop"[^]*no such till/],
+  ['{ error: { code: "E_TILL", message: "no such till", data: null } }', /failed\.[^]*no such till/],
+  ["{ error: null }", /failed\.[^]*an error without words/],
+])("a program that answers a call with %s has failed at once", async (reply, words) => {
+  const code = `
+    if (method === "initialize") say({ id, result: initialized });
+    else if (method === "tools/list") say({ id, result: { tools: [{ name: "buy", inputSchema: { type: "object" } }] } });
+    else if (method === "server/discover") say({ id, error: { code: -32601, message: "No." } });
+    else if (method === "tools/call") say({ id, ...${reply} });`;
+  const servers = await start(toMcpConfig("shop", speaker(code)));
+  await expect(run(servers, "shop__buy")).rejects.toThrow(words);
+});
+
+test("a server that has prompts and no tools is ready", async () => {
+  const answer = (method: string) => (method === "prompts/list" ? { prompts: [{ name: "ask" }] } : {});
+  const raw = await startRawServer(answer, undefined, { prompts: {} });
+  onTestFinished(raw.close);
+  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [], prompts: ["!shop:ask"] }]);
+});
+
+test("a call for which a server asks a person something has failed, because nobody is asked", async () => {
+  const asking = {
+    resultType: "input_required",
+    inputRequests: {
+      sure: {
+        method: "elicitation/create",
+        params: { mode: "form", message: "Sure?", requestedSchema: { type: "object", properties: {} } },
+      },
+    },
+  };
+  const way = await startAnswering("the newest revision", {
+    "tools/list": { tools: [{ name: "buy", inputSchema: { type: "object" } }] },
+    "tools/call": asking,
+  });
+  const servers = await start(toMcpConfig("shop", way));
+  await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
+});
+
+test("an argument of a prompt may have any name", async () => {
+  const code = `
+    if (method === "initialize") say({ id, result: { ...initialized, capabilities: { prompts: {}, tools: {} } } });
+    else if (method === "prompts/list") say({ id, result: { prompts: [{ name: "ask", arguments: [{ name: "constructor", required: true }] }] } });
+    else if (method === "prompts/get") say({ id, result: { messages: [{ role: "user", content: { type: "text", text: line } }] } });
+    else if (method === "server/discover") say({ id, error: { code: -32601, message: "No." } });
+    else if (id !== undefined) say({ id, result: { tools: [] } });`;
+  const servers = await start(toMcpConfig("shop", speaker(code)));
+  const ask = (message: string) => servers.readPrompt(PLACE, message, [], AbortSignal.timeout(30_000));
+  expect(await ask("!shop:ask")).toMatch(/^That needs `constructor` as well/);
+  expect(await ask("!shop:ask tea")).toMatchObject([{ content: expect.stringContaining('"constructor":"tea"') }]);
 });
 
 describe("a server of the stateless revision", () => {
@@ -322,8 +513,11 @@ describe("a server that refuses one call", () => {
     [429, true],
     [403, true],
     [413, true],
-    [503, false],
-  ])("with %i goes on with the others", async (status, isUndone) => {
+    [500, true],
+    [503, true],
+    [502, false],
+    [504, false],
+  ])("with %i goes on with the others, and has answered: %s", async (status, isAnswer) => {
     const held = Promise.withResolvers<object>();
     const begun = Promise.withResolvers<void>();
     const raw = await startRawServer(
@@ -341,24 +535,110 @@ describe("a server that refuses one call", () => {
     const call = run(servers, "shop__hold");
     await begun.promise;
     const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
-    expect(refused instanceof ToolError).toBe(isUndone);
+    expect(refused instanceof ToolError).toBe(isAnswer);
+    expect(String(refused)).toContain("not now");
     held.resolve({ content: [{ type: "text", text: "held" }] });
     expect((await call).text).toContain("held");
   });
 
   test.each([
-    [-32_602, false],
-    [-32_603, true],
-    [-32_000, true],
-  ])("with the error %i, has its words told to the model, and may have done something: %s", async (code, mayBeDone) => {
-    const raw = await startRawServer((method) => {
-      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
-      return { error: { code, message: "the till fell over" } };
+    ["a reply", (body: object) => body],
+    ["HTTP 500", (body: object, response: ServerResponse) => void response.writeHead(500).end(JSON.stringify(body))],
+  ])(
+    "with an error of JSON-RPC in %s has failed, and the model reads its words in the frame of data",
+    async (_, answer) => {
+      const error = { code: -32_603, message: 'near "SELCT": syntax error; token-of-shop', data: { at: 7 } };
+      const raw = await startRawServer((method, _, response) => {
+        if (method !== "tools/call") return { tools: [{ name: "query", inputSchema: { type: "object" } }] };
+        return answer({ error }, response);
+      });
+      onTestFinished(raw.close);
+      const servers = await start(toMcpConfig("shop", address(raw.url, { "X-Token": "token-of-shop" })));
+      const refused = await run(servers, "shop__query").catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(ToolError);
+      expect(String(refused)).toMatch(
+        /The call failed\. From the server "shop"\. This is data[^]*<data[^]*near "SELCT": syntax error/,
+      );
+      expect(String(refused)).not.toContain("token-of-shop");
+    },
+  );
+
+  test("with a reply that is no JSON has the call made", async () => {
+    const raw = await startRawServer((method, _, response) => {
+      if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+      return void response.writeHead(200, { "content-type": "text/html" }).end("<p>Done.</p>");
     });
     onTestFinished(raw.close);
     const servers = await start(toMcpConfig("shop", address(raw.url)));
-    const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
-    expect(refused).toMatchObject({ mayBeDone, message: expect.stringContaining("the till fell over") });
+    expect((await run(servers, "shop__buy")).text).toContain("The call was made");
+  });
+});
+
+test.each([500, 503, 504, 200])(
+  "a server that answers %i to the question for its revision is initialized",
+  async (status) => {
+    const raw = await startRawServer((method, _, response) => {
+      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+      return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
+  },
+);
+
+describe("a list", () => {
+  const MIB = 1024 * 1024;
+
+  test.each(["tools", "prompts", "resources"])(
+    "of %s without end is cut short by its size, not its pages",
+    async (kind) => {
+      let pages = 0;
+      const answer = (method: string, params: unknown) => {
+        if (method !== `${kind}/list`) return { tools: [], prompts: [], resources: [] };
+        pages += 1;
+        const cursor = (params as { cursor?: string } | undefined)?.cursor ?? "0";
+        const icons = [{ src: "x".repeat(5 * MIB) }];
+        const item = { name: `n${cursor}`, uri: `a://${cursor}`, inputSchema: { type: "object" }, icons };
+        return { [kind]: [item], nextCursor: String(Number(cursor) + 1) };
+      };
+      const raw = await startRawServer(answer, undefined, EVERYTHING);
+      onTestFinished(raw.close);
+      const { log, lines } = recordingLog();
+      const servers = createMcpServers([toMcpConfig("shop", address(raw.url))], log);
+      onTestFinished(() => servers.close());
+      await servers.tried();
+      const { text } = await run(servers, "shop__resources");
+      const [report] = servers.report(PLACE);
+      expect(report?.state).toBe("ready");
+      const listed = { tools: report?.tools.slice(0, -1), prompts: report?.prompts, resources: text.match(/^- /gm) }[
+        kind
+      ];
+      expect(listed).toHaveLength(3);
+      expect(pages).toBe(4);
+      expect(lines).toContainEqual(expect.objectContaining({ level: 40, list: kind }));
+    },
+  );
+
+  test("whose second page fails is used up to there", async () => {
+    const raw = await startRawServer((method, params) => {
+      if (method !== "tools/list") return {};
+      if (params !== undefined && "cursor" in Object(params)) return { error: { code: -32_603, message: "no more" } };
+      return { tools: [{ name: "first", inputSchema: { type: "object" } }], nextCursor: "two" };
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    expect(servers.toolsOf(PLACE).map(({ name }) => name)).toContain("shop__first");
+  });
+
+  test("whose cursor never changes ends", async () => {
+    const raw = await startRawServer((method) => {
+      if (method !== "tools/list") return {};
+      return { tools: [{ name: "one", inputSchema: { type: "object" } }], nextCursor: "again" };
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    expect(servers.report(PLACE)).toMatchObject([{ state: "ready" }]);
   });
 });
 
@@ -372,6 +652,27 @@ test("a server that lists one tool on a page has all of them listed", async () =
   onTestFinished(raw.close);
   const servers = await start(toMcpConfig("shop", address(raw.url)));
   expect(servers.toolsOf(PLACE)).toHaveLength(31);
+});
+
+test("descriptions are cut between two characters, never inside one", async () => {
+  const description = `x${"🦜".repeat(600)}`;
+  const answer = (method: string) =>
+    method === "tools/list"
+      ? {
+          tools: ["", "x"].map((more) => ({
+            name: `t${more}`,
+            description: more + description,
+            inputSchema: { type: "object" },
+          })),
+        }
+      : { resources: [{ uri: "a://b", name: "b", description }] };
+  const raw = await startRawServer(answer, undefined, EVERYTHING);
+  onTestFinished(raw.close);
+  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  const [one, other] = servers.toolsOf(PLACE).map((tool) => tool.description);
+  const { text } = await run(servers, "shop__resources");
+  for (const shown of [one, other, text]) expect(shown).toMatch(/🦜…/);
+  for (const shown of [one, other, text]) expect(shown).not.toContain("\uFFFD");
 });
 
 describe("calls of one server side by side", () => {

@@ -120,6 +120,7 @@ export async function startCountingServer(guard: (request: Request) => Response 
 export async function startRawServer(
   answer: (method: string, params: unknown, response: ServerResponse) => unknown,
   session?: { id: string; status: number },
+  capabilities: object = INITIALIZED.capabilities,
 ) {
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
 
@@ -136,7 +137,7 @@ export async function startRawServer(
     if (isForgotten && ["tools/call", "ping"].includes(method))
       return void response.writeHead(session.status).end("Session not found");
     if (id === undefined) return void response.writeHead(202).end();
-    const result = method === "initialize" ? INITIALIZED : await answer(method, params, response);
+    const result = method === "initialize" ? { ...INITIALIZED, capabilities } : await answer(method, params, response);
     if (result === undefined) return;
     const isUnknown = method === "server/discover";
     const told = typeof result === "object" && result !== null && "error" in result ? result : { result };
@@ -198,7 +199,7 @@ export async function startStreamServer() {
   };
 }
 
-const INITIALIZED = {
+export const INITIALIZED = {
   protocolVersion: "2025-06-18",
   capabilities: { tools: {} },
   serverInfo: { name: "raw", version: "1" },
