@@ -117,6 +117,7 @@ interface Outside extends OutsideTools {
 }
 
 const NOTHING_OUTSIDE: Outside = {
+  tried: async () => {},
   toolsOf: () => [],
   report: () => [],
   readPrompt: async () => undefined,

@@ -29,8 +29,8 @@ export interface McpServers {
   readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;
   /** Takes up another configuration: what is as before goes on. */
   update(servers: readonly McpServerConfig[]): void;
-  /** Resolves when each server is ready, or could not be reached once. */
-  tried(): Promise<void>;
+  /** Resolves when each server, or each of a place without those that are `off`, is ready or was not reached once. */
+  tried(place?: Place, off?: readonly string[]): Promise<void>;
   /** Ends all of them, and their programs. */
   close(): Promise<void>;
 }
@@ -88,7 +88,10 @@ export function createMcpServers(servers: readonly McpServerConfig[], log: Logge
       return call && member && readPrompt(member.connection, call, signal);
     },
     update,
-    tried: async () => void (await Promise.all(members.map(({ connection }) => connection.tried))),
+    async tried(place, off) {
+      const wanted = place === undefined ? members : at(place, off);
+      await Promise.all(wanted.map(({ connection }) => connection.tried));
+    },
     async close() {
       for (const member of members) leave(member);
       members = [];

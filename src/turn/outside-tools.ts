@@ -1,3 +1,4 @@
+import { untilAborted, waitAtMost } from "../concurrency/deadlines.ts";
 import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
 import { readPromptCall } from "../mcp/prompts.ts";
@@ -11,8 +12,12 @@ import type { TurnRecord } from "./record.ts";
 
 /** With too many tools for one request, the newest messages of people decide which are offered. */
 const MESSAGES_TO_CHOOSE_BY = 2;
+/** Longest that a resumed turn waits for servers that are still being started. */
+const START_MS = 10_000;
 
 export interface OutsideTools {
+  /** Resolves when each server of a place, without those that are `off`, is ready or was not reached once. */
+  tried(place: ReplyAddress, off: readonly string[]): Promise<void>;
   /** The tools that are offered in a place, without those of servers that are `off` there. */
   toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];
   /** The prompt named by a message; a sentence if it is not to be had; undefined for any other message. */
@@ -69,9 +74,15 @@ interface Asking extends Turn {
   signal: AbortSignal;
 }
 
-/** The messages that the prompt stands for which a question names; none for any other. A sentence: it is not to be had. */
+/**
+ * Resolves to the messages of the prompt that a question names, or to none if it names no prompt. Resolves to a sentence
+ * if the prompt cannot be had. A turn that resumes waits for its servers first: what it called must be there again.
+ */
 export async function readPrompt(asking: Asking): Promise<ChatMessage[] | string> {
   const { outside, record, messages, serversOff, permits, history, signal } = asking;
+  if (record.attempts > 1 || record.posted.length > 0) {
+    await untilAborted(waitAtMost(outside.tried(record.reply, serversOff), START_MS), signal);
+  }
   const asked = messages.at(-1)?.text ?? (await readQuestion(history, record));
   const call = readPromptCall(asked);
   const refusal = call && permits.findRefusal(`tool:${call.server}__${call.name}`);

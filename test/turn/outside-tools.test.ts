@@ -97,6 +97,31 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
   });
 });
 
+describe.skipIf(isOnRedis)("a turn that resumes after a start", () => {
+  test("waits for the servers that are still being started before it decides which tools there are", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const { tool, marks } = counting(() => (marks.length === 1 ? never : Promise.resolve("bought")), { acts: false });
+    const first = startEngine({ database, platform, outsideTools: () => [tool], scripts: [["Buying.", buy("tea")]] });
+    await first.accept(message("buy tea"));
+    while (marks.length === 0) await new Promise(setImmediate);
+    // It "dies" here, as above.
+    const started = Promise.withResolvers<void>();
+    const waiting = Promise.withResolvers<void>();
+    let tools: readonly Tool[] = [];
+    const outside = {
+      toolsOf: () => tools,
+      tried: () => (waiting.resolve(), started.promise),
+    };
+    const second = startEngine({ database, platform, outside, scripts: [["It is bought."]] });
+    await Promise.race([waiting.promise, second.idle()]);
+    tools = [tool];
+    started.resolve();
+    await second.idle();
+    expect(marks).toEqual(["tea", "tea"]);
+    expect(results(second)).toEqual(["bought"]);
+  });
+});
+
 describe("a call of a tool that acts", () => {
   test("that gave no result in time is not made again under another number", async () => {
     const { tool, marks } = counting(() => never, { timeoutMs: 5 });
@@ -505,7 +530,7 @@ describe("a server that is switched off in a channel", () => {
         offs.push(off);
         return off.includes("shop") ? [] : [tool];
       },
-      report: () => [{ name: "shop", problem: undefined, tools: [tool], prompts: [] }],
+      report: () => [{ name: "shop", state: "ready" as const, tools: [tool], prompts: [] }],
     };
     const engine = startEngine({ outside, scripts: [["One."], ["Two."]] });
     await engine.accept(message("one"));
