@@ -113,7 +113,8 @@ export interface EngineOptions {
 }
 
 interface Outside extends OutsideTools {
-  report(place: ReplyAddress): readonly ToolServer[];
+  /** The servers of a place, or all of them. */
+  report(place?: ReplyAddress): readonly (ToolServer & { problem?: string | undefined })[];
 }
 
 const NOTHING_OUTSIDE: Outside = {
@@ -134,6 +135,8 @@ export interface Engine extends Acceptance {
   findTurn: FindTurn;
   isListening: IsListening;
   readPersona: ReadPersona;
+  /** How every server of outside tools is doing in this process. */
+  toolReports(): ReturnType<Outside["report"]>;
   looking: Looking;
   eraseConversations: EraseConversations;
   history: History;
@@ -221,6 +224,7 @@ export function createEngine(options: EngineOptions): Engine {
     findTurn: records.turnOf,
     isListening: settings.isListening,
     readPersona: settings.read,
+    toolReports: () => outside.report(),
     looking,
     eraseConversations: createEraseConversations(data),
     history,

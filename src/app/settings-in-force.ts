@@ -9,6 +9,7 @@ import type { ChatRules } from "../policy/chat-rules.ts";
 import { describeRule } from "../policy/rules.ts";
 import { describeOptions } from "../settings/answer-options.ts";
 import type { ChannelInForce, Settings } from "../settings/settings.ts";
+import type { Engine } from "./engine.ts";
 
 const MAX_CHANGES = 100;
 
@@ -19,6 +20,8 @@ export interface InForceDeps {
   policyWarnings(): readonly string[];
   /** The servers that the file names by now. */
   toolServers(): readonly McpServerConfig[];
+  /** How they are doing in this process. One that runs no turns has none. */
+  toolReports: Engine["toolReports"];
   settings: Pick<Settings, "list">;
   chatRules: Pick<ChatRules, "read">;
   audit: Pick<Audit, "read">;
@@ -69,7 +72,7 @@ export async function readInForce({
     {
       title: "Tool servers",
       ...(toolServers().length === 0 && { about: "There are none." }),
-      rows: toolServers().map(describeServer),
+      rows: toolServers().map((config) => describeServer(config, deps.toolReports())),
     },
     {
       title: "Changes",
@@ -114,12 +117,18 @@ function toSection(title: string, section: unknown, none: string): SettingsPart 
 }
 
 /** Leaves the arguments of a program out, which may hold secrets. */
-function describeServer({ name, transport, allow, deny, channels, approve }: McpServerConfig) {
+function describeServer(
+  { name, transport, allow, deny, channels, approve }: McpServerConfig,
+  reports: ReturnType<Engine["toolReports"]>,
+) {
+  const report = reports.find((one) => one.name === name);
+  const state = report?.state === "ready" ? `ready, tools: ${report.tools.length}` : report?.problem;
   const where = transport.type === "stdio" ? `program ${transport.command}` : new URL(transport.url).origin;
   const tools = allow === undefined ? "all tools" : `tools ${allow.join(", ")}`;
   const but = deny.length === 0 ? "" : ` but ${deny.join(", ")}`;
   const places = channels === undefined ? "everywhere" : `in ${channels.join(", ")}`;
-  return { name, value: `${where}; ${tools}${but}, ${places}; asks before calls: ${approve}` };
+  const value = `${where}; ${tools}${but}, ${places}; asks before calls: ${approve}`;
+  return { name, value: state === undefined ? value : `${value}\nNow: ${state}` };
 }
 
 function describeChange({ at, name, platform, channelId, what, before, after }: AuditEntry) {

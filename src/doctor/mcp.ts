@@ -9,13 +9,11 @@ const FIX = "Check its entry in MCP_CONFIG.";
 
 /** Connects to every tool server once, and tells what each offers, and of those that are left out why. Calls none of their tools. */
 export async function checkMcp({ servers: configs, refused }: Omit<McpSettings, "problems">): Promise<Finding[]> {
-  // The channels that are offered the tools do not matter here.
-  const everywhere = configs.map((config) => ({ ...config, channels: undefined }));
-  const servers = createMcpServers(everywhere, pino({ level: "silent" }));
+  const servers = createMcpServers(configs, pino({ level: "silent" }));
   try {
     await servers.tried();
     const leftOut = refused.map((problem) => ({ ok: false, what: `Left out: ${problem}.`, fix: FIX }));
-    return [...leftOut, ...servers.report({ platform: "doctor", channelId: "" }).map(toFinding)];
+    return [...leftOut, ...servers.report().map(toFinding)];
   } finally {
     await servers.close();
   }

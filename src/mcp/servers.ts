@@ -24,7 +24,8 @@ export interface ServerReport {
 export interface McpServers {
   /** The tools that are offered in a place, without those of servers that are `off` there. */
   toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
-  report(place: Place): ServerReport[];
+  /** The servers of a place, or all of them. */
+  report(place?: Place): ServerReport[];
   /** Resolves as `readPrompt`, and to undefined for a message that names no server that is offered there. */
   readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;
   /** Takes up another configuration: what is as before goes on. */
@@ -66,8 +67,10 @@ export function createMcpServers(servers: readonly McpServerConfig[], log: Logge
     for (const member of before) if (!members.includes(member)) leave(member);
   }
 
-  const at = (place: Place, off: readonly string[] = []) =>
-    members.filter(({ connection: { config } }) => isOffered(config, place) && !off.includes(config.name));
+  const at = (place?: Place, off: readonly string[] = []) =>
+    members.filter(({ connection: { config } }) => {
+      return (place === undefined || isOffered(config, place)) && !off.includes(config.name);
+    });
 
   update(servers);
 
@@ -88,10 +91,7 @@ export function createMcpServers(servers: readonly McpServerConfig[], log: Logge
       return call && member && readPrompt(member.connection, call, signal);
     },
     update,
-    async tried(place, off) {
-      const wanted = place === undefined ? members : at(place, off);
-      await Promise.all(wanted.map(({ connection }) => connection.tried));
-    },
+    tried: async (place, off) => void (await Promise.all(at(place, off).map(({ connection }) => connection.tried))),
     async close() {
       for (const member of members) leave(member);
       members = [];
