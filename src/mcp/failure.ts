@@ -27,6 +27,7 @@ const ASKING = new Set(["CAPABILITY_NOT_SUPPORTED", "INPUT_REQUIRED_ROUNDS_EXCEE
 const UNANSWERED = new Set([408, 502, 504, 520, 524]);
 /** Longest words of a failure: some servers answer with a whole page. */
 const MAX_FAILURE_CHARS = 2_000;
+const MAX_READ_CHARS = 20_000;
 
 /** Describes what fails at one server, without its secrets. */
 export interface Failures {
@@ -45,13 +46,13 @@ export function createFailures(config: McpServerConfig): Failures {
 
   function toProblem(error: unknown): LoggableError {
     const isOwn = error instanceof LoggableError;
-    const words = redact(isOwn ? error.quote : describeError(error)).replace(/[\p{C}\s]+/gu, " ");
-    const line = truncate(words.replace(/^[:\s]+/, "").trim(), MAX_PROBLEM_CHARS);
+    const words = redact(toRead(isOwn ? error.quote : describeError(error))).replace(/[\p{C}\s]+/gu, " ");
+    const line = truncate(words.replace(/^[: ]+/, "").trim(), MAX_PROBLEM_CHARS);
     return new LoggableError(isOwn ? error.logMessage : describeKind(error), line === "" ? {} : { quote: `: ${line}` });
   }
 
   function toAnswer(...words: string[]): ToolError {
-    const text = truncate(redact(words.filter((word) => word !== "").join("\n")), MAX_FAILURE_CHARS);
+    const text = truncate(redact(toRead(words.filter((word) => word !== "").join("\n"))), MAX_FAILURE_CHARS);
     return new ToolError(`The call failed. ${describeResult(server, { content: [{ type: "text", text }] }).text}`);
   }
 
@@ -76,6 +77,11 @@ export function createFailures(config: McpServerConfig): Failures {
       return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
     },
   };
+}
+
+/** A whole page may come: only its beginning is read. A key that is cut there is not shown. */
+function toRead(text: string): string {
+  return text.slice(0, MAX_READ_CHARS);
 }
 
 /** "" for none, and for one that is nested too deeply. */
@@ -106,7 +112,7 @@ function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = deepestCause(error);
   const more = error.message.includes(message) ? "" : `, ${message}`;
-  return error.message.replace(/[:\s]+$/, "") + more;
+  return toRead(error.message).trimEnd().replace(/:$/, "") + more;
 }
 
 function deepestCause(error: Error): Error {

@@ -9,6 +9,8 @@ type Repair = (given: Fields, fault: OnFault) => Fields | Fields[] | undefined;
 
 /** Deeper schemas are cut down, because the SDK reads them recursively. */
 const MAX_SCHEMA_DEPTH = 64;
+/** More parts of one result are left out: the SDK would check each of them. */
+const MAX_ITEMS = 10_000;
 /** JSON-RPC's code for a failure that has no other. */
 const INTERNAL_ERROR = -32_603;
 const UNREADABLE = { type: "text", text: "[A part that cannot be read]" };
@@ -79,7 +81,8 @@ function toParts(given: unknown): unknown[] {
 }
 
 function repairItems(list: string, items: readonly unknown[], repair: Repair, fault: OnFault): Fields[] {
-  return items.flatMap<Fields>((item, index) => {
+  if (items.length > MAX_ITEMS) fault(`${list} after ${MAX_ITEMS}`);
+  return items.slice(0, MAX_ITEMS).flatMap<Fields>((item, index) => {
     if (!isObject(item)) {
       fault(`${list} ${index + 1}`);
       return [];
@@ -205,7 +208,7 @@ function readBase64(from: Fields, field: string): string | undefined {
   const value = from[field];
   if (typeof value !== "string") return undefined;
   const base64 = value.replace(/^data:[^,]{0,200},/, "");
-  return /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(base64) ? Buffer.from(base64, "base64").toString("base64") : undefined;
+  return /[^A-Za-z0-9+/=\s]/.test(base64) ? undefined : Buffer.from(base64, "base64").toString("base64");
 }
 
 function need(from: Fields, field: string, fault: OnFault): string | undefined {

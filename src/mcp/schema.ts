@@ -44,7 +44,9 @@ function withoutUnion(root: JsonSchema): JsonSchema {
   if (choices.length === 0) return root;
   const found = new Map<string, unknown[]>();
   for (const [name, property] of [...readProperties(layers), ...choices.flatMap(readProperties)]) {
-    found.set(name, [...(found.get(name) ?? []), property]);
+    const same = found.get(name) ?? [];
+    same.push(property);
+    found.set(name, same);
   }
   const isAlwaysRequired = (name: string) => choices.every((choice) => readRequired(choice).includes(name));
   const properties = [...found].map(([name, all]) => [name, all.length === 1 ? all[0] : { anyOf: all }]);

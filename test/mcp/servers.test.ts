@@ -364,6 +364,20 @@ test("a call for which a server asks a person something has failed, because nobo
   await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
 });
 
+test("a reply made to keep regular expressions busy is read at once", async () => {
+  const spaces = `${" ".repeat(2_000_000)}!`;
+  const raw = await startRawServer((method, params, response) => {
+    if (method !== "tools/call")
+      return { tools: ["page", "picture"].map((name) => ({ name, inputSchema: { type: "object" } })) };
+    if ((params as { name: string }).name === "page") return void response.writeHead(504).end(spaces);
+    return { content: [{ type: "image", data: spaces, mimeType: "image/png" }] };
+  });
+  onTestFinished(raw.close);
+  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  await expect(run(servers, "shop__page")).rejects.toThrow("HTTP 504");
+  expect((await run(servers, "shop__picture")).text).toContain("cannot be read");
+});
+
 test("an argument of a prompt may have any name", async () => {
   const code = `
     if (method === "initialize") say({ id, result: { ...initialized, capabilities: { prompts: {}, tools: {} } } });
