@@ -21,6 +21,7 @@ test("the dashboard shows which tool servers are ready, and why the others are n
     toolReports: () => servers.report(),
     settings: { list: async () => [] },
     chatRules: { read: async () => [] },
+    policyWarnings: () => [],
     audit: { read: async () => [] },
   });
   const rows = parts
