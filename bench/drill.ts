@@ -186,6 +186,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     toTools: (history) => toReadingTools(history, () => adapter),
     references: {
       prepare: async () => ({ ok: false, problems: [] }),
+      load: async () => ({ ok: false, problems: [] }),
       erase: async () => {},
       forget: async () => {},
     },

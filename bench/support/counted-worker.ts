@@ -70,7 +70,12 @@ const engine = createEngine({
     log,
   }),
   toTools: () => [],
-  references: { prepare: async () => ({ ok: false, problems: [] }), erase: async () => {}, forget: async () => {} },
+  references: {
+    prepare: async () => ({ ok: false, problems: [] }),
+    load: async () => ({ ok: false, problems: [] }),
+    erase: async () => {},
+    forget: async () => {},
+  },
   scheduler: createQuickScheduler(1),
   adapterOf: () => adapter,
   pseudonym: (_, userId) => `u-${userId}`,

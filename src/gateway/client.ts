@@ -5,7 +5,9 @@ import { createStreamChat, type StreamOptions } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import type { ExtraBody } from "./extra-body.ts";
 import { hasError, toStreamError } from "./failures.ts";
-import { createGenerateImage, type GeneratedImage, type ImageRequest } from "./images.ts";
+import type { GeneratedImage } from "./image-answer.ts";
+import type { ImageApi, ImageRequest } from "./image-ways.ts";
+import { createImageClient, type ImageProbe } from "./images.ts";
 import { isRecord, parseJson } from "./json.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import type { ChatRequest } from "./request.ts";
@@ -36,6 +38,12 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** What the doctor asks besides. */
+export interface ProbedGateway extends Gateway {
+  /** Finds out how a model draws, with requests that draw nothing. */
+  probeImages(model: string, signal: AbortSignal): Promise<ImageProbe>;
+}
+
 export interface GatewayAddress {
   /** With or without a slash or `/v1` at its end. */
   baseUrl: string;
@@ -47,6 +55,8 @@ export interface GatewayAddress {
 export interface GatewayOptions extends GatewayAddress {
   /** Header that carries the key on the image endpoint if a Bearer is answered with 401. */
   imageKeyHeader?: string | undefined;
+  /** How the models for pictures are asked; absent: it is found out for each of them. */
+  imageApi?: ImageApi | undefined;
   /** Asked while the first is down: for the same model, and for the fallback model if it does not give that. */
   second?: GatewayAddress | undefined;
   /** Asked in place of every other model for conversations. */
@@ -66,12 +76,13 @@ export interface GatewayOptions extends GatewayAddress {
 /** Throws a `rejected` GatewayError if an option cannot be used. */
 export function createGateway({
   imageKeyHeader,
+  imageApi,
   second,
   fallbackModel,
   log,
   onAnswered,
   ...options
-}: GatewayOptions): Gateway {
+}: GatewayOptions): ProbedGateway {
   const { extraBody = { all: {}, models: new Map() }, pausesOf, onPaused } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const safe = createSafeText([options, second].flatMap((address) => address?.apiKey ?? []));
@@ -88,7 +99,7 @@ export function createGateway({
   const other = second && open("second", second);
   const endpoints = other === undefined ? ([first] as const) : ([first, other] as const);
   const streamChat = createStreamChat(deps);
-  const generateImage = createGenerateImage(deps, imageKeyHeader);
+  const images = createImageClient({ ...deps, keyHeader: imageKeyHeader, imageApi });
 
   /** The requested route, then the fallback model and the second gateway. */
   function toRoutes(model: string, models: readonly string[]): [Route, ...Route[]] {
@@ -104,7 +115,8 @@ export function createGateway({
       await streamChat(request, routes, how, signal);
     },
     generateImage: (request, signal, how = {}) =>
-      generateImage(request, toRoutes(request.model, [request.model]), how, signal),
+      images.generate(request, toRoutes(request.model, [request.model]), how, signal),
+    probeImages: (model, signal) => images.probe({ endpoint: first, model }, signal),
     listModels: (signal, which = "first") => listModels(deps, which === "second" && other ? other : first, signal),
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));

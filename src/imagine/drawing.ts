@@ -2,9 +2,10 @@ import { isCut } from "../concurrency/cut.ts";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Detour, Gateway, RetryNotice } from "../gateway/client.ts";
 import { isUndrawn } from "../gateway/errors.ts";
-import type { GeneratedImage, ImageReference, ImageRequest, ImageUsage } from "../gateway/images.ts";
+import type { GeneratedImage, ImageUsage } from "../gateway/image-answer.ts";
+import type { ImageRequest, LinkedReference, ReferenceSource } from "../gateway/image-ways.ts";
 import { fitPicture } from "../media/picture.ts";
-import { describeReferenceFailure, type References } from "../media/reference.ts";
+import { describeReferenceFailure, type Prepared, type References } from "../media/reference.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
 import { SinkError } from "../port/errors.ts";
 import type { OutboundFile, Posted, ReplySink } from "../port/sink.ts";
@@ -33,7 +34,7 @@ const NOT_TAKEN = "It was drawn, but could not be shown here.";
 
 export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
-  references: Pick<References, "prepare">;
+  references: Pick<References, "prepare" | "load">;
   /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
   /** Keeps room for a picture before it is asked for. Rejects where a limit does not allow it. */
@@ -64,7 +65,7 @@ export interface Drawing {
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { job } = drawing;
-  const links = createLinks(deps.references, job);
+  const references = createSource(deps.references, job);
   const deadlineMs = performance.now() + JOB_TIMEOUT_MS;
   const numbers = job.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
@@ -74,7 +75,7 @@ export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: Abo
     let failure: unknown;
     let end: PicturePart;
     try {
-      end = await drawPart(deps, drawing, { number, links, timeoutMs }, signal);
+      end = await drawPart(deps, drawing, { number, references, timeoutMs }, signal);
     } catch (error) {
       if (signal.aborted) return;
       failure = error;
@@ -94,23 +95,23 @@ function toFailed(job: PictureJob, error: unknown): PicturePart {
 
 interface Step {
   number: number;
-  links: Links;
+  references: ReferenceSource | undefined;
   timeoutMs: number;
 }
 
 async function drawPart(
   { gateway, reserve }: DrawingDeps,
   { job, sink, onNotice, mustAsk, stop }: Drawing,
-  { number, links, timeoutMs }: Step,
+  { number, references, timeoutMs }: Step,
   signal: AbortSignal,
 ): Promise<PicturePart> {
   const onRetry = ({ waitMs }: RetryNotice) => {
-    onNotice(`The gateway is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
+    onNotice(`The AI service is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
   };
   let isElsewhere = false;
   const onDetour = (detour: Detour | undefined) => {
     isElsewhere = detour !== undefined;
-    onNotice(isElsewhere ? "The gateway does not answer; asking the second one." : "Asking the gateway once more.");
+    onNotice(isElsewhere ? "The AI service does not answer; asking the second one." : "Asking it once more.");
   };
   const { confirm, settle } = await reserve(job, number, AbortSignal.any([signal, stop]));
   let mayBeDrawn = false;
@@ -119,7 +120,7 @@ async function drawPart(
       await confirm(signal);
       mayBeDrawn = true;
     };
-    return gateway.generateImage(toRequest(job, await links(signal)), signal, {
+    return gateway.generateImage(toRequest(job, references), signal, {
       beforeSend,
       onRetry,
       onDetour,
@@ -131,14 +132,15 @@ async function drawPart(
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
     // Cut off, it may have been drawn all the same.
-    await settle(mayBeDrawn && !isUndrawn(error) ? { pictures: 1 } : undefined);
+    const isUnspent = error instanceof PictureError || isUndrawn(error);
+    await settle(mayBeDrawn && !isUnspent ? { pictures: 1 } : undefined);
     throw error;
   }
   await settle({ pictures: 1, usage: image.usage });
   onNotice("");
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
   const file = await toFile(job, number, image, sink.limits.maxFileBytes, signal);
-  const caption = toCaption(job, number, { text: image.text, tokens, isElsewhere }, sink.limits);
+  const caption = toCaption(job, number, { text: image.text, tokens, isElsewhere, unmet: image.unmet }, sink.limits);
   const upload = (signal: AbortSignal) => sink.upload([file], caption, `${job.id}:${number}`, signal);
   const posted = await show(sink, upload, signal);
   return { state: "done", messageId: posted.id, attachment: posted.attachments?.[0], text: image.text, tokens };
@@ -179,11 +181,11 @@ async function takeBack(sink: ReplySink, uploading: Promise<Posted>): Promise<vo
   }
 }
 
-function toRequest({ model, ratio, size, ...job }: PictureJob, references: ImageReference[]): ImageRequest {
+function toRequest({ model, ratio, size, ...job }: PictureJob, references?: ReferenceSource): ImageRequest {
   return {
     model,
     prompt: toInstruction(job),
-    ...(references.length > 0 && { references }),
+    ...(references !== undefined && { references }),
     ...(ratio !== undefined && { aspectRatio: ratio }),
     ...(size !== undefined && { imageSize: size }),
   };
@@ -235,26 +237,25 @@ function ownerOf({ reply, author }: PictureJob): string {
   return `${reply.platform}:${author.id}`;
 }
 
-type Links = (signal: AbortSignal) => Promise<ImageReference[]>;
-
-/** Parts that are drawn side by side share the links. */
-function createLinks({ prepare }: DrawingDeps["references"], job: PictureJob): Links {
+/** Parts that are drawn side by side share the links. Bytes are kept no longer than one request takes. */
+function createSource({ prepare, load }: DrawingDeps["references"], job: PictureJob): ReferenceSource | undefined {
   const refs = job.references;
+  if (refs.length === 0) return undefined;
   const owner = { jobId: job.id, platform: job.reply.platform, authorId: job.author.id };
-  let kept: { links: Promise<ImageReference[]>; until: number } | undefined;
-
-  async function make(signal: AbortSignal): Promise<ImageReference[]> {
-    const prepared = await prepare(refs, owner, signal);
-    if (prepared.ok) return prepared.parts;
-    throw new PictureError(prepared.problems.join(" "));
-  }
-
-  return async (signal) => {
-    if (refs.length === 0) return [];
-    if (kept === undefined || kept.until < Date.now()) {
-      kept = { links: make(signal), until: Date.now() + LINKS_KEPT_MS };
-      kept.links.catch(() => (kept = undefined));
-    }
-    return kept.links;
+  let kept: { links: Promise<LinkedReference[]>; until: number } | undefined;
+  return {
+    async links(signal) {
+      if (kept === undefined || kept.until < Date.now()) {
+        kept = { links: prepare(refs, owner, signal).then(toParts), until: Date.now() + LINKS_KEPT_MS };
+        kept.links.catch(() => (kept = undefined));
+      }
+      return kept.links;
+    },
+    load: async (signal) => toParts(await load(refs, owner, signal)),
   };
+}
+
+function toParts<Part>(prepared: Prepared<Part>): Part[] {
+  if (prepared.ok) return prepared.parts;
+  throw new PictureError(prepared.problems.join(" "));
 }

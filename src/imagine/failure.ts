@@ -1,5 +1,7 @@
 import { GatewayError } from "../gateway/errors.ts";
-import { NO_PICTURE } from "../gateway/images.ts";
+import { isFiltered, NO_PICTURE } from "../gateway/image-answer.ts";
+import { NO_WAY } from "../gateway/images.ts";
+import { quoteName } from "../text/quote-name.ts";
 import { describeEnding } from "../turn/endings.ts";
 import type { PicturePart } from "./picture-job.ts";
 
@@ -17,6 +19,7 @@ export class PictureError extends Error {
 /** The end of a picture that somebody stopped before it was drawn. */
 export const STOPPED: PicturePart = { state: "failed", reason: "Stopped.", canRetry: true };
 
+const FILTERED = "The AI service's safety filter refused this picture. Describe it differently.";
 const AGAIN = "Press Retry to draw it again.";
 
 /** Says why nothing was drawn, in plain words. Quotes only the model's own text. `now` is Unix milliseconds. */
@@ -26,7 +29,7 @@ export function describePictureFailure(error: unknown, model: string, now: numbe
     return { reason: `Interrupted: drawing took longer than is allowed. ${AGAIN}`, canRetry: true };
   }
   if (error instanceof GatewayError) {
-    const own = describeOwn(error);
+    const own = describeOwn(error, model);
     if (own !== undefined) return own;
   }
   const { note, retry } = describeEnding({ error }, { model, now });
@@ -34,23 +37,28 @@ export function describePictureFailure(error: unknown, model: string, now: numbe
 }
 
 /** The sentences that differ between a picture and an answer. */
-function describeOwn({ kind, type, code = "", status, message }: GatewayError): PictureFailure | undefined {
-  if (type === NO_PICTURE) return { reason: `${message} Put it in other words, or press Retry.`, canRetry: true };
-  if (/content_(filter|policy)|safety/i.test(`${type} ${code}`)) {
-    return { reason: "Withheld: a content filter refused this picture. Put it in other words.", canRetry: true };
+function describeOwn(error: GatewayError, model: string): PictureFailure | undefined {
+  const { kind, type, status, quote } = error;
+  if (isFiltered(error)) return { reason: FILTERED, canRetry: true };
+  if (type === NO_PICTURE) {
+    return { reason: `The model drew no picture${quote} Put it in other words, or press Retry.`, canRetry: true };
+  }
+  if (type === NO_WAY) {
+    const check = "The operator can find out why with `npm run doctor`.";
+    return { reason: `The AI service does not draw with the model ${quoteName(model)}. ${check}`, canRetry: false };
   }
   if (status === 413) {
     return { reason: "Too large: the model does not take so much. Use fewer or smaller pictures.", canRetry: false };
   }
   if (kind === "malformed") {
-    return { reason: `Interrupted: there is no picture in what the gateway sent. ${AGAIN}`, canRetry: true };
+    return { reason: `Interrupted: there is no picture in what the AI service sent. ${AGAIN}`, canRetry: true };
   }
   if (kind === "unauthorized" && status === 401) {
     const check = "The operator should check `GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`.";
-    return { reason: `Refused: the gateway does not accept this bot's key for pictures. ${check}`, canRetry: false };
+    return { reason: `Refused: the AI service does not accept this bot's key for pictures. ${check}`, canRetry: false };
   }
   if (kind === "stalled" || kind === "interrupted") {
-    return { reason: `Interrupted: the gateway broke off while it drew. ${AGAIN}`, canRetry: true };
+    return { reason: `Interrupted: the AI service broke off while it drew. ${AGAIN}`, canRetry: true };
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-ways.ts";
 import type { History } from "../history/history.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";
@@ -15,25 +15,26 @@ const MAX_CALLS = 3;
 const MAX_ENTRIES = 30;
 const PICTURE_NAME = /\.(png|jpe?g|webp|gif|avif|hei[cf]|tiff?|bmp)$/i;
 
-const schema = z.object({
-  prompt: z.string().min(1).max(4_000).describe("What to draw, or what to change: subject, style, detail, limits."),
-  ratio: z
-    .enum(ASPECT_RATIOS as [string, ...string[]])
-    .optional()
-    .describe("Width to height. Default: the model's own."),
-  size: z
-    .enum(IMAGE_SIZES as [string, ...string[]])
-    .optional()
-    .describe("Default: 1K. Larger only when asked for."),
-  count: z.int().min(1).max(MAX_COUNT).default(1).describe("How many pictures."),
-  use_references: z
-    .array(z.string())
-    .max(8)
-    .default([])
-    .describe(
-      'Pictures of this conversation to start from, each by its file name, or by number counted back from the newest: "last" or "1" is the newest picture, "2" the one before it. Needed to change a picture that is there.',
-    ),
-});
+const toSchema = (maxReferences: number) =>
+  z.object({
+    prompt: z.string().min(1).max(4_000).describe("What to draw, or what to change: subject, style, detail, limits."),
+    ratio: z
+      .enum(ASPECT_RATIOS as [string, ...string[]])
+      .optional()
+      .describe("Width to height. Default: the model's own."),
+    size: z
+      .enum(IMAGE_SIZES as [string, ...string[]])
+      .optional()
+      .describe("Default: 1K. Larger only when asked for."),
+    count: z.int().min(1).max(MAX_COUNT).default(1).describe("How many pictures."),
+    use_references: z
+      .array(z.string())
+      .max(maxReferences)
+      .default([])
+      .describe(
+        'Pictures of this conversation to start from, each by its file name, or by number counted back from the newest: "last" or "1" is the newest picture, "2" the one before it. Needed to change a picture that is there.',
+      ),
+  });
 
 export interface GenerateImageDeps {
   imagine: Pick<Imagine, "draw">;
@@ -47,7 +48,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
     name: "generate_image",
     description:
       "Draws pictures and shows them in the conversation. Use it whenever somebody asks for a picture, or for a change of one that is there. It answers with what was shown; do not link to the pictures or describe them at length.",
-    schema,
+    schema: toSchema(maxReferences),
     timeoutMs: TIMEOUT_MS,
     needs: ["pictures"],
     describeCall: ({ prompt }) => `drawing ${prompt}`,

@@ -1,5 +1,5 @@
 import type { Gateway } from "../gateway/client.ts";
-import type { GeneratedImage } from "../gateway/images.ts";
+import type { GeneratedImage } from "../gateway/image-answer.ts";
 import { DEFAULT_LIMITS } from "../gateway/limits.ts";
 import { sniffImage } from "../media/sniff.ts";
 import type { ShowPicture } from "../turn/answer-pictures.ts";

@@ -21,7 +21,7 @@ import type { RunningJobs } from "./running-jobs.ts";
 import { createWaitingMessages } from "./waiting.ts";
 
 const NOT_SET_UP =
-  "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";
+  "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the AI service offers.";
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
 const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
 

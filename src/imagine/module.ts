@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Gateway } from "../gateway/client.ts";
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-ways.ts";
 import type { History } from "../history/history.ts";
 import { createPictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";

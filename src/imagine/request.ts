@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-ways.ts";
 import type { ImagineOptions } from "../port/catalogue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { takeFlags } from "../text/flags.ts";

@@ -19,6 +19,8 @@ interface Drawn {
   tokens: number | undefined;
   /** The second gateway drew it, because the first was down. */
   isElsewhere?: boolean;
+  /** The requested ratio and size that the picture does not have. */
+  unmet?: readonly string[] | undefined;
 }
 
 /** The caption under a picture, with the buttons that belong to it. */
@@ -30,14 +32,16 @@ export function toCaption(job: PictureJob, number: number, drawn: Drawn, limits:
   return { markdown, buttons: toButtons(job, number), streaming: false };
 }
 
-function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false }: Drawn): string {
+function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false, unmet = [] }: Drawn): string {
   const { prompt, change, ratio, size, model, author, parts } = job;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
   // Gateways that do not count say 0.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
   const by = isElsewhere ? `${quoteName(model)} of the second AI service` : quoteName(model);
-  const facts = [quoteName(prompt), place, kind, ratio, size, by, cost, `for ${quoteName(author.name)}`];
+  const met = [ratio, size].filter((value) => value === undefined || !unmet.includes(value));
+  const lack = unmet.length === 0 ? undefined : `without ${unmet.join(" and ")}, which this model does not support`;
+  const facts = [quoteName(prompt), place, kind, ...met, by, lack, cost, `for ${quoteName(author.name)}`];
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }
 

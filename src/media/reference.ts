@@ -1,6 +1,7 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
 import { GatewayError } from "../gateway/errors.ts";
-import { type ImageReference, NO_PICTURE } from "../gateway/images.ts";
+import { isFiltered, NO_PICTURE } from "../gateway/image-answer.ts";
+import type { LinkedReference, LoadedReference } from "../gateway/image-ways.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toShownFileName } from "./file-problem.ts";
@@ -18,41 +19,64 @@ export interface ReferencesDeps {
 }
 
 /** `parts` in the order of the files, or one sentence of Markdown for each file that cannot be used. */
-export type Prepared = { ok: true; parts: ImageReference[] } | { ok: false; problems: string[] };
+export type Prepared<Part = LinkedReference> = { ok: true; parts: Part[] } | { ok: false; problems: string[] };
 
-/** Makes what people attach into pictures that the gateway can fetch. `erase` and `forget` end the links. */
+/**
+ * Makes what people attach into pictures to start from. Methods reject with the signal's reason, and when the store does
+ * not answer; a file that cannot be used is a problem. `erase` and `forget` end the links.
+ */
 export interface References extends Pick<Relay, "erase" | "forget"> {
-  /**
-   * Each link works for longer than an image request may take. Rejects with the signal's
-   * reason, and when the store does not answer; a file that cannot be used is a problem.
-   */
+  /** Links for a gateway that fetches pictures itself. Each works for longer than an image request may take. */
   prepare(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared>;
+  /** The bytes, for a gateway that receives them with the request. */
+  load(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared<LoadedReference>>;
 }
 
-type Outcome = { part: ImageReference } | { problem: string };
+type Outcome<Part> = { part: Part } | { problem: string };
 
 const CONCURRENCY = 2;
 const NO_ADDRESS =
-  "is not public, and the gateway can only fetch it once PUBLIC_URL is set to the address under which this service is reached from the internet";
+  "is not public, and the AI service can only fetch it once PUBLIC_URL is set to the address under which this service is reached from the internet";
 const NO_LINK = `was kept by its platform for a while only. Attach it again; such a file stays usable where PUBLIC_URL is set`;
 
 export function createReferences(deps: ReferencesDeps): References {
   const { adapterOf, relay, relayUrl, maxReferences, read } = deps;
 
-  async function prepareOne(ref: AttachmentRef, owner: CopyOwner, signal: AbortSignal): Promise<Outcome> {
+  async function linkOne(ref: AttachmentRef, owner: CopyOwner, signal: AbortSignal): Promise<Outcome<LinkedReference>> {
     const base = relayUrl();
     const adapter = findAdapter(ref);
-    if (adapter === undefined) return { problem: `is kept on ${ref.platform}, which is not switched on` };
+    if (adapter === undefined) return { problem: describeAbsent(ref) };
     // A link that may end any time is a poor one where there is a better.
     const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
-    const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
+    const picture = await read(ref, toReader(owner), signal);
     if ("problem" in picture) return picture;
     const mimeType = toLinkedType(picture, base !== undefined);
     if (hasLink && mimeType !== undefined) return await link(adapter, ref, mimeType, signal);
     if (base === undefined) return { problem: `has to be converted first, and then ${NO_ADDRESS}` };
     return { part: { fileUri: base + (await relay.publish(ref, picture, owner)), mimeType: picture.mimeType } };
+  }
+
+  async function loadOne(ref: AttachmentRef, owner: CopyOwner, signal: AbortSignal): Promise<Outcome<LoadedReference>> {
+    if (findAdapter(ref) === undefined) return { problem: describeAbsent(ref) };
+    const picture = await read(ref, toReader(owner), signal);
+    return "problem" in picture ? picture : { part: { bytes: picture.bytes, mimeType: picture.mimeType } };
+  }
+
+  async function prepareAll<Part>(
+    refs: readonly AttachmentRef[],
+    prepareOne: (ref: AttachmentRef) => Promise<Outcome<Part>>,
+  ): Promise<Prepared<Part>> {
+    if (refs.length > maxReferences) {
+      return { ok: false, problems: [`${refs.length} pictures are too many: at most ${maxReferences} can be used.`] };
+    }
+    const outcomes = await mapBounded(refs, CONCURRENCY, prepareOne);
+    const problems = outcomes.flatMap((outcome, index) =>
+      "problem" in outcome ? [describeUnusable(refs[index]?.name ?? "", outcome.problem)] : [],
+    );
+    if (problems.length > 0) return { ok: false, problems };
+    return { ok: true, parts: outcomes.flatMap((outcome) => ("part" in outcome ? [outcome.part] : [])) };
   }
 
   function findAdapter({ platform }: AttachmentRef) {
@@ -66,18 +90,18 @@ export function createReferences(deps: ReferencesDeps): References {
   return {
     erase: relay.erase,
     forget: relay.forget,
-    async prepare(refs, owner, signal) {
-      if (refs.length > maxReferences) {
-        return { ok: false, problems: [`${refs.length} pictures are too many: at most ${maxReferences} can be used.`] };
-      }
-      const outcomes = await mapBounded(refs, CONCURRENCY, (ref) => prepareOne(ref, owner, signal));
-      const problems = outcomes.flatMap((outcome, index) =>
-        "problem" in outcome ? [describeUnusable(refs[index]?.name ?? "", outcome.problem)] : [],
-      );
-      if (problems.length > 0) return { ok: false, problems };
-      return { ok: true, parts: outcomes.flatMap((outcome) => ("part" in outcome ? [outcome.part] : [])) };
-    },
+    prepare: (refs, owner, signal) => prepareAll(refs, (ref) => linkOne(ref, owner, signal)),
+    load: (refs, owner, signal) => prepareAll(refs, (ref) => loadOne(ref, owner, signal)),
   };
+}
+
+/** The name under which readers of files take turns. */
+function toReader({ platform, authorId }: CopyOwner): string {
+  return `${platform}:${authorId}`;
+}
+
+function describeAbsent({ platform }: AttachmentRef): string {
+  return `is kept on ${platform}, which is not switched on`;
 }
 
 /** One sentence about a file; `problem` completes the one that begins "it …". */
@@ -99,7 +123,7 @@ async function link(
   ref: AttachmentRef,
   mimeType: string,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<Outcome<LinkedReference>> {
   try {
     const fileUri = await adapter.publicUrl?.(ref, signal);
     if (fileUri !== undefined) return { part: { fileUri, mimeType } };
@@ -110,8 +134,11 @@ async function link(
   return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };
 }
 
-/** The names that the interface has for a reference and its fields, in either spelling. */
-const ABOUT_REFERENCES = /file_?data|file_?uri|mime_?type|inline_?data|reference (?:image|picture)/i;
+/** The names that gateways have for a reference and its fields, in either spelling. */
+const ABOUT_REFERENCES =
+  /file_?data|file_?uri|mime_?type|inline_?data|reference (?:image|picture)|(?:image|input)_file|(?:invalid|unsupported|corrupt\w*) (?:input )?(?:image|picture)/i;
+const TOO_MANY =
+  /too many (?:input |reference )?(?:images|pictures|files)|(?:at most|maximum (?:number )?of|up to|limit of|more than) \d* ?(?:input |reference )?(?:images|pictures)|(?:image|picture)s?\b.{0,30}(?:array too long|at most|exceeds? the (?:maximum|limit))|reference pictures?; at most/i;
 const UNREACHABLE = /reach|fetch|download|retriev|access|connect|timed? ?out|not found|\b(?:403|404)\b/i;
 const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image", "unsupported_image_type"]);
 
@@ -123,12 +150,15 @@ export function describeReferenceFailure(error: unknown, refs: readonly Attachme
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;
   if (error.kind !== "rejected" && error.kind !== "interrupted") return undefined;
   // A model that declines may well speak of the picture, and says itself what it does not like.
-  if (error.type === NO_PICTURE) return undefined;
+  if (error.type === NO_PICTURE || isFiltered(error)) return undefined;
   const words = `${error.param ?? ""} ${error.message}`;
+  if (refs.length > 1 && TOO_MANY.test(words)) {
+    return `The AI service does not take ${refs.length} pictures at once with this model. Attach fewer.`;
+  }
   if (!ABOUT_REFERENCES.test(words)) return undefined;
   const problem = isUnreachable(error)
-    ? "could not be fetched by the gateway, which has to reach it from the internet"
-    : "is of a kind or in a state that the gateway does not take; send it as PNG or JPEG";
+    ? "could not be fetched by the AI service, which has to reach it from the internet"
+    : "is of a kind or in a state that the AI service does not take; send it as PNG or JPEG";
   const ref = findRef(words, refs);
   return ref === undefined
     ? `One of the ${refs.length} pictures cannot be used as a reference: it ${problem}.`

@@ -16,7 +16,7 @@ import { fakePlatform } from "../support/fake-platform.ts";
 import { connect } from "../support/gateway-client.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
 import { silent } from "../support/log.ts";
-import { owner } from "../support/picture-job.ts";
+import { linked, owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const HERE = "http://127.0.0.1:3000";
@@ -87,7 +87,7 @@ async function startLinks() {
     async toLink(authorId: string): Promise<string> {
       const prepared = await sources.references.prepare([ref], { jobId: "j1", platform: "test", authorId }, never);
       const [part] = prepared.ok ? prepared.parts : [];
-      if (part === undefined || !("fileUri" in part)) throw new Error("There is no link.");
+      if (part === undefined) throw new Error("There is no link.");
       return part.fileUri;
     },
   };
@@ -108,7 +108,7 @@ describe("createPictureSources", () => {
     if (!prepared.ok) throw new Error(prepared.problems.join());
     expect(prepared.parts[0]).toMatchObject({ mimeType: "image/webp" });
     const { text } = await gateway.generateImage(
-      { model: "sandbox-image", prompt: "a cat", references: prepared.parts },
+      { model: "sandbox-image", prompt: "a cat", references: linked(...prepared.parts) },
       never,
     );
     expect(text).toContain("1 reference picture");

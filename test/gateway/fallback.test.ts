@@ -161,10 +161,10 @@ describe("where nobody else answers", () => {
 });
 
 describe("a picture is drawn by the second gateway", () => {
-  const picture = { model: "m", prompt: "a fox", references: [] };
+  const picture = { model: "m", prompt: "a fox" };
   const failing = async (answer: Answer) => {
     const { gateway, other } = await setUp([answer]);
-    await gateway.generateImage(picture as never, open).catch(() => {});
+    await gateway.generateImage(picture, open).catch(() => {});
     return other.received.map(({ path }) => path);
   };
 

@@ -1,75 +1,64 @@
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
-import { GatewayError } from "../../src/gateway/errors.ts";
-import { type ImageRequest, parseImage, toImageJson } from "../../src/gateway/images.ts";
+import { parseImage } from "../../src/gateway/image-answer.ts";
+import type { ImageRequest } from "../../src/gateway/image-ways.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 import { type Answer, json, rateLimit, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, KEY, open } from "../support/gateway-client.ts";
 import { recordingLog } from "../support/log.ts";
+import { linked } from "../support/picture-job.ts";
 
 const base: ImageRequest = { model: "draw", prompt: "a cat" };
-const reference = { mimeType: "image/png", fileUri: "https://example.org/a.png?signed=1" };
-
-function problem(fields: Record<string, unknown>): string {
-  try {
-    toImageJson({ ...base, ...fields });
-  } catch (error) {
-    if (error instanceof GatewayError && error.kind === "rejected") return error.message;
-    throw error;
-  }
-  return "none";
-}
-
-describe("toImageJson", () => {
-  test("asks for text and image, and names nothing that was not asked for", () => {
-    expect(JSON.parse(toImageJson(base))).toEqual({
+describe("a request for generateContent", () => {
+  test("asks for text and image, and names nothing that was not asked for", async () => {
+    const { url, received } = await startFaultServer(picture());
+    await connect(url).generateImage(base, open);
+    expect(received[0]?.json).toEqual({
       contents: [{ parts: [{ text: "a cat" }] }],
       generationConfig: { responseModalities: ["TEXT", "IMAGE"] },
     });
   });
 
-  test("puts one fileData part behind the text for each reference, and ratio and size into imageConfig", () => {
-    const request: ImageRequest = {
-      ...base,
-      references: [reference, { ...reference, mimeType: "image/webp" }],
-      aspectRatio: "16:9",
-      imageSize: "2K",
-      responseModalities: ["IMAGE"],
-    };
-    expect(JSON.parse(toImageJson(request))).toEqual({
+  test("puts one fileData part behind the text for each reference, and ratio and size into imageConfig", async () => {
+    const { url, received } = await startFaultServer(picture());
+    const fileUri = "https://example.org/a.png?signed=1";
+    const references = linked({ mimeType: "image/png", fileUri }, { mimeType: "image/webp", fileUri });
+    await connect(url).generateImage({ ...base, references, aspectRatio: "16:9", imageSize: "2K" }, open);
+    expect(received[0]?.json).toEqual({
       contents: [
         {
           parts: [
             { text: "a cat" },
-            { fileData: { mimeType: "image/png", fileUri: reference.fileUri } },
-            { fileData: { mimeType: "image/webp", fileUri: reference.fileUri } },
+            { fileData: { mimeType: "image/png", fileUri } },
+            { fileData: { mimeType: "image/webp", fileUri } },
           ],
         },
       ],
-      generationConfig: { responseModalities: ["IMAGE"], imageConfig: { aspectRatio: "16:9", imageSize: "2K" } },
+      generationConfig: {
+        responseModalities: ["TEXT", "IMAGE"],
+        imageConfig: { aspectRatio: "16:9", imageSize: "2K" },
+      },
     });
   });
 
-  const cases: Array<[string, Record<string, unknown>, string]> = [
-    ["model is required", { model: undefined }, "model is missing"],
+  const link = { mimeType: "image/png", fileUri: "https://example.org/a.png" };
+  test.each([
+    ["model is required", { model: "" }, "model"],
     ["text is required", { prompt: "  " }, "prompt must not be empty"],
     [
       "mimeType is an image's",
-      { references: [{ ...reference, mimeType: "text/html" }] },
+      { references: linked({ ...link, mimeType: "text/html" }) },
       "references[0].mimeType must be",
     ],
-    ["fileUri is a URL", { references: [{ ...reference, fileUri: "/tmp/a.png" }] }, "references[0].fileUri must be an"],
-    ["responseModalities contain IMAGE", { responseModalities: ["TEXT"] }, "responseModalities must contain IMAGE"],
+    ["fileUri is a URL", { references: linked({ ...link, fileUri: "/a.png" }) }, "references[0].fileUri must be an"],
     ["aspectRatio is width:height", { aspectRatio: "wide" }, "aspectRatio must be width:height"],
     ["imageSize is upper case", { imageSize: "2k" }, "imageSize must be a number and an upper-case K"],
-    ["no other field", { seed: 7 }, 'it has "seed", which the interface does not list'],
-  ];
-  for (const [rule, fields, words] of cases) {
-    test(`refuses what breaks a rule: ${rule}`, () => expect(problem(fields)).toContain(words));
-  }
-
-  test("names all problems at once", () => {
-    expect(problem({ aspectRatio: "x", imageSize: "y" })).toMatch(/aspectRatio.*imageSize/);
+    ["all problems are named at once", { aspectRatio: "x", imageSize: "y" }, "imageSize"],
+  ])("is not sent if it breaks a rule: %s", async (_, fields: Partial<ImageRequest>, words) => {
+    const { url, received } = await startFaultServer(picture());
+    const failure = await failureOf(connect(url).generateImage({ ...base, ...fields }, open));
+    expect(failure).toMatchObject({ kind: "rejected", message: expect.stringContaining(words) });
+    expect(received).toEqual([]);
   });
 });
 
@@ -180,7 +169,8 @@ describe("an answer without a usable picture", () => {
     expect(await failureOf(parse({ promptFeedback: { blockReason: "SAFETY" } }))).toMatchObject({
       kind: "rejected",
       code: "SAFETY",
-      message: "The model drew no picture (SAFETY).",
+      reason: "filtered",
+      quote: ".",
     });
   });
 
@@ -313,7 +303,7 @@ describe("401 on the image endpoint", () => {
   test("is the only status that is answered so", async () => {
     for (const status of [400, 403, 404]) {
       const { url, received } = await startFaultServer(refusal(status, "no"));
-      await failureOf(connect(url, { imageKeyHeader }).generateImage(request, open));
+      await failureOf(connect(url, { imageKeyHeader, imageApi: "generate-content" }).generateImage(request, open));
       expect(received).toHaveLength(1);
     }
   });

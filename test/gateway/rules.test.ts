@@ -8,6 +8,7 @@ import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
 import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";
+import { linked } from "../support/picture-job.ts";
 
 const TIME: ToolDefinition = {
   type: "function",
@@ -216,10 +217,10 @@ describe("pictures between the client and the sandbox", () => {
       "/b": await picture("blue", 9, 9, "jpeg"),
     });
     const gateway = await meet({}, { trustedFileOrigins: [origin] });
-    const references = [
+    const references = linked(
       { mimeType: "image/png", fileUri: `${origin}/a` },
       { mimeType: "image/jpeg", fileUri: `${origin}/b` },
-    ];
+    );
     const { bytes, text } = await draw(gateway, { references, aspectRatio: "16:9", imageSize: "1K" });
     expect(text).toContain("2 reference pictures");
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1360, height: 765 });
@@ -229,7 +230,7 @@ describe("pictures between the client and the sandbox", () => {
     const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
     const gateway = await meet({}, { trustedFileOrigins: [origin] });
     const refused = (mimeType: string, fileUri: string) =>
-      failureOf(draw(gateway, { references: [{ mimeType, fileUri }] }));
+      failureOf(draw(gateway, { references: linked({ mimeType, fileUri }) }));
     expect(await refused("image/jpeg", `${origin}/a`)).toMatchObject({ kind: "rejected", code: "mime_type_mismatch" });
     expect(await refused("image/png", "http://127.0.0.1:9/a")).toMatchObject({ code: "file_not_reachable" });
   });

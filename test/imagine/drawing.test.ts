@@ -1,10 +1,12 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { GeneratedImage, ImageRequest } from "../../src/gateway/images.ts";
+import type { Gateway } from "../../src/gateway/client.ts";
+import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
+import type { ImageRequest } from "../../src/gateway/image-ways.ts";
 import { type DrawingDeps, drawParts } from "../../src/imagine/drawing.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import { noLinks, pictureJob } from "../support/picture-job.ts";
 
 const { signal: never } = new AbortController();
 const png = async (side = 8) => {
@@ -27,7 +29,7 @@ async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Ui
         return image;
       },
     },
-    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     onEnd: async (_job, number, error) => void ends.push([number, error]),
     reserve: async () => ({ confirm: async () => {}, settle: async () => {} }),
     ...rest,
@@ -53,6 +55,7 @@ describe("drawing", () => {
     const parts = [{ mimeType: "image/png", fileUri: "https://files.example/x" }];
     let prepared = 0;
     const references: DrawingDeps["references"] = {
+      ...noLinks,
       async prepare() {
         prepared += 1;
         return { ok: true, parts };
@@ -61,19 +64,24 @@ describe("drawing", () => {
     const pending = { state: "pending" } as const;
     const { draw, requests } = await start(pictureJob({ references: refs, parts: [pending, pending] }), { references });
     await draw();
+    const links = requests.map(async ({ references: source }) => source?.links(never));
+    expect(await Promise.all(links)).toEqual([parts, parts]);
     expect(prepared).toBe(1);
-    expect(requests.map((request) => request.references)).toEqual([parts, parts]);
   });
 
   test("says of every reference that cannot be used why", async () => {
     const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
     const references = {
+      ...noLinks,
       prepare: async () => ({ ok: false as const, problems: ["`x.png` is gone.", "`y.png` too."] }),
     };
     const job = pictureJob({ references: refs });
-    const { draw, requests } = await start(job, { references });
+    const generateImage: Gateway["generateImage"] = async ({ references: source }, signal) => {
+      await source?.links(signal);
+      throw new Error("There are links.");
+    };
+    const { draw } = await start(job, { references, gateway: { generateImage } });
     await draw();
-    expect(requests).toEqual([]);
     expect(job.parts).toEqual([{ state: "failed", reason: "`x.png` is gone. `y.png` too.", canRetry: true }]);
   });
 

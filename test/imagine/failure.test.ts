@@ -2,17 +2,23 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { describePictureFailure, PictureError } from "../../src/imagine/failure.ts";
 
+const FILTERED = /^The AI service's safety filter refused this picture\. Describe it differently\.$/;
 const describeFailure = (error: unknown) => describePictureFailure(error, "painter", 0);
 
 describe("why a picture is not there", () => {
   test.each([
     [
-      new GatewayError("rejected", "The model drew no picture (SAFETY).", { type: "no_picture" }),
-      /^The model drew no picture \(SAFETY\)\. Put it/,
+      new GatewayError("rejected", "The model drew no picture (MAX_TOKENS)", { type: "no_picture", quote: "." }),
+      /^The model drew no picture\. Put it/,
       true,
     ],
-    [new GatewayError("rejected", "no", { status: 400, code: "content_policy_violation" }), /^Withheld: /, true],
-    [new GatewayError("malformed", "no"), /there is no picture in what the gateway sent/, true],
+    [new GatewayError("rejected", "no", { status: 400, code: "content_policy_violation" }), FILTERED, true],
+    [
+      new GatewayError("rejected", "no", { status: 404, type: "no_way" }),
+      /does not draw with the model `painter`/,
+      false,
+    ],
+    [new GatewayError("malformed", "no"), /there is no picture in what the AI service sent/, true],
     [
       new GatewayError("unauthorized", "no", { status: 401 }),
       /`GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`/,

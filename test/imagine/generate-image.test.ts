@@ -35,6 +35,16 @@ async function start(
 }
 
 describe("generate_image", () => {
+  test("lets the model start from as many pictures as the operator allows", () => {
+    const imagine = { draw: () => Promise.reject(new Error("Nothing is drawn.")) };
+    const history = { read: () => Promise.reject(new Error("Nothing is read.")) };
+    const { schema } = createGenerateImage({ imagine, history, maxReferences: 14 });
+    const mayUse = (count: number) =>
+      schema.safeParse({ prompt: "all", use_references: Array.from({ length: count }, (_, at) => `${at + 1}`) })
+        .success;
+    expect([mayUse(14), mayUse(15)]).toEqual([true, false]);
+  });
+
   test("shows the picture while the turn runs, and tells the model", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, channel, requests, until, progress } = await start([

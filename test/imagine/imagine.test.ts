@@ -145,7 +145,7 @@ describe("/imagine", () => {
     expect(texts()).toEqual([
       "I cannot draw that: there is no option `--style`, only `--ar`, `--size`, `--count`, `--model`, `--spoiler`; " +
         "say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`; " +
-        "the ratio `7:9` is not one of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9; " +
+        "the ratio `7:9` is not one of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9, 1:4, 4:1, 1:8, 8:1; " +
         "the size `9k` is not one of 1K, 2K, 4K; the count `5` is not a number from 1 to 4; " +
         "the AI service has no model `sandbox-imag` for pictures, but `sandbox-image`.",
     ]);
@@ -194,12 +194,12 @@ describe("/imagine", () => {
 
   test.each([
     ["sandbox fault: no-image", /The model drew no picture\. It said: .*Put it in other words, or press Retry\./],
-    ["sandbox fault: not-an-image", /there is no picture in what the gateway sent/],
+    ["sandbox fault: not-an-image", /there is no picture in what the AI service sent/],
     ["sandbox fault: 401", /`GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`/],
     ["sandbox fault: 403", /doesn't let this bot use the model `sandbox-image`/],
     ["sandbox fault: 429=20", /The AI service is limiting .* Press Retry in \d+ second/],
     ["sandbox fault: reset", /I can't reach the AI service/],
-    ["sandbox fault: html", /there is no picture in what the gateway sent/],
+    ["sandbox fault: html", /there is no picture in what the AI service sent/],
   ])("that the gateway answers with %j ends in plain words", async (prompt, words) => {
     const { accept, idle, texts } = await start();
     await accept(imagine(`a fox ${prompt}`));

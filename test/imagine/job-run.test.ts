@@ -36,7 +36,7 @@ function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   const quota = createQuota({ policy: () => ({}), counters, usage, pseudonym, now: Date.now, log: silent });
   const runs = createJobRuns({
     gateway: { generateImage },
-    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     jobs,
     onSettled: () => {},
     copies: noCopies,

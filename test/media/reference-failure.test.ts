@@ -1,20 +1,21 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { NO_PICTURE } from "../../src/gateway/images.ts";
+import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
 import { describeReferenceFailure } from "../../src/media/reference.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
 import { connect } from "../support/gateway-client.ts";
+import { linked } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const toRef = (name: string): AttachmentRef => ({ platform: "slack", id: name, name, sizeBytes: 1 });
 const refs = ["first.png", "second.png"].map(toRef);
 const UNREACHABLE =
-  "`second.png` cannot be used as a reference: it could not be fetched by the gateway, which has to reach it from the internet.";
+  "`second.png` cannot be used as a reference: it could not be fetched by the AI service, which has to reach it from the internet.";
 const REFUSED =
-  "`second.png` cannot be used as a reference: it is of a kind or in a state that the gateway does not take; send it as PNG or JPEG.";
+  "`second.png` cannot be used as a reference: it is of a kind or in a state that the AI service does not take; send it as PNG or JPEG.";
 
 /** What the sandbox says of a request whose first reference is a good one and whose second is this one. */
 async function failWith(second: (origin: string) => { fileUri: string; mimeType: string }): Promise<unknown> {
@@ -27,7 +28,7 @@ async function failWith(second: (origin: string) => { fileUri: string; mimeType:
   });
   const sandbox = await start({ trustedFileOrigins: [origin] });
   const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
-  const references = [{ fileUri: `${origin}/good.png`, mimeType: "image/png" }, second(origin)];
+  const references = linked({ fileUri: `${origin}/good.png`, mimeType: "image/png" }, second(origin));
   return await gateway.generateImage({ model: "sandbox-image", prompt: "a cat", references }, never).then(
     () => undefined,
     (error: unknown) => error,
@@ -53,6 +54,18 @@ describe("describeReferenceFailure", () => {
     });
     expect(describeReferenceFailure(error, [toRef("second.png")])).toBe(sentence);
     expect(describeReferenceFailure(error, refs)).toMatch(/^One of the 2 pictures cannot be used as a reference: it /);
+  });
+
+  test.each([
+    "Too many images: this model takes 1.",
+    "contents has 2 reference pictures; at most 1 are taken.",
+    "Request contains more than 1 images.",
+    "Invalid 'image': array too long. Expected an array with maximum length 1.",
+    "You can provide up to 1 input images.",
+  ])("says that there are too many pictures: %s", (words) => {
+    const error = new GatewayError("rejected", `It said: ${words}`, { status: 400 });
+    const sentence = "The AI service does not take 2 pictures at once with this model. Attach fewer.";
+    expect(describeReferenceFailure(error, refs)).toBe(sentence);
   });
 
   test.each([

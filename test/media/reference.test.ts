@@ -186,6 +186,25 @@ describe("createReferences", () => {
     await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
+  test("gives the bytes of private files where there is no address for links", async () => {
+    const { load, published } = setUp({ relayUrl: () => undefined });
+    expect(await load([toRef("slack", "lies.jpg"), toRef("discord", "scan.tiff")], owner, never)).toEqual({
+      ok: true,
+      parts: [
+        { mimeType: "image/webp", bytes: new Uint8Array(1) },
+        { mimeType: "image/png", bytes: new Uint8Array(1) },
+      ],
+    });
+    expect(published).toEqual([]);
+    expect(await load([toRef("slack", "drawing.svg"), toRef("irc", "a.png")], owner, never)).toEqual({
+      ok: false,
+      problems: [
+        expect.stringMatching(/^`drawing\.svg` cannot be used as a reference: it is an SVG/),
+        "`a.png` cannot be used as a reference: it is kept on irc, which is not switched on.",
+      ],
+    });
+  });
+
   test("does nothing for no files", async () => {
     expect(await setUp().prepare([], owner, never)).toEqual({ ok: true, parts: [] });
   });

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
 /** A request as it came. */
@@ -8,8 +8,9 @@ export interface Received {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** undefined when there was no body. */
+  /** undefined when there was no body, or a form. */
   json: unknown;
+  form?: FormData;
   /** Resolves when the connection that carried the request is gone. */
   closed: Promise<void>;
 }
@@ -35,9 +36,13 @@ export async function startFaultServer(...answers: Answer[]): Promise<FaultServe
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const closed = sockets.get(request.socket) ?? Promise.resolve();
-    const body = await text(request);
+    const body = await buffer(request);
     const { method = "", url: path = "", headers } = request;
-    const one: Received = { method, path, headers, json: body === "" ? undefined : JSON.parse(body), closed };
+    const type = headers["content-type"] ?? "";
+    const one: Received = { method, path, headers, json: undefined, closed };
+    if (type.startsWith("multipart/")) {
+      one.form = await new Response(body, { headers: { "content-type": type } }).formData();
+    } else if (body.length > 0) one.json = JSON.parse(body.toString("utf8"));
     received.push(one);
     await answers[Math.min(received.length, answers.length) - 1]?.(response, one);
   }

@@ -158,7 +158,7 @@ function describeTroubles(start: StartSurface): void {
     await surface.imagine("a fox --count 2");
     const note = await said(surface, /is missing|No picture of/);
     await surface.idle();
-    expect(note.text).toMatch(/1 of 2 pictures of `a fox` is missing\.\s+Withheld: a content filter/);
+    expect(note.text).toMatch(/1 of 2 pictures of `a fox` is missing\.\s+The AI service's safety filter refused/);
     expect(surface.pictures()).toHaveLength(1);
 
     await surface.press(note, "retry");
@@ -177,7 +177,7 @@ function describeTroubles(start: StartSurface): void {
     await surface.imagine("a fox");
     const { text, buttons } = await said(surface, /is missing|No picture of/);
     await surface.idle();
-    expect(text).toContain("Refused: the gateway does not accept this bot's key for pictures.");
+    expect(text).toContain("Refused: the AI service does not accept this bot's key for pictures.");
     expect(JSON.stringify(surface.notes())).not.toContain(GATEWAY_KEY);
     expect(buttons).toEqual([]);
     const keys = surface.world.calls.map(({ headers }) => [headers.authorization, headers[KEY_HEADER]]);

@@ -1,3 +1,4 @@
+import type { LinkedReference, ReferenceSource } from "../../src/gateway/image-ways.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import type { CopyOwner, PictureCopies } from "../../src/media/picture-copies.ts";
 import type { References } from "../../src/media/reference.ts";
@@ -30,8 +31,17 @@ export const noCopies: Pick<PictureCopies, "keep" | "erase" | "forget"> = {
   forget: async () => {},
 };
 
-/** Where nothing is fetched by links of our own. */
-export const noLinks: Pick<References, "erase" | "forget"> = { erase: async () => {}, forget: async () => {} };
+/** Stands for pictures of which there is neither a link nor the bytes. */
+export const noLinks: Omit<References, "prepare"> = {
+  load: async () => ({ ok: false, problems: ["It cannot be loaded."] }),
+  erase: async () => {},
+  forget: async () => {},
+};
+
+/** References that a gateway can fetch, and whose bytes are nowhere. */
+export function linked(...references: LinkedReference[]): ReferenceSource {
+  return { links: async () => references, load: () => Promise.reject(new Error("There are no bytes.")) };
+}
 
 /** Somebody for whom links are made. */
 export const owner: CopyOwner = { jobId: "j1", platform: "slack", authorId: "U1" };

@@ -1,0 +1,253 @@
+import { z } from "zod";
+import { GatewayError } from "./errors.ts";
+import { check, toJson } from "./request.ts";
+import type { GatewayCall } from "./transport.ts";
+
+/** The ratios that people can choose. Of Gemini's models, only 3.1 and later accept the last four. */
+export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5:4 4:5 21:9 1:4 4:1 1:8 8:1".split(" ");
+/** The sizes that the interface names, each twice as wide as the one before. */
+export const IMAGE_SIZES: readonly string[] = ["1K", "2K", "4K"];
+
+/** A reference that the gateway fetches itself: the link must work from the public network during the whole request. */
+export interface LinkedReference {
+  /** Must match the bytes behind `fileUri`. */
+  mimeType: string;
+  fileUri: string;
+}
+
+export interface LoadedReference {
+  mimeType: string;
+  bytes: Uint8Array;
+}
+
+/** The pictures to start from, as links or as bytes. Each method rejects if a picture cannot be given in that form. */
+export interface ReferenceSource {
+  links(signal: AbortSignal): Promise<readonly LinkedReference[]>;
+  load(signal: AbortSignal): Promise<readonly LoadedReference[]>;
+}
+
+export interface ImageRequest {
+  model: string;
+  /** Subject, style, limits: what to draw, or what to change about the references. */
+  prompt: string;
+  references?: ReferenceSource;
+  /** Absent: the model's own, mostly `1:1`. */
+  aspectRatio?: string;
+  /** Absent: the model's own, mostly `1K`. */
+  imageSize?: string;
+}
+
+const imageRequest = z.object({
+  model: z.string().min(1),
+  prompt: z.string().regex(/\S/, "must not be empty"),
+  aspectRatio: z
+    .string()
+    .regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, for example 16:9")
+    .optional(),
+  imageSize: z
+    .string()
+    .regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, for example 2K")
+    .optional(),
+});
+
+/** Throws a `rejected` GatewayError that names every problem at once. */
+export function checkImageRequest(request: ImageRequest): void {
+  check(imageRequest, request, "The image request");
+}
+
+const link = z.object({
+  mimeType: z.string().regex(/^image\/[a-z0-9.+-]+$/, "must be the type of an image, for example image/png"),
+  fileUri: z.string().regex(/^https?:\/\/[^\s/]/i, "must be an http(s) address that the gateway can reach"),
+});
+const links = z.object({ references: z.array(link) });
+
+export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
+
+/** A way in which gateways draw. */
+export type ImageApi = (typeof IMAGE_APIS)[number];
+
+/** Optional fields, by their names on the wire, each with its values: the best one first. */
+export type Choices = Readonly<Record<string, readonly string[]>>;
+/** The values that are sent. */
+export type Chosen = Readonly<Record<string, string>>;
+
+export type ImageCall = Pick<GatewayCall, "api" | "path" | "body" | "contentType">;
+
+export interface ImageWay {
+  name: ImageApi;
+  /** As a log and the doctor name it. */
+  label: string;
+  choices(request: ImageRequest): Choices;
+  toCall(request: ImageRequest, chosen: Chosen, signal: AbortSignal): Promise<ImageCall>;
+  /** Returns the requested ratio and size, if these values do not give them. */
+  findUnmet(request: ImageRequest, chosen: Chosen): string[];
+  /** A request without a prompt: the gateway refuses it before it costs anything. */
+  toProbe(model: string): ImageCall;
+}
+
+/** The ways in the order in which they are tried: the interface's own first. */
+export const IMAGE_WAYS: readonly ImageWay[] = [
+  {
+    name: "generate-content",
+    label: "POST /v1beta/models/…:generateContent",
+    choices: ({ aspectRatio, imageSize }) => toChoices({ aspectRatio, imageSize }),
+    async toCall({ model, prompt, references: source }, imageConfig, signal) {
+      const references = (await source?.links(signal)) ?? [];
+      check(links, { references }, "The image request");
+      const files = references.map(({ mimeType, fileUri }) => ({ fileData: { mimeType, fileUri } }));
+      const generationConfig = {
+        responseModalities: ["TEXT", "IMAGE"],
+        ...(Object.keys(imageConfig).length > 0 && { imageConfig }),
+      };
+      return toGoogleCall(model, { contents: [{ parts: [{ text: prompt }, ...files] }], generationConfig });
+    },
+    findUnmet: ({ aspectRatio, imageSize }, chosen) =>
+      toUnmet(aspectRatio, chosen["aspectRatio"], imageSize, chosen["imageSize"]),
+    toProbe: (model) => toGoogleCall(model, { contents: [] }),
+  },
+  {
+    name: "images",
+    label: "POST /v1/images/generations",
+    choices: (request) => ({
+      ...toChoices({ size: toPixelSizes(request) }),
+      // Most models send a link otherwise, which costs a picture. OpenAI's newer ones refuse the field, which costs nothing.
+      ...(!/gpt-image/i.test(request.model) && BASE64),
+    }),
+    async toCall({ model, prompt, references: source }, chosen, signal) {
+      const references = (await source?.load(signal)) ?? [];
+      const fields = { model, prompt, ...chosen };
+      if (references.length === 0) return toOpenAiCall("/images/generations", fields);
+      const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.set(name, value.toWellFormed());
+      for (const [at, { mimeType, bytes }] of references.entries()) {
+        const file = new Blob([new Uint8Array(bytes)], { type: mimeType });
+        form.append(references.length > 1 ? "image[]" : "image", file, `${at + 1}.${mimeType.slice(6)}`);
+      }
+      return { api: "openai", path: "/images/edits", ...(await toMultipart(form)) };
+    },
+    findUnmet({ aspectRatio, imageSize }, { size }) {
+      const [width = 0, height = 0] = (size ?? "").split("x").map(Number);
+      const isInShape = aspectRatio !== undefined && Math.abs(width / height / toQuotient(aspectRatio) - 1) < 0.03;
+      const isLarge = imageSize !== undefined && Math.sqrt(width * height) >= 900 * Number.parseInt(imageSize, 10);
+      return toUnmet(aspectRatio, isInShape ? size : undefined, imageSize, isLarge ? size : undefined);
+    },
+    toProbe: (model) => toOpenAiCall("/images/generations", { model }),
+  },
+  {
+    name: "chat",
+    label: "POST /v1/chat/completions with modalities",
+    // Models that write no text refuse `text`.
+    choices: ({ aspectRatio, imageSize }) => ({
+      ...toChoices({ aspect_ratio: aspectRatio, image_size: imageSize }),
+      modalities: ["image,text", "image"],
+    }),
+    async toCall({ model, prompt, references: source }, { modalities, ...config }, signal) {
+      const pictures = ((await source?.load(signal)) ?? []).map(({ mimeType, bytes }) => {
+        const url = `data:${mimeType};base64,${Buffer.from(bytes).toString("base64")}`;
+        return { type: "image_url", image_url: { url } };
+      });
+      const content = pictures.length === 0 ? prompt : [{ type: "text", text: prompt }, ...pictures];
+      return toOpenAiCall("/chat/completions", {
+        model,
+        messages: [{ role: "user", content }],
+        ...(modalities !== undefined && { modalities: modalities.split(",") }),
+        ...(Object.keys(config).length > 0 && { image_config: config }),
+      });
+    },
+    findUnmet: ({ aspectRatio, imageSize }, chosen) =>
+      toUnmet(aspectRatio, chosen["aspect_ratio"], imageSize, chosen["image_size"]),
+    toProbe: (model) => toOpenAiCall("/chat/completions", { model, messages: [], modalities: ["image", "text"] }),
+  },
+];
+
+/** Makes the gateway send the bytes instead of a link. */
+export const BASE64: Choices = { response_format: ["b64_json"] };
+
+function toGoogleCall(model: string, body: object): ImageCall {
+  return { api: "google", path: `/v1beta/models/${encodeURIComponent(model)}:generateContent`, body: toJson(body) };
+}
+
+function toOpenAiCall(path: string, body: object): ImageCall {
+  return { api: "openai", path, body: toJson(body) };
+}
+
+async function toMultipart(form: FormData): Promise<Pick<ImageCall, "body" | "contentType">> {
+  const written = new Response(form);
+  const contentType = written.headers.get("content-type") ?? "multipart/form-data";
+  return { body: Buffer.from(await written.arrayBuffer()), contentType };
+}
+
+function toChoices(fields: Readonly<Record<string, string | readonly string[] | undefined>>): Choices {
+  const entries = Object.entries(fields).map(([name, value]) => [name, [value ?? []].flat()] as const);
+  return Object.fromEntries(entries.filter(([, values]) => values.length > 0));
+}
+
+/** The smallest size always counts as met: it is the default. */
+function toUnmet(ratio: string | undefined, gotRatio: unknown, size: string | undefined, gotSize: unknown): string[] {
+  return [
+    ...(ratio !== undefined && gotRatio === undefined ? [ratio] : []),
+    ...(size !== undefined && size !== IMAGE_SIZES[0] && gotSize === undefined ? [size] : []),
+  ];
+}
+
+/** The only sizes that these models accept, as OpenAI documents them. */
+const FIXED_SIZES: ReadonlyArray<readonly [models: RegExp, square: string, wide: string, tall: string]> = [
+  [/dall-e-2/i, "1024x1024", "1024x1024", "1024x1024"],
+  [/dall-e-3/i, "1024x1024", "1792x1024", "1024x1792"],
+  [/gpt-image-1/i, "1024x1024", "1536x1024", "1024x1536"],
+];
+const USUAL_SIZES = ["1024x1024", "1536x1024", "1024x1536"] as const;
+
+/** Sizes in pixels, the exact ones first, and the nearest size for models that accept only a few. */
+function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: ImageRequest): string[] {
+  const [, ...fixed] = FIXED_SIZES.find(([models]) => models.test(model)) ?? [];
+  // Without a ratio, a picture that is made from another one keeps its shape.
+  if (aspectRatio === undefined && (references !== undefined || imageSize === "1K")) return [];
+  const ratio = toQuotient(aspectRatio ?? "1:1");
+  const [square, wide, tall] = fixed.length > 0 ? fixed : USUAL_SIZES;
+  const nearest = (ratio === 1 ? square : ratio > 1 ? wide : tall) ?? "";
+  if (fixed.length > 0) return [nearest];
+  const scales = [4, 2, 1].filter((scale) => scale <= Number.parseInt(imageSize, 10));
+  return [...new Set([...scales.map((scale) => toPixels(ratio, 1_024 * scale)), nearest])];
+}
+
+/** A size with the area of a square of that side. Models need multiples of 16. */
+function toPixels(ratio: number, side: number): string {
+  const round = (length: number) => Math.round(length / 16) * 16;
+  return `${round(side * Math.sqrt(ratio))}x${round(side / Math.sqrt(ratio))}`;
+}
+
+function toQuotient(ratio: string): number {
+  const [width = 1, height = 1] = ratio.split(":").map(Number);
+  return width / height;
+}
+
+const ABSENT: ReadonlySet<number | undefined> = new Set([404, 405, 501]);
+const NOT_IMPLEMENTED = /(not|n't) (be )?(support|implement)|unsupported|unimplemented/i;
+const NOT_HERE =
+  /(not|n't) .{0,20}(available|allow|work|found)|only .{0,20}(support|available|work)|(unknown|invalid) (url|path|route|endpoint|model)|not an? .{0,30}model|modalit|use (the )?\S* ?(endpoint|api)/i;
+
+/** True if a refusal says that the gateway does not draw in this way, or the model does not: so nothing was drawn. */
+export function isOtherWay({ status, reason, message }: GatewayError): boolean {
+  if (ABSENT.has(status)) return true;
+  if (reason !== undefined && reason !== "unknown-model") return false;
+  if (status === 500) return NOT_IMPLEMENTED.test(message);
+  return (status === 400 || status === 422) && (NOT_IMPLEMENTED.test(message) || NOT_HERE.test(message));
+}
+
+const UNKNOWN_FIELD = /unknown|unrecogni[sz]ed|unexpected|extra|additional/i;
+
+/** The optional field that a gateway refuses; undefined if it refuses something else. */
+export function findRefusedField(refusal: GatewayError, chosen: Chosen): string | undefined {
+  const { kind, reason, param = "", message } = refusal;
+  if (kind !== "rejected" || reason !== undefined) return undefined;
+  const words = `${param} ${message}`;
+  const isNamed = ([name, value]: [string, string]) =>
+    new RegExp(`\\b${name.replace(/_|(?=[A-Z])/g, "[_ ]?")}\\b`, "i").test(words) || words.includes(value);
+  // Without `modalities` a model that does not draw would answer in words.
+  const isNeeded = (name: string) => name === "modalities" && chosen[name] === "image" && !UNKNOWN_FIELD.test(message);
+  const fields = Object.entries(chosen).filter(([name]) => !isNeeded(name));
+  // Google's shortest refusal does not say what it is about.
+  const isVague = /contains an invalid argument/i.test(message);
+  return (fields.find(isNamed) ?? (isVague ? fields[0] : undefined))?.[0];
+}

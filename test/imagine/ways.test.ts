@@ -1,0 +1,102 @@
+import { DatabaseSync } from "node:sqlite";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import { createReferences } from "../../src/media/reference.ts";
+import { createReadPicture } from "../../src/media/reference-picture.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
+import { startEngine } from "../support/engine.ts";
+import { command } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { type Answer, json, startFaultServer } from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
+import { noLinks } from "../support/picture-job.ts";
+
+const IMAGES = "/v1/images/generations";
+const EDITS = "/v1/images/edits";
+const GOOGLE = "/v1beta/models/painter:generateContent";
+const REFERENCE: AttachmentRef = { platform: "test", id: "given", name: "cat.png", sizeBytes: 100 };
+
+const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+  .png()
+  .toBuffer();
+const byImages = json(200, { data: [{ b64_json: png.toString("base64") }] });
+
+/** The bot before a gateway with these paths only, which cannot fetch anything: there is no PUBLIC_URL. */
+async function start(paths: Record<string, Answer>) {
+  const unknown = json(404, {
+    error: { message: "Not Found", type: "invalid_request_error", code: null, param: null },
+  });
+  const server = await startFaultServer((response, received) => (paths[received.path] ?? unknown)(response, received));
+  const platform = fakePlatform();
+  const references = createReferences({
+    adapterOf: () => ({}),
+    relay: { ...noLinks, publish: () => Promise.reject(new Error("No link may be made.")) },
+    relayUrl: () => undefined,
+    maxReferences: 16,
+    read: createReadPicture(async () => toSource(png)),
+  });
+  const database = new DatabaseSync(":memory:");
+  const gateway = connect(server.url);
+  const engine = startEngine({ gateway, references, platform, database, model: "m", imageModel: "painter" });
+  const imagine = async (text: string, attachments: AttachmentRef[] = []) => {
+    await engine.accept({ ...command("imagine", text), attachments });
+    await engine.idle();
+    return platform.channel.at(-1)?.draft.markdown ?? "";
+  };
+  return { ...server, imagine, channel: platform.channel };
+}
+
+async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function refuse(message: string, more: object = {}): Answer {
+  return json(400, { error: { message, type: "invalid_request_error", code: null, param: null, ...more } });
+}
+
+describe("/imagine before a gateway without generateContent", () => {
+  test("draws from words, and from a private picture without a public address", async () => {
+    const { imagine, received, channel } = await start({ [IMAGES]: byImages, [EDITS]: byImages });
+    expect(await imagine("a boat")).toContain("`a boat` · `painter`");
+    await imagine("a boat at night", [REFERENCE]);
+    expect(channel.map(({ files }) => files[0]?.name)).toEqual(["a-boat.png", "a-boat-at-night.png"]);
+    const file = received.at(-1)?.form?.get("image");
+    expect(file instanceof File && Buffer.from(await file.arrayBuffer()).equals(png)).toBe(true);
+  });
+
+  test("says in the caption that the model does not support the requested ratio", async () => {
+    const refused = refuse("Invalid value: '2048x512'.", { param: "size" });
+    const strict: Answer = (response, received) =>
+      ("size" in (received.json as object) ? refused : byImages)(response, received);
+    const { imagine } = await start({ [IMAGES]: strict });
+    const caption = await imagine("a boat --ar 4:1");
+    expect(caption).toContain("`a boat` · `painter` · without 4:1, which this model does not support · ");
+    expect(await imagine("a boat")).not.toContain("without");
+  });
+
+  test("says that the model does not accept so many pictures at once", async () => {
+    const words = "Invalid 'image': array too long. Expected an array with maximum length 1, but got length 2.";
+    const { imagine } = await start({ [EDITS]: refuse(words, { code: "array_above_max_length", param: "image" }) });
+    expect(await imagine("both", [REFERENCE, REFERENCE])).toContain(
+      "The AI service does not take 2 pictures at once with this model. Attach fewer.",
+    );
+  });
+
+  test("says that a safety filter refused the picture, without the code of the gateway", async () => {
+    const words = "Your request was rejected by the safety system. safety_violations=[violence].";
+    const { imagine } = await start({ [IMAGES]: refuse(words, { code: "moderation_blocked" }) });
+    const said = await imagine("a boat");
+    expect(said).toContain("The AI service's safety filter refused this picture. Describe it differently.");
+    expect(said).not.toMatch(/moderation|violations/);
+  });
+
+  test("says that the model draws in no way, and what the operator can do", async () => {
+    const said = await (await start({})).imagine("a boat");
+    expect(said).toContain("The AI service does not draw with the model `painter`. The operator can find out why");
+  });
+});
+
+test("/imagine needs a public address only for a gateway that draws by generateContent alone", async () => {
+  const { imagine } = await start({ [GOOGLE]: json(200, { inlineData: { data: png.toString("base64") } }) });
+  expect(await imagine("a boat at night", [REFERENCE])).toMatch(/`cat\.png` cannot be used.* PUBLIC_URL is set/);
+});
