@@ -36,8 +36,8 @@ export async function openGateway({
   shared,
   log,
 }: OpenGatewayOptions): Promise<OpenGateway> {
-  const { baseUrl, apiKey, headers, imageKeyHeader, extraBody, fallback } = config.gateway;
-  const options = { imageKeyHeader, extraBody, fallbackModel: fallback.model, log };
+  const { baseUrl, apiKey, headers, imageApi, imageKeyHeader, extraBody, fallback } = config.gateway;
+  const options = { imageApi, imageKeyHeader, extraBody, fallbackModel: fallback.model, log };
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
     const client = createGateway({ ...options, limits: NO_PAUSES, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });

@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
 import { z } from "zod";
 import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
+import type { ImageApi } from "../gateway/image-ways.ts";
 import { DEFAULT_MCP_CONFIG, type McpServerConfig, type ReadText, readMcpFile } from "./mcp-servers.ts";
 import { similarNames } from "./misspelling.ts";
 import { type Policy, type PolicySettings, readPolicyFile } from "./policy/policy-file.ts";
@@ -15,6 +16,8 @@ interface GatewayModels {
   chatModel: string;
   /** Absent: pictures are off. */
   imageModel: string | undefined;
+  /** Undefined: each model's own is found out. */
+  imageApi: ImageApi | undefined;
   /** In lower case. */
   imageKeyHeader: string | undefined;
   /** Sent with every call of the first gateway. */
@@ -276,6 +279,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<C
 function toGateway(values: Values, extraBody: ExtraBody): GatewayConfig {
   const { GATEWAY_BASE_URL: baseUrl, GATEWAY_API_KEY: apiKey, CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel } = values;
   const rest = {
+    imageApi: values.IMAGE_API === "auto" ? undefined : values.IMAGE_API,
     imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER,
     headers: values.GATEWAY_HEADERS,
     systemPrompt: values.SYSTEM_PROMPT,

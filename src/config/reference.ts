@@ -38,6 +38,11 @@ const SECTIONS: readonly Section[] = [
         meaning: "The model that draws.",
       },
       {
+        names: ["IMAGE_API"],
+        meaning:
+          "How the gateway is asked for pictures: `generate-content` (`POST /v1beta/models/…:generateContent`), `images` (`POST /v1/images/generations` and `/edits`), `chat` (`POST /v1/chat/completions`, for chat models that answer with pictures), or the first of them that works (`auto`).",
+      },
+      {
         names: ["CHAT_FALLBACK_MODEL"],
         meaning: "The model that answers while the first is down or at its limit; the answer says so.",
       },

@@ -94,8 +94,9 @@ function describeExtraBody({ all, models }: ExtraBody): string {
 function describePictures({ gateway, publicUrl }: Config): string {
   if (gateway.imageModel === undefined) return "Pictures: off (set IMAGE_MODEL to switch them on)";
   const isFar = gateway.baseUrl !== undefined && !isLoopback(new URL(gateway.baseUrl).hostname);
+  const needsLinks = (gateway.imageApi ?? "generate-content") === "generate-content";
   const hint =
-    isFar && publicUrl === undefined
+    isFar && needsLinks && publicUrl === undefined
       ? " (set PUBLIC_URL so that they can start from pictures of Slack and of the page)"
       : "";
   return `Pictures: on, model ${gateway.imageModel}${hint}`;

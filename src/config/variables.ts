@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import { z } from "zod";
+import { IMAGE_APIS } from "../gateway/image-ways.ts";
 import { parseJson } from "../gateway/json.ts";
 import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
@@ -35,6 +36,7 @@ export const variables = {
   CHAT_MODEL: modelId().optional(),
   CHAT_FALLBACK_MODEL: modelId().optional(),
   IMAGE_MODEL: modelId().optional(),
+  IMAGE_API: choice("auto", ...IMAGE_APIS).default("auto"),
   SYSTEM_PROMPT: z.string().default(DEFAULT_SYSTEM_PROMPT),
   SLACK_BOT_TOKEN: slackToken(/^(xoxe\.)?xoxb-/, "a bot token (xoxb-…), found under OAuth & Permissions").optional(),
   SLACK_APP_TOKEN: slackToken(/^xapp-/, "an app-level token (xapp-…), found under Basic Information").optional(),

@@ -3,7 +3,8 @@ import { openGateway } from "../../src/app/gateway.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { eventually } from "../support/eventually.ts";
-import { recordingLog } from "../support/log.ts";
+import { refusal, startFaultServer } from "../support/fault-server.ts";
+import { recordingLog, silent } from "../support/log.ts";
 
 test("the fallback model and the second gateway are looked at too, and people hear of the first gateway alone", async () => {
   const [first, second] = [await start(), await start()];
@@ -39,4 +40,18 @@ test("the fallback model and the second gateway are looked at too, and people he
     expect.stringMatching(/^CHAT_FALLBACK_MODEL spare is not one of the models/),
     expect.stringMatching(/^Second gateway: .*Check GATEWAY_FALLBACK_API_KEY/),
   ]);
+});
+
+test("IMAGE_API sets the only way in which the gateway is asked for pictures", async () => {
+  const server = await startFaultServer(refusal(404, "Not Found"));
+  const given = { GATEWAY_BASE_URL: server.url, GATEWAY_API_KEY: "k", CHAT_MODEL: "m", IMAGE_MODEL: "painter" };
+  const config = readConfig({ ...given, IMAGE_API: "images" });
+  const options = { config, reachable: [], onProblem: () => {}, shared: undefined, log: silent };
+  const { client, close } = await openGateway(options);
+  onTestFinished(close);
+  const { signal } = new AbortController();
+  await client.generateImage({ model: "painter", prompt: "a fox" }, signal).catch(() => {});
+  expect(new Set(server.received.map(({ path }) => path.replace(/^\/v1/, "")))).toEqual(
+    new Set(["/images/generations"]),
+  );
 });

@@ -115,6 +115,7 @@ describe("readConfig", () => {
         POLICY_FILE: "policy.yaml",
         FETCH_URL_HOSTS: "docs.example.com,http://wiki.internal:8080",
         IMAGE_MODEL: "painter",
+        IMAGE_API: "images",
         SYSTEM_PROMPT: "Be brief.",
         SLACK_BOT_TOKEN: "xoxb-1",
         SLACK_APP_TOKEN: "xapp-1",
@@ -153,6 +154,7 @@ describe("readConfig", () => {
       gateway: {
         baseUrl: "https://gateway.example/llm",
         apiKey: "key-1",
+        imageApi: "images",
         imageKeyHeader: "x-vendor-api-key",
         chatModel: "large",
         imageModel: "painter",

@@ -38,6 +38,7 @@ describe("variables", () => {
     ["DISCORD_TOKEN", "123456789012345678", /an application id was given/],
     ["DISCORD_TOKEN", "0f".repeat(32), /a public key was given/],
     ["DISCORD_THREADS", "yes", /one of auto, on, off/],
+    ["IMAGE_API", "gemini", /one of auto, generate-content, images, chat/],
     ["SHARDS", "0-3", /like 0,1/],
     ["SHARD_COUNT", "0", /from 1/],
     ["RELAY_SECRETS", `${"a".repeat(32)},short`, /32 characters/],
