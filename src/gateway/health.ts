@@ -86,9 +86,14 @@ function describeUnlisted(variable: string, model: string): string {
 }
 
 /** Quotes what is said as a gateway says it, and nothing of another page that stands at the address. */
-export function toFinding({ message, logMessage, kind, isFormless }: GatewayError): Finding {
-  const fix = FIXES[kind];
-  return { ok: false, what: isFormless ? logMessage : message, ...(fix !== undefined && { fix }) };
+export function toFinding(error: GatewayError): Finding {
+  const fix = FIXES[error.kind];
+  return { ok: false, what: error.isFormless ? toOwnWords(error) : error.message, ...(fix !== undefined && { fix }) };
+}
+
+/** The message without the words of the gateway at its end. */
+function toOwnWords({ message, quote }: GatewayError): string {
+  return message.slice(0, message.length - quote.length);
 }
 
 function countModels(count: number): string {
@@ -211,11 +216,12 @@ function findUnlisted(configured: NamedModels, listed: readonly string[]): Troub
 
 function toTroubles(error: GatewayError): Trouble[] {
   if (hasNoList(error)) return [];
-  // The log and everybody at the page have this: not the gateway's own words.
-  return [{ state: toState(error.kind), finding: { ...toFinding(error), what: error.logMessage } }];
+  // Everybody at the page reads this: not the gateway's own words.
+  return [{ state: toState(error.kind), finding: { ...toFinding(error), what: toOwnWords(error) } }];
 }
 
-function hasNoList({ kind, status }: GatewayError): boolean {
+/** The gateway answers, and has no list of models. */
+export function hasNoList({ kind, status }: GatewayError): boolean {
   return kind === "malformed" || (status !== undefined && NO_LIST_STATUSES.has(status));
 }
 

@@ -95,7 +95,7 @@ function toWay({ id, label, address, key, tasks }: Preset): SetupWay {
     {
       name: "IMAGE_MODEL",
       label: "Model that draws",
-      hint: "Leave it empty where the gateway draws nothing: it takes POST /v1beta/models/…:generateContent.",
+      hint: "Leave it empty if the gateway draws nothing. The check says how it is asked for pictures.",
       kind: "model",
       isOptional: true,
     },

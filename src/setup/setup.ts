@@ -14,7 +14,13 @@ import { PLATFORM_SETUPS } from "./platforms.ts";
 
 /** Longest that one step is tried. */
 const CHECK_MS = 60_000;
-const GATEWAY_GIVEN = ["GATEWAY_IMAGE_KEY_HEADER", "GATEWAY_HEADERS", "GATEWAY_EXTRA_BODY", "GATEWAY_EXTRA_BODY_FILE"];
+const GATEWAY_GIVEN = [
+  "GATEWAY_HEADERS",
+  "GATEWAY_IMAGE_KEY_HEADER",
+  "GATEWAY_EXTRA_BODY",
+  "GATEWAY_EXTRA_BODY_FILE",
+  "IMAGE_API",
+];
 const ADDRESS = "GATEWAY_BASE_URL";
 /** Secrets that are sent to the gateway's address, and must not be sent to another one. */
 const GATEWAY_SECRETS = ["GATEWAY_API_KEY", "GATEWAY_HEADERS"];

@@ -83,6 +83,9 @@ describe("the first run", () => {
     expect(found).toEqual({ models: expect.arrayContaining(["sandbox-chat"]), findings: [] });
     const refused = await setup.listModels({ GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "sk-none" }, signal);
     expect(refused).toEqual({ models: [], findings: [{ ok: false, what: expect.anything(), fix: expect.anything() }] });
+    const { origin } = await serveAnswers({ "/v1/models": (response) => response.writeHead(404).end() });
+    const unlisted = await setup.listModels({ GATEWAY_BASE_URL: origin, GATEWAY_API_KEY: "k" }, signal);
+    expect(unlisted).toEqual({ models: [], findings: [{ ok: true, what: expect.stringContaining("does not list") }] });
     const missing = await setup.listModels({ GATEWAY_BASE_URL: "nowhere", GATEWAY_API_KEY: "k" }, signal);
     expect(missing.findings).toEqual([{ ok: false, what: expect.stringContaining("GATEWAY_BASE_URL must be") }]);
   });
