@@ -116,6 +116,7 @@ export function createImageClient(deps: ImageDeps): ImageClient {
     },
     async probe(route, signal) {
       const refusals: Array<{ way: ImageWay; error: GatewayError }> = [];
+      let failure: GatewayError | undefined;
       for (const way of ways) {
         const watch = createWatch(signal, limits.totalMs);
         try {
@@ -124,13 +125,14 @@ export function createImageClient(deps: ImageDeps): ImageClient {
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof GatewayError)) throw error;
-          if (isOtherWay(error)) refusals.push({ way, error });
+          if (error.status === 401) failure ??= error;
+          if (isOtherWay(error) || error.status === 401) refusals.push({ way, error });
           else return error.kind === "rejected" ? { way, refusals } : { way: undefined, refusals, failure: error };
         } finally {
           watch.end();
         }
       }
-      return { way: undefined, refusals };
+      return { way: undefined, refusals, ...(failure !== undefined && { failure }) };
     },
   };
 }
@@ -212,7 +214,9 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      return isOtherWay(refusal) && goOn(refusal);
+      // Google accepts the key in a header of its own there, and as a Bearer on OpenAI's paths.
+      const mayBeOther = refusal.status === 401 && known.way === undefined;
+      return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
     succeed() {
       known.way = way;
@@ -222,10 +226,11 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
     },
     explain(error) {
       if (!failures.some((failure) => failure.error === error)) return error;
-      // The refusal of the way that has worked before, a missing link, or a reason that people can act on.
+      // The refusal of the way that has worked before, a missing link, a refused key, or a reason that people can act on.
       const told =
         failures.find((failure) => failure.way === known.way) ??
-        failures.find((failure) => !(failure.error instanceof GatewayError) || failure.error.reason);
+        failures.find(({ error: one }) => !(one instanceof GatewayError) || one.status === 401) ??
+        failures.find(({ error: one }) => one instanceof GatewayError && one.reason !== undefined);
       if (told !== undefined || !(error instanceof GatewayError) || failures.length === 1) return told?.error ?? error;
       const tried = failures.map((failure) => `${failure.way.label} (${toStatus(failure.error)})`).join(", ");
       return new GatewayError("rejected", `The gateway does not draw with model ${request.model}. Tried: ${tried}.`, {

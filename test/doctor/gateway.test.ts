@@ -206,6 +206,11 @@ describe("checkGateway", () => {
     const found = await check(url, { imageModel: "painter" });
     expect(found.at(-1)).toEqual({ ok: true, what: expect.stringContaining("the first picture will show") });
     const refused = await serve({ [path]: refusal(401, "no"), "/v1/chat/completions": good });
-    expect((await check(refused.url, { imageModel: "painter" })).at(-1)).toMatchObject({ ok: false });
+    const own = { imageModel: "painter", imageApi: "generate-content" as const };
+    expect((await check(refused.url, own)).at(-1)).toEqual({
+      ok: false,
+      what: expect.stringMatching(/^IMAGE_MODEL painter cannot be asked for pictures.*set GATEWAY_IMAGE_KEY_HEADER/),
+      fix: expect.stringContaining("GATEWAY_API_KEY"),
+    });
   });
 });

@@ -122,6 +122,12 @@ describe("A gateway without generateContent", () => {
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });
 
+  test("is recognized by a key that only OpenAI's paths accept", async () => {
+    const { url, asked } = await serve({ [GOOGLE]: refusal(401, "no Bearer"), [IMAGES]: byImages });
+    expectPicture(await connect(url).generateImage(request, open));
+    expect(asked()).toEqual([GOOGLE, IMAGES]);
+  });
+
   test("is looked for in chat if its path for pictures does not take the model", async () => {
     const words = "The model 'painter' is not supported with this endpoint.";
     const { url, asked } = await serve({ [IMAGES]: refuse(400, { message: words }), [CHAT]: byChat });

@@ -278,7 +278,8 @@ describe("401 on the image endpoint", () => {
 
   test("twice is an error, without the key in it and without a third call", async () => {
     const { url, received } = await startFaultServer(refusal(401, `no ${KEY}`));
-    const failure = await failureOf(connect(url, { imageKeyHeader }).generateImage(request, open));
+    const gateway = connect(url, { imageKeyHeader, imageApi: "generate-content" });
+    const failure = await failureOf(gateway.generateImage(request, open));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 401 });
     expect(failure.message).not.toContain(KEY);
     expect(received).toHaveLength(2);
@@ -297,7 +298,11 @@ describe("401 on the image endpoint", () => {
     const { url, received } = await startFaultServer(refusal(401, "no"));
     const failure = await failureOf(connect(url).generateImage(request, open));
     expect(failure.message).toContain("GATEWAY_IMAGE_KEY_HEADER");
-    expect(received).toHaveLength(1);
+    expect(received.map(({ path }) => path.split("/").at(-1))).toEqual([
+      "vendor%2Fdraw:generateContent",
+      "generations",
+      "completions",
+    ]);
   });
 
   test("is the only status that is answered so", async () => {
