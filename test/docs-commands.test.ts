@@ -63,9 +63,9 @@ test.skipIf(isRedisMissing)("the commands of docs/operations.md save what Redis 
   expect(stdout).toMatch(/^before$/m);
 });
 
-test("the commands of docs/gateway.md get a growing answer and a picture", async () => {
+test("the commands of docs/sandbox.md get a growing answer and a picture", async () => {
   const { url } = await start();
-  const [commands = ""] = commandsWith("docs/gateway.md", "curl");
+  const [commands = ""] = commandsWith("docs/sandbox.md", "curl");
   const { stdout } = await run("bash", ["-ec", commands.replaceAll("http://127.0.0.1:8787", url)], {
     env: { PATH },
     maxBuffer: 2 ** 26,

@@ -23,7 +23,7 @@ const DOCUMENTS = [
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];
-const page = readFileSync(`${root}docs/gateway.md`, "utf8");
+const page = readFileSync(`${root}docs/sandbox.md`, "utf8");
 
 interface NamedTest {
   path: string;
@@ -96,7 +96,7 @@ describe("the list of what forms, buttons and menus bring back, in docs/security
   });
 });
 
-describe("docs/gateway.md", () => {
+describe("docs/sandbox.md", () => {
   const rules = readRules(page);
 
   test("names only tests that exist", () => {
@@ -113,7 +113,7 @@ describe("docs/gateway.md", () => {
   test("knows a test that does not exist", () => {
     const path = "test/docs.test.ts";
     expect(hasTest({ path, name: "names only tests that exist" })).toBe(true);
-    expect(hasTest({ path, name: "docs/gateway.md" })).toBe(false);
+    expect(hasTest({ path, name: "docs/sandbox.md" })).toBe(false);
     expect(hasTest({ path: "test/gone.test.ts", name: "names only tests that exist" })).toBe(false);
   });
 
