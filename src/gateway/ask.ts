@@ -193,8 +193,8 @@ async function askRoute<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
-      // Words outside of an error object may be those of any page at the address.
-      if (texts !== undefined && !error.isFormless) error.logMessage += withoutTexts(error.quote, texts());
+      // Words outside of an error object are those of any page at the address, or the model's.
+      if (texts !== undefined && !error.isFormless && error.status !== undefined) error.logMessage += withoutTexts(error.quote, texts());
       if (hasBegun()) throw error;
       // A gateway that refuses is there.
       if (error.kind === "rejected" || error.kind === "unauthorized") succeed();

@@ -162,8 +162,8 @@ function toNoImageError({ reason, hasLink }: Findings, text: string, safe: SafeT
   }
   const code = reason === undefined ? undefined : safe.name(reason);
   const why = code === undefined ? "" : ` (${code})`;
-  return new GatewayError("rejected", `The model drew no picture${why}`, {
-    quote: text === "" ? "." : `. It said: ${endSentence(safe.sentence(text))}`,
+  return new GatewayError("rejected", "The model drew no picture", {
+    quote: `${why}${text === "" ? "." : `. It said: ${endSentence(safe.sentence(text))}`}`,
     type: NO_PICTURE,
     code,
     ...(code !== undefined && FILTER_CODE.test(code) && { reason: "filtered" }),

@@ -68,7 +68,7 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     },
   ],
   "no waits": [
-    { file: "src/gateway/retry.ts", from: "const asked = error.retryAfterMs;", to: "const asked = 300;" },
+    { file: "src/gateway/ask.ts", from: "const asked = error.retryAfterMs;", to: "const asked = 300;" },
     // A call that would come back too early waits all the same while the model is left alone.
     { file: "src/gateway/breaker.ts", from: "if (asked > 0) open(model, asked, error, true);", to: "" },
   ],

@@ -170,7 +170,7 @@ describe("an answer without a usable picture", () => {
       kind: "rejected",
       code: "SAFETY",
       reason: "filtered",
-      quote: ".",
+      quote: " (SAFETY).",
     });
   });
 

@@ -78,7 +78,7 @@ describe("the service as a process", () => {
     const client = await shared().enter("broken");
     await client.send("sandbox fault: cut=20");
     const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
-    expect(answer?.text).toMatch(/\n\n_The AI service .*Retry.*_$/);
+    expect(answer?.text).toMatch(/\n\n_The answer broke off .*Retry.*_$/);
     expect(answer?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
   });
 

@@ -42,7 +42,7 @@ export interface Remains {
 
 /** How a turn that did not end with a complete answer says so. */
 const NOTE =
-  /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was cut)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't reach|This (?:bot's account|conversation, with|channel accepts no more)|The bot (?:was|could)|Something went wrong|Not answered: I cannot look up the limits)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was cut|broke off)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't reach|This (?:bot's account|conversation, with|channel accepts no more)|The bot (?:was|could)|Something went wrong|Not answered: I cannot look up the limits)[^\n]*_\s*$/;
 
 /** Stands at the end of an answer whose processes died again and again. */
 const GIVEN_UP = /^_I tried several times [^\n]*_/m;
