@@ -206,13 +206,18 @@ function readBrokenRules(detail: unknown): { message: string; code?: string; par
   const rules = Array.isArray(detail) ? detail.filter(isRecord).filter(({ msg }) => typeof msg === "string") : [];
   const [first] = rules;
   if (first === undefined) return undefined;
-  const placeOf = ({ loc }: Record<string, unknown>) => (Array.isArray(loc) ? loc.join(".") : "");
+  const placeOf = ({ loc }: Record<string, unknown>) => (Array.isArray(loc) ? loc.filter(isStep).join(".") : "");
   const message = rules
     .slice(0, 5)
     .map((rule) => [placeOf(rule), rule.msg].filter(Boolean).join(": "))
     .join("; ");
   const param = placeOf(first).replace(/^body\./, "");
   return { message, ...(typeof first.type === "string" && { code: first.type }), ...(param !== "" && { param }) };
+}
+
+/** Anything else is no step of a path, and may have no text at all. */
+function isStep(step: unknown): boolean {
+  return typeof step === "string" || typeof step === "number";
 }
 
 /** A relay's own message may say no more than that its provider refused; the provider's words are beside it. */
@@ -238,8 +243,12 @@ function readWait(error: Record<string, unknown>, message: string): number | und
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
+/** Longer texts are no durations, and searching them takes the square of their length. */
+const MAX_DURATION_CHARS = 100;
+
 /** Milliseconds of a text such as "36.2s", "6m0s" or "20 seconds". */
 function readDuration(text: string): number | undefined {
+  if (text.length > MAX_DURATION_CHARS) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?) ?(ms|[hms])/gi)];
   if (parts.length === 0) return undefined;
   return Math.ceil(

@@ -48,6 +48,20 @@ describe("the error object", () => {
     expect(refuse(502, '{"error":{"message":{"a":1}}}').message).toBe("The gateway failed for model some-model (502).");
   });
 
+  test("reads no wait from a long text, which would block the process for seconds", () => {
+    const details = [{ retryDelay: "1".repeat(2_000) + "s" }];
+    expect(refuse(429, JSON.stringify({ error: { message: "Slow down", details } })).retryAfterMs).toBeUndefined();
+    expect(refuse(429, '{"error":{"details":[{"retryDelay":"36.2s"}]}}').retryAfterMs).toBe(36_200);
+  });
+
+  test("names no place for a broken rule whose path is no list of names and numbers", () => {
+    const deep = `${"[".repeat(30_000)}${"]".repeat(30_000)}`;
+    expect(refuse(422, `{"detail":[{"msg":"odd","loc":["body",${deep},{"toString":1},"user"]}]}`)).toMatchObject({
+      param: "user",
+      message: expect.stringContaining("body.user: odd"),
+    });
+  });
+
   test("is quoted as a sentence, so that another one can follow", () => {
     expect(refuse(404, '{"detail":"Not Found"}').message).toMatch(/ It said: Not Found\.$/);
     expect(refuse(400, '{"message":"Is this \\"it?\\""}').message).toMatch(/ It said: Is this "it\?"$/);
