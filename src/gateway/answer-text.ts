@@ -165,11 +165,12 @@ function createThoughtFilter() {
 /** Pictures of one answer; further ones are left out. */
 const MAX_PICTURES = 8;
 /** A picture's beginning: bare, or inside of Markdown or HTML. */
-const PICTURE = /(?:!\[[^\]\n]{0,200}\]\(\s*<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
+const PICTURE =
+  /(?:!\[[^\]\n]{0,200}\]\(\s{0,20}<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
 /** The end of a text that may be the beginning of one. */
 const MAYBE_DATA = `(?:${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)`;
 const MAYBE_PICTURE = new RegExp(
-  `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s*<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
+  `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s{0,20}<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
 /** The rest of the Markdown or HTML around a picture, such as its title. */

@@ -10,6 +10,8 @@ import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
 const LINE_FEED = 10;
+/** Longest answer with its pictures and with all that is attached to it, in longest events. */
+const MAX_EVENT_SIZES = 4;
 /** More broken events than this, and the stream is not worth believing. */
 const MAX_MALFORMED = 3;
 
@@ -151,6 +153,7 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
   const readChunk = createReadChunk(from);
   const repeats = createRepeatReader();
   let done = false;
+  let receivedChars = 0;
   /** Nothing of a line or of an event waits in the parser for what comes next. */
   let isBetween = false;
 
@@ -159,6 +162,8 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
     done = data.startsWith("[DONE]");
     if (done) return;
     if (data.length > maxBytes) return output.fail(toGiantError(maxBytes));
+    receivedChars += data.length;
+    if (receivedChars > MAX_EVENT_SIZES * maxBytes) return output.fail(toLengthError(MAX_EVENT_SIZES * maxBytes));
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return output.take(repeated);
     const value = parseJson(data);

@@ -154,6 +154,15 @@ describe("an answer is cut off", () => {
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("1000") });
   });
 
+  test.each(["odd", "content", "images"])("when events are endless whose bytes are in no text: %s", async (field) => {
+    const base64 = `data:image/png;base64,${"A".repeat(800)}`;
+    const more = event(chunk({ delta: { [field]: field === "images" ? [base64] : base64 } }));
+    const { error } = await read(events(words("Hel"), ...Array.from({ length: 9 }, () => more)), {
+      maxEventBytes: 1_000,
+    });
+    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("4000 characters") });
+  });
+
   test("when it is longer than an answer may be", async () => {
     const { text, error } = await read(events(words("12345"), words("67890"), words("x"), DONE), {
       maxAnswerChars: 10,
