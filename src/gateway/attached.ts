@@ -10,6 +10,29 @@ export interface Attached {
   fields: Readonly<Record<string, unknown>>;
 }
 
+/** Further fields of an object, and items of a list, are left out: every fragment copies what came before. */
+const MAX_ENTRIES = 256;
+/** Values that are nested deeper are left out: what joins and stores them is recursive. */
+const MAX_DEPTH = 16;
+/** Attached fields of one message, as JSON. They are stored, and sent with every further request of the turn. */
+const MAX_ATTACHED_CHARS = 1_048_576;
+
+/** True if these fields can be stored and returned. Pure. */
+export function isKeepable(attached: ReadonlyArray<Attached | undefined>): boolean {
+  return JSON.stringify(attached).length <= MAX_ATTACHED_CHARS;
+}
+
+function isModest(value: unknown, depth = MAX_DEPTH): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const entries: unknown[] = Object.values(value);
+  return depth > 0 && entries.length <= MAX_ENTRIES && entries.every((entry) => isModest(entry, depth - 1));
+}
+
+/** Sets a field, unless it is one too many. */
+function put(record: Record<string, unknown>, key: string, value: unknown): void {
+  if (Object.hasOwn(record, key) || Object.keys(record).length < MAX_ENTRIES) record[key] = value;
+}
+
 /** The fields of a message or a call that are not in `known`; undefined if there are none. */
 export function readAttached(
   value: Record<string, unknown>,
@@ -19,8 +42,9 @@ export function readAttached(
   let fields: Record<string, unknown> | undefined;
   for (const key in value) {
     if (known.has(key) || value[key] === null || value[key] === undefined || value[key] === "") continue;
+    if (!isModest(value[key])) continue;
     fields ??= {};
-    fields[key] = value[key];
+    put(fields, key, value[key]);
   }
   return fields && { from, fields };
 }
@@ -29,7 +53,7 @@ export function readAttached(
 export function joinAttached(first: Attached | undefined, more: Attached | undefined): Attached | undefined {
   if (first === undefined || more === undefined) return more ?? first;
   const fields: Record<string, unknown> = { ...first.fields };
-  for (const [key, value] of Object.entries(more.fields)) fields[key] = joinField(fields[key], value);
+  for (const [key, value] of Object.entries(more.fields)) put(fields, key, joinField(fields[key], value));
   return { from: more.from, fields };
 }
 
@@ -39,7 +63,7 @@ function joinField(first: unknown, more: unknown): unknown {
   if (!isRecord(first) || !isRecord(more)) return more;
   const joined = { ...first };
   for (const [key, value] of Object.entries(more)) {
-    joined[key] = isRecord(joined[key]) && isRecord(value) ? joinField(joined[key], value) : value;
+    put(joined, key, isRecord(joined[key]) && isRecord(value) ? joinField(joined[key], value) : value);
   }
   return joined;
 }
@@ -49,8 +73,8 @@ function joinLists(first: readonly unknown[], more: readonly unknown[]): unknown
   const joined = [...first];
   for (const [position, item] of more.entries()) {
     const at = joined.findLastIndex((one, index) => goesOn(one, item, position === 0 && index === joined.length - 1));
-    if (at === -1) joined.push(item);
-    else joined[at] = joinItems(joined[at] as Record<string, unknown>, item as Record<string, unknown>);
+    if (at === -1 && joined.length < MAX_ENTRIES) joined.push(item);
+    if (at !== -1) joined[at] = joinItems(joined[at] as Record<string, unknown>, item as Record<string, unknown>);
   }
   return joined;
 }
@@ -71,8 +95,8 @@ function joinItems(first: Record<string, unknown>, more: Record<string, unknown>
   for (const [key, value] of Object.entries(more)) {
     const before = joined[key];
     if (TEXTS.has(key) && typeof before === "string" && typeof value === "string") joined[key] = before + value;
-    else if (value !== null && value !== undefined && value !== "") joined[key] = value;
-    else joined[key] ??= value;
+    else if (value !== null && value !== undefined && value !== "") put(joined, key, value);
+    else put(joined, key, before ?? value);
   }
   return joined;
 }

@@ -19,6 +19,9 @@ const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "annotations",
   "citations",
 ]);
+/** Longest name and id of a call. Some gateways put a signature into the id. */
+const MAX_NAME_CHARS = 1_000;
+const MAX_ID_CHARS = 65_536;
 const CALL_FIELDS: ReadonlySet<string> = new Set(["index", "id", "type", "function"]);
 
 /**
@@ -36,6 +39,7 @@ export function createReadChunk(from: string): ReadChunk {
     if (!fixFunction(call)) return false;
     attach(call, readAttached(call, CALL_FIELDS, from));
     const { name, arguments: args } = isRecord(call.function) ? call.function : {};
+    if (toText(name).length > MAX_NAME_CHARS || toText(call.id).length > MAX_ID_CHARS) return false;
     const place = placeOf({ index: call.index, id: toText(call.id), name: toText(name), args: toText(args) });
     call.index = place;
     return place !== undefined;
@@ -76,6 +80,8 @@ export function createReadChunk(from: string): ReadChunk {
 
 function attach(target: Record<string, unknown>, attached: Attached | undefined): void {
   if (attached !== undefined) target.attached = attached;
+  // A field of that name on the wire is not ours.
+  else if (target.attached !== undefined) delete target.attached;
 }
 
 /** Reads events that differ in nothing but their text from one that was read before. */
@@ -160,10 +166,18 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
+/** Pictures of one delta or message; further ones are left out. */
+const MAX_PICTURES = 16;
+
 /** Puts the pictures of a message, by whatever name they came, into `pictures`. */
 function fixPictures(message: Record<string, unknown>): void {
+  // A field of that name on the wire is not ours.
+  if (message.pictures !== undefined) delete message.pictures;
   if (!Array.isArray(message.images)) return;
-  const pictures = message.images.map(readPicture).filter((url) => url !== undefined);
+  const pictures = message.images
+    .slice(0, MAX_PICTURES)
+    .map(readPicture)
+    .filter((url) => url !== undefined);
   if (pictures.length > 0) message.pictures = pictures;
 }
 
@@ -288,9 +302,12 @@ function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: b
   return (hasOtherId || args !== "") && isWhole(call);
 }
 
+/** Longer arguments are not parsed to find their end: a hostile server can make every fragment look like one. */
+const MAX_PARSED_CHARS = 32_768;
+
 /** Looks at the last character first: some servers name the call in every fragment, and parsing all of it each time would take seconds. */
 function isWhole({ args: json, end }: OpenCall): boolean {
-  if (end !== "}") return false;
+  if (end !== "}" || json.length > MAX_PARSED_CHARS) return false;
   try {
     JSON.parse(json);
     return true;

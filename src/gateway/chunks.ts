@@ -1,6 +1,6 @@
 /** The messages on the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
 
-import { type Attached, joinAttached } from "./attached.ts";
+import { type Attached, isKeepable, joinAttached } from "./attached.ts";
 import { repairArguments } from "./repair-arguments.ts";
 
 export interface TextPart {
@@ -140,7 +140,8 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
 
 /**
  * Completes a message after its last delta: calls that have a name, a different id for each, arguments that are JSON if
- * they can only mean one thing, no empty `tool_calls`. An answer without calls keeps nothing attached. Pure.
+ * they can only mean one thing, no empty `tool_calls`. An answer without calls keeps nothing attached, and neither does
+ * one with too much of it. Pure.
  */
 export function settleCalls({ tool_calls: calls = [], attached, ...rest }: AssistantMessage): AssistantMessage {
   const ids = new Set<string>();
@@ -155,13 +156,16 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
       return { ...call, id, function: { name: name.replace(/<\|.*$/s, ""), arguments: repairArguments(args) } };
     });
   if (settled.length === 0) return rest;
-  return { ...rest, tool_calls: settled, ...(attached !== undefined && { attached }) };
+  const whole = { ...rest, tool_calls: settled, ...(attached !== undefined && { attached }) };
+  return isKeepable([attached, ...settled.map((call) => call.attached)]) ? whole : withoutFields(whole);
 }
 
 /** The message without what the gateway attached, as the history keeps it. Pure. */
 export function withoutAttached(message: ChatMessage): ChatMessage {
-  if (message.role !== "assistant") return message;
-  const { attached: _fields, tool_calls: calls, ...rest } = message;
+  return message.role === "assistant" ? withoutFields(message) : message;
+}
+
+function withoutFields({ attached: _fields, tool_calls: calls, ...rest }: AssistantMessage): AssistantMessage {
   if (calls === undefined) return rest;
   return { ...rest, tool_calls: calls.map(({ attached: _own, ...call }) => call) };
 }

@@ -152,7 +152,7 @@ interface Round extends Asked {
   pictures: readonly ImagePart[];
   tools: RoundDeps["tools"];
   /** Pictures of the answer, as data URLs. */
-  drawn: readonly string[];
+  drawn: string[];
   reasoning: string;
   finish: string;
 }
@@ -182,7 +182,7 @@ async function askModel(
     if (choice === undefined) return;
     const { content, reasoning, pictures = [] } = choice.delta;
     round.answer = applyDelta(round.answer, choice.delta);
-    if (pictures.length > 0) round.drawn = [...round.drawn, ...pictures];
+    round.drawn.push(...pictures);
     if (choice.finish_reason) round.finish = choice.finish_reason;
     if (reasoning !== undefined) {
       round.reasoning += reasoning;

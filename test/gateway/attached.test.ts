@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type Attached, joinAttached, readAttached } from "../../src/gateway/attached.ts";
 import { applyDelta, type ChatMessage, settleCalls, withoutAttached } from "../../src/gateway/chunks.ts";
 import { type Answer, DONE, event, events, FINISH, startFaultServer } from "../support/fault-server.ts";
 import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
@@ -94,5 +95,50 @@ test("An answer without calls keeps nothing that was attached", () => {
   expect(settleCalls(applyDelta({ role: "assistant", content: "" }, delta))).toEqual({
     role: "assistant",
     content: "Hi.",
+  });
+});
+
+describe("fields that a hostile gateway attaches", () => {
+  const read = (fields: Record<string, unknown>) => readAttached(fields, new Set(), "first m");
+  const join = (fragments: Array<Record<string, unknown>>) =>
+    fragments.map(read).reduce<Attached | undefined>(joinAttached, undefined)?.fields ?? {};
+
+  test("are left out if they are nested too deeply to be joined and stored", () => {
+    const deep = JSON.parse(`${"[".repeat(30_000)}${"]".repeat(30_000)}`) as unknown;
+    expect(join([{ deep, short: 1 }, { deep: [deep] }, { short: 2 }])).toEqual({ short: 2 });
+  });
+
+  test("are bounded in number, so that every fragment costs the same", () => {
+    const numbers = Array.from({ length: 300 }, (_, index) => index);
+    expect(Object.keys(join(numbers.map((number) => ({ [`key${number}`]: 1 }))))).toHaveLength(256);
+    expect(join(numbers.map((number) => ({ list: [{ id: `id${number}` }] })))).toEqual({
+      list: expect.objectContaining({ length: 256 }),
+    });
+    const record = join(numbers.map((number) => ({ record: { [`key${number}`]: 1 } })))["record"];
+    expect(Object.keys(record as object)).toHaveLength(256);
+    expect(join([{ list: numbers }, { record: { list: numbers } }])).toEqual({});
+  });
+
+  test("are dropped with the answer's end if they are too long to be stored and sent again", () => {
+    const attached = { from: "first m", fields: { signature: "x".repeat(600_000) } };
+    const own = { id: "1", type: "function" as const, function: { name: "clock", arguments: "{}" } };
+    const calls = [{ ...own, attached }];
+    expect(settleCalls({ role: "assistant", content: "", tool_calls: calls })).toHaveProperty("tool_calls", calls);
+    expect(settleCalls({ role: "assistant", content: "", tool_calls: calls, attached })).toEqual({
+      role: "assistant",
+      content: "",
+      tool_calls: [own],
+    });
+  });
+
+  test("are not mistaken for Palaver's own notes of attached fields and pictures", async () => {
+    const sent = await roundTrip(
+      { content: "a", attached: "", pictures: 5 },
+      { odd: 1, pictures: null },
+      { attached: null, pictures: ["http://127.0.0.1/"] },
+      { tool_calls: [{ ...call, odd: 1 }] },
+      { tool_calls: [{ index: 0, attached: null }] },
+    );
+    expect(sent).toMatchObject({ content: "a", odd: 1, tool_calls: [{ id: "call_1", odd: 1 }] });
   });
 });

@@ -1,5 +1,5 @@
 import { array, assert, constantFrom, property } from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type CallFragment,
   createPlaceOf,
@@ -159,7 +159,22 @@ function placesOf(...fragments: Fragment[]): (number | undefined)[] {
   return fragments.map(([index, id, name, args]) => placeOf({ index, id, name, args } satisfies CallFragment));
 }
 
+test("A call with an endless name or id is refused", () => {
+  const named = (id: string, name: string) => assemble({ tool_calls: [{ index: 0, id, function: { name } }] });
+  expect(named("i".repeat(5_000), "n".repeat(1_000))).toBeDefined();
+  expect(named("a", "n".repeat(1_001))).toBeUndefined();
+  expect(named("i".repeat(65_537), "n")).toBeUndefined();
+});
+
 describe("the place of a call", () => {
+  test("is not searched for by parsing long arguments with every fragment", () => {
+    const parse = vi.spyOn(JSON, "parse");
+    onTestFinished(() => parse.mockRestore());
+    const more = Array.from({ length: 100 }, (): [number, string, string, string] => [0, "", "f", "}"]);
+    placesOf([0, "", "f", `["${"x".repeat(40_000)}}`], ...more);
+    expect(parse).not.toHaveBeenCalled();
+  });
+
   test("is its index, whatever order the calls come in, also written as text", () => {
     expect(placesOf([1, "b", "g", ""], [0, "a", "f", "{"], [1, "", "", "{}"], ["0", "", "", "}"])).toEqual([
       1, 0, 1, 0,
