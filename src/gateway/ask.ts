@@ -243,18 +243,48 @@ function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitM
 const SHARED_CHARS = 8;
 const HIDDEN = "[…]";
 
-/** The gateway's words without anything they share with people's texts. */
+/** The gateway's words without anything they share with people's texts, however its letters and spaces are written. */
 function withoutTexts(quote: string, texts: readonly string[]): string {
-  const text = texts.join("\n").toLowerCase();
-  const lower = quote.toLowerCase();
-  let shown = "";
-  for (let at = 0; at < quote.length; ) {
-    let chars = 0;
-    while (at + chars < quote.length && text.includes(lower.slice(at, at + Math.max(SHARED_CHARS, chars + 1))))
-      chars += 1;
-    if (chars < SHARED_CHARS) chars = 0;
-    shown += chars === 0 ? quote[at] : HIDDEN;
-    at += Math.max(1, chars);
+  const runs = new Map<number, number[]>();
+  const lower = toComparable(quote);
+  eachRun(lower, (hash, at) => runs.set(hash, [...(runs.get(hash) ?? []), at]));
+  const hidden = new Set<number>();
+  for (const text of texts.map(toComparable)) {
+    eachRun(text, (hash, from) => {
+      const open = runs.get(hash);
+      if (open === undefined) return;
+      const run = text.slice(from, from + SHARED_CHARS);
+      const found = open.filter((at) => lower.startsWith(run, at));
+      for (const at of found) for (let char = 0; char < SHARED_CHARS; char++) hidden.add(at + char);
+      if (found.length > 0)
+        runs.set(
+          hash,
+          open.filter((at) => !found.includes(at)),
+        );
+      if (found.length === open.length) runs.delete(hash);
+    });
   }
-  return shown;
+  // Spaces may have been joined: the positions are those of the comparable text.
+  const shown = quote.replace(SPACES, " ");
+  return Array.from({ length: shown.length }, (_, at) =>
+    hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),
+  ).join("");
+}
+
+/** Calls `visit` with each run of `SHARED_CHARS` characters, and a hash of it: a conversation has millions. */
+function eachRun(text: string, visit: (hash: number, at: number) => void): void {
+  let hash = 0;
+  for (let at = 0; at < text.length; at++) {
+    // 32 bits, shifted by 4 for each character: those before the run are gone.
+    hash = (hash << 4) ^ text.charCodeAt(at);
+    if (at >= SHARED_CHARS - 1) visit(hash, at - SHARED_CHARS + 1);
+  }
+}
+
+/** What a safe text makes one space of. */
+const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
+
+/** The only letter whose lower case is longer would move what follows it. */
+function toComparable(text: string): string {
+  return text.replace(SPACES, " ").replaceAll("İ", "i").toLowerCase();
 }

@@ -3,7 +3,7 @@ import { isName } from "../log/fields.ts";
 import { applyChanges, type Change, describeChange, findChange } from "./adaptations.ts";
 import { type AskDeps, ask, type CallOptions, type Route } from "./ask.ts";
 import type { ResponseBody } from "./body.ts";
-import { type ChatCompletionChunk, textOf } from "./chunks.ts";
+import { type ChatCompletionChunk, type ChatMessage, textOf } from "./chunks.ts";
 import { GatewayError, PASSING } from "./errors.ts";
 import { type ExtraBody, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
@@ -64,7 +64,7 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
         adapt: (route, refusal) => formOf(route).adapt(refusal),
         isDown: ({ kind, status, reason }) =>
           PASSING.has(kind) || kind === "malformed" || reason === "no-credit" || ELSEWHERE_STATUSES.has(status),
-        texts: () => request.messages.filter(({ role }) => role !== "system").map(textOf),
+        texts: () => request.messages.flatMap(wordsOf),
         async call(route, watch, firstTokenMs, onSign) {
           const { endpoint, model } = route;
           const form = formOf(route);
@@ -103,6 +103,13 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
       signal,
     );
   };
+}
+
+/** Words that the log may not have. */
+function wordsOf(message: ChatMessage): string[] {
+  if (message.role === "system") return [];
+  const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
+  return [textOf(message), ...calls.map((call) => call.function.arguments)];
 }
 
 /** How one request is put to one route. */

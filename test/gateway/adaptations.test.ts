@@ -17,6 +17,7 @@ import {
   startFaultServer,
 } from "../support/fault-server.ts";
 import { connect, open, readAnswer } from "../support/gateway-client.ts";
+import { recordingLog } from "../support/log.ts";
 
 const FROM = "first m";
 const clock: ToolDefinition = {
@@ -359,6 +360,33 @@ describe("a gateway that refuses part of a request", () => {
     expect(line?.["err"]).toMatchObject({ status: 400, code: "unsupported_parameter", param: "user" });
     expect(lines.join("")).toContain("body.user is not permitted");
     expect(lines.join("")).not.toContain("secret words");
+  });
+
+  test.each([
+    ["with other spaces", "the pin is\n\n4711\nfor 0815", "no: the pin is 4711 for 0815"],
+    [
+      "behind letters whose lower case is longer",
+      "the pin is 4711 for 0815",
+      `${"İ".repeat(25)} the pin is 4711 for 0815`,
+    ],
+    ["from arguments of tools", "Hello", 'no: {"pin":"4711","for":"0815"}'],
+  ])("hides words in the log that a gateway repeats %s", async (_how, content, said) => {
+    const { log, lines } = recordingLog();
+    const { url } = await startFaultServer(json(400, { error: { message: said } }));
+    const call = {
+      id: "1",
+      type: "function" as const,
+      function: { name: "f", arguments: '{"pin":"4711","for":"0815"}' },
+    };
+    const messages: ChatRequest["messages"] = [
+      { role: "user", content },
+      { role: "assistant", content: "", tool_calls: [call] },
+      { role: "tool", tool_call_id: "1", content: "ok" },
+    ];
+    const { error } = await readAnswer(connect(url, { log }), { ...simple, messages }, open);
+    expect((error as GatewayError).logMessage).toContain("[…]");
+    expect((error as GatewayError).logMessage).not.toMatch(/4711|0815/);
+    expect(JSON.stringify(lines)).not.toMatch(/4711|0815/);
   });
 
   test("lets a text model of the sandbox answer about a picture", async () => {
