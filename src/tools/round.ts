@@ -2,6 +2,7 @@ import { mapBounded } from "../concurrency/deadlines.ts";
 import type { AssistantMessage, ImagePart, ToolMessage } from "../gateway/chunks.ts";
 import type { Step } from "../port/sink.ts";
 import { isUncertain, type LedgerCall, type LedgerRound, type TurnLedger, toToolCall } from "./ledger.ts";
+import { showArguments } from "./show-arguments.ts";
 import {
   type CallOutcome,
   describeCall,
@@ -71,7 +72,7 @@ async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, 
   let shownChars = 0;
   for (const [index, { id, function: asked }] of calls.entries()) {
     const ready = readCall({ id, type: "function", function: asked }, tools);
-    const tool = typeof ready === "string" ? undefined : ready.tool;
+    const { tool, args }: Partial<ReadyCall> = typeof ready === "string" ? {} : ready;
     const call: LedgerCall = {
       id,
       name: asked.name,
@@ -83,7 +84,7 @@ async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, 
     if (refusal) Object.assign(call, { state: "failed", result: refusal });
     else if (isRepeated(call, ledger)) Object.assign(call, { state: "failed", result: describeUnknown(call.name) });
     else if (tool?.approval !== undefined && !(await isAllowedHere(tool, isAllowed))) {
-      shownChars += asked.arguments.length;
+      shownChars += showArguments(args).length;
       if (shownChars > MAX_SHOWN_CHARS) Object.assign(call, { state: "failed", result: TOO_LONG });
       else call.asks = true;
     }

@@ -5,24 +5,33 @@ import type { ActionEvent } from "../port/events.ts";
 import { readCallsId, toCallsId } from "../port/ids.ts";
 import type { Button } from "../port/sink.ts";
 import { quoteName } from "../text/quote-name.ts";
-import type { Ledger, LedgerCall, TurnLedger, WaitingCalls } from "../tools/ledger.ts";
-import type { Tool } from "../tools/tool.ts";
+import { type Ledger, type LedgerCall, type TurnLedger, toToolCall, type WaitingCalls } from "../tools/ledger.ts";
+import { showArguments } from "../tools/show-arguments.ts";
+import { readCall, type Tool } from "../tools/tool.ts";
 import { type CutAnswerDeps, showNote } from "./cut-answer.ts";
 import { MAX_WAIT_MS, type TurnRecord, type TurnRecords } from "./record.ts";
 
-/** Characters that would be invisible, or would reverse the text. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\u{E0100}-\u{E01EF}\uFE00-\uFE0F\u115F\u1160\u3164\uFFA0]/gu;
-
-/** Shows people the calls that they are to allow, each with its server and all that it is given, as Markdown. */
+/** Shows people the calls that they are to allow, each with its server and all that the server gets, as Markdown. */
 export function describeWaiting(calls: readonly LedgerCall[], tools: readonly Tool[]): string {
   const cards = calls.map((call) => {
     const server = tools.find(({ name }) => name === call.name)?.approval?.server;
     const of = server === undefined ? "" : ` of the server ${quoteName(server)}`;
-    const shown = showArguments(call.arguments);
+    const shown = showArguments(readArguments(call, tools));
     const fence = "`".repeat(Math.max(3, ...Array.from(shown.matchAll(/`+/g), ([run]) => run.length + 1)));
     return `**May I use ${quoteName(call.name)}**${of}?\n\n${fence}json\n${shown}\n${fence}`;
   });
   return cards.join("\n\n");
+}
+
+/** The arguments as the tool gets them; those of a tool that is away, as the model wrote them. */
+function readArguments(call: LedgerCall, tools: readonly Tool[]): unknown {
+  const ready = readCall(toToolCall(call), tools);
+  if (typeof ready !== "string") return ready.args;
+  try {
+    return JSON.parse(call.arguments);
+  } catch {
+    return call.arguments;
+  }
 }
 
 export function toWaitingButtons(turnId: string, waiting: WaitingCalls): Button[] {
@@ -121,23 +130,4 @@ export async function cancelWaiting(deps: ToolApprovalDeps, record: TurnRecord, 
   const { waits: _, ...over } = record;
   await deps.records.save({ ...over, canRetry: true });
   await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
-}
-
-/** JSON over several lines, with everything that could not be seen written out. */
-function showArguments(json: string): string {
-  return toLines(json).replace(UNSEEN, (char) => (char === "\n" ? char : toEscapes(char)));
-}
-
-function toLines(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json === "" ? "{}" : json), undefined, 2);
-  } catch {
-    return json;
-  }
-}
-
-function toEscapes(char: string): string {
-  return Array.from({ length: char.length }, (_, index) => {
-    return `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`;
-  }).join("");
 }

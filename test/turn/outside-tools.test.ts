@@ -471,6 +471,22 @@ describe("a call that a person has to allow", () => {
     ]);
   });
 
+  test("shows its arguments as the tool gets them, however the model encodes them", async () => {
+    const given = { name: "shop__buy", arguments: JSON.stringify('{"note":"\\u0074ea"}') };
+    const call = { index: 0, id: "c1", type: "function" as const, function: given };
+    const { engine, marks, id } = await ask([[{ tool_calls: [call] }], ["Tea."]]);
+    expect(engine.texts()[0]).toContain('{\n  "note": "tea"\n}');
+    await engine.accept(action("approve", id));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+  });
+
+  test("that is short, and too long once all of it can be seen, is not asked about", async () => {
+    const { engine, marks } = await ask([[buy("\u3164".repeat(2_000))], ["Too long."]]);
+    expect(marks).toEqual([]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person has to read/)]);
+  });
+
   test("that is too long for a person to read is not asked about", async () => {
     const { engine, marks } = await ask([[buy("x".repeat(6_100))], ["Too long."]]);
     expect(marks).toEqual([]);
