@@ -281,7 +281,7 @@ function eachRun(text: string, visit: (hash: number, at: number) => void): void 
   }
 }
 
-/** What a safe text makes one space of. */
+/** A safe text has one space for these. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
 /** The only letter whose lower case is longer would move what follows it. */
