@@ -40,26 +40,53 @@ export function createCurrentTime(now: () => number): Tool {
 }
 
 function formatTime(now: number, zone: string, format: Format): string {
-  const time = readZone(now, zone);
-  const named = time.timeZoneId;
+  const { name, date, time, offset, weekday } = readZone(now, zone);
   switch (format) {
     case "iso":
-      return `${time.toString({ fractionalSecondDigits: 0, timeZoneName: "never" })} (${named})`;
+      return `${date}T${time}${offset} (${name})`;
     case "date":
-      return `${time.toPlainDate().toString()} (${named})`;
+      return `${date} (${name})`;
     case "time":
-      return `${time.toPlainTime().toString({ smallestUnit: "second" })} (${named})`;
+      return `${time} (${name})`;
     case "weekday":
-      return `${time.toLocaleString("en", { weekday: "long" })} (${named})`;
+      return `${weekday} (${name})`;
     case "unix":
-      return String(Math.floor(time.epochMilliseconds / 1_000));
+      return String(Math.floor(now / 1_000));
   }
   return format satisfies never;
 }
 
-function readZone(now: number, zone: string): Temporal.ZonedDateTime {
+/** With `Intl`, as the oldest Node that runs this has no `Temporal`. */
+function readZone(now: number, zone: string) {
+  const parts = Object.fromEntries(
+    createFormat(zone)
+      .formatToParts(now)
+      .map(({ type, value }) => [type, value]),
+  );
+  return {
+    name: findName(zone.trim()),
+    date: `${parts["year"]}-${parts["month"]}-${parts["day"]}`,
+    time: `${parts["hour"]}:${parts["minute"]}:${parts["second"]}`,
+    // "GMT+02:00", and "GMT" for UTC.
+    offset: parts["timeZoneName"]?.slice("GMT".length) || "+00:00",
+    weekday: parts["weekday"],
+  };
+}
+
+function createFormat(zone: string): Intl.DateTimeFormat {
   try {
-    return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone.trim());
+    return new Intl.DateTimeFormat("en", {
+      timeZone: zone.trim(),
+      hourCycle: "h23",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      weekday: "long",
+      timeZoneName: "longOffset",
+    });
   } catch {
     const near = findNearZones(zone);
     const hint = near.length === 0 ? 'Use an IANA name such as "Europe/Berlin"' : `Near it: ${near.join(", ")}`;
@@ -67,6 +94,12 @@ function readZone(now: number, zone: string): Temporal.ZonedDateTime {
       `There is no time zone ${JSON.stringify(zone)}. ${hint}. Call the tool again with one of the right names.`,
     );
   }
+}
+
+/** The usual spelling of a zone: `Intl` accepts any case, and answers with older names than people use. */
+function findName(zone: string): string {
+  const isSame = (name: string) => name.toLowerCase() === zone.toLowerCase();
+  return [...RENAMED_ZONES, ...Intl.supportedValuesOf("timeZone")].find(isSame) ?? zone;
 }
 
 /** Zones whose place is named in what was asked for, or differs from it by a slip of the keyboard. */
