@@ -2,14 +2,13 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { DatabaseSync } from "node:sqlite";
 import { createClient } from "@keyv/redis";
-import { keyvApiTests, keyvIteratorTests, keyvNamespaceTest, keyvValueTests } from "@keyv/test-suite";
 import { Keyv } from "keyv";
-import * as vitest from "vitest";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/database.ts";
 import { createNamespaceView, createStores, type Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { createRedisStore, type OpenStore } from "../../src/store/redis.ts";
+import { describeKeyvStore } from "../support/keyv-store.ts";
 import { recordingLog, silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 
@@ -244,23 +243,14 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
     await stores.close();
   });
 
-  describe("Keyv's own tests of a store", () => {
+  describe("what Keyv expects of a store", () => {
     let base: OpenStore;
     beforeAll(() => {
       base = createRedisStore(redis.url, silent);
     });
     afterAll(() => base.close());
-    class KeyvWithView extends Keyv {
-      constructor({ namespace = "" }: { namespace?: string } = {}) {
-        super({ store: createNamespaceView(base.store, namespace), namespace });
-      }
-    }
-    const openView = () => createNamespaceView(base.store, "suite");
-    describe("api", () => keyvApiTests(vitest as never, Keyv, openView));
-    describe("values", () => keyvValueTests(vitest as never, Keyv, openView));
-    describe("iterator", () => keyvIteratorTests(vitest as never, Keyv, openView));
     // Keyv asks a shared store to clear itself, so each namespace needs a view that knows its own.
-    describe("namespaces", () => keyvNamespaceTest(vitest as never, KeyvWithView, openView));
+    describeKeyvStore((namespace) => new Keyv({ store: createNamespaceView(base.store, namespace), namespace }));
   });
 });
 

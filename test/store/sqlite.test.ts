@@ -1,10 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
-import { keyvApiTests, keyvIteratorTests, keyvNamespaceTest, keyvValueTests } from "@keyv/test-suite";
 import { Keyv } from "keyv";
-import * as vitest from "vitest";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/database.ts";
 import { type BatchStore, createSqliteStore } from "../../src/store/sqlite.ts";
+import { describeKeyvStore } from "../support/keyv-store.ts";
 
 let database: DatabaseSync;
 let store: BatchStore;
@@ -25,12 +24,8 @@ function openStore(): BatchStore {
   return store;
 }
 
-describe("Keyv's own tests of a store", () => {
-  // Each in a block of its own: they clear the store before each of their tests.
-  describe("api", () => keyvApiTests(vitest as never, Keyv, openStore));
-  describe("values", () => keyvValueTests(vitest as never, Keyv, openStore));
-  describe("namespaces", () => keyvNamespaceTest(vitest as never, Keyv, openStore));
-  describe("iterator", () => keyvIteratorTests(vitest as never, Keyv, openStore));
+describe("what Keyv expects of a store", () => {
+  describeKeyvStore((namespace) => new Keyv({ store: openStore(), namespace }));
 });
 
 /** How often others had a turn on this thread. */

@@ -1,0 +1,122 @@
+import type { Keyv } from "keyv";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+
+/**
+ * The rules that Keyv expects every store to follow, as in its own suite: that one is published with a Vitest and a
+ * compiled SQLite of its own. `open` returns a Keyv over the tested store, and empties nothing.
+ */
+export function describeKeyvStore(open: (namespace: string) => Keyv): void {
+  let keyv: Keyv;
+  let other: Keyv;
+  beforeEach(async () => {
+    keyv = open("keyv1");
+    other = open("keyv2");
+    await keyv.clear();
+    await other.clear();
+  });
+
+  async function entriesOf(keyv: Keyv): Promise<Map<string, unknown>> {
+    return new Map(await Array.fromAsync<[string, unknown]>(keyv.iterator?.({}) ?? []));
+  }
+
+  test("get resolves to what set stored, and to undefined for a missing key", async () => {
+    expect(await keyv.set("foo", "bar")).toBe(true);
+    expect(await keyv.get("foo")).toBe("bar");
+    expect(await keyv.get("fizz")).toBeUndefined();
+  });
+
+  test("get of many keys resolves to their values in the same order, undefined for missing keys", async () => {
+    await keyv.set("foo", "bar");
+    await keyv.set("foo2", "bar2");
+    expect(await keyv.get(["foo2", "foo1", "foo"])).toEqual(["bar2", undefined, "bar"]);
+    expect(await keyv.get(["a", "b"])).toEqual([undefined, undefined]);
+  });
+
+  test("has says whether a key is stored", async () => {
+    await keyv.set("foo", "bar");
+    expect([await keyv.has("foo"), await keyv.has("fizz")]).toEqual([true, false]);
+  });
+
+  test("delete says whether there was anything to delete", async () => {
+    await keyv.set("foo", "bar");
+    expect([await keyv.delete("foo"), await keyv.delete("foo")]).toEqual([true, false]);
+    expect(await keyv.get("foo")).toBeUndefined();
+  });
+
+  test("delete of many keys deletes them, and says whether there were any", async () => {
+    for (const key of ["foo", "foo1", "foo2"]) await keyv.set(key, "bar");
+    expect(await keyv.delete(["foo", "foo1"])).toBe(true);
+    expect(await keyv.get(["foo", "foo1", "foo2"])).toEqual([undefined, undefined, "bar"]);
+    expect(await keyv.delete(["foo", "foo1"])).toBe(false);
+  });
+
+  test("clear deletes everything", async () => {
+    await keyv.set("foo", "bar");
+    await keyv.set("fizz", "buzz");
+    expect(await keyv.clear()).toBeUndefined();
+    expect(await keyv.get(["foo", "fizz"])).toEqual([undefined, undefined]);
+  });
+
+  test("a value expires after its time to live, and the iterator leaves it out", async () => {
+    await keyv.set("short", "1", 1);
+    await keyv.set("long", "2", 60_000);
+    await keyv.set("ever", "3");
+    await vi.waitFor(async () => expect(await keyv.get("short")).toBeUndefined());
+    expect(await keyv.get(["short", "long", "ever"])).toEqual([undefined, "2", "3"]);
+    expect(await entriesOf(keyv)).toEqual(
+      new Map([
+        ["long", "2"],
+        ["ever", "3"],
+      ]),
+    );
+  });
+
+  test.each([
+    ["false", false],
+    ["null", null],
+    ["zero", 0],
+    ["an object", { fizz: ["buzz"] }],
+    ["bytes", Buffer.from("bar")],
+    ["bytes in an object", { buff: Buffer.from("buzz") }],
+    ["double quotes", '"'],
+    ["single quotes", "''"],
+  ])("a value can be %s", async (_, value) => {
+    await keyv.set("foo", value);
+    expect(await keyv.get("foo")).toEqual(value);
+  });
+
+  test("a key can have quotes", async () => {
+    await keyv.set("'", "a");
+    await keyv.set('"', "b");
+    expect(await keyv.get(["'", '"'])).toEqual(["a", "b"]);
+  });
+
+  test("the iterator yields every entry", async () => {
+    const entries = Array.from({ length: 5 }, (_, index) => [String(index), `value ${index}`] as const);
+    await Promise.all(entries.map(([key, value]) => keyv.set(key, value)));
+    expect(await entriesOf(keyv)).toEqual(new Map(entries));
+  });
+
+  describe("namespaces", () => {
+    beforeEach(async () => {
+      await keyv.set("foo", "keyv1");
+      await other.set("foo", "keyv2");
+    });
+
+    test("the same key has another value in another namespace", async () => {
+      expect([await keyv.get("foo"), await other.get("foo")]).toEqual(["keyv1", "keyv2"]);
+    });
+
+    test("the iterator yields entries of its namespace only", async () => {
+      expect(await entriesOf(other)).toEqual(new Map([["foo", "keyv2"]]));
+    });
+
+    test("delete and clear leave other namespaces as they are", async () => {
+      expect(await keyv.delete("foo")).toBe(true);
+      expect(await other.get("foo")).toBe("keyv2");
+      await keyv.set("bar", "keyv1");
+      await keyv.clear();
+      expect([await keyv.get("bar"), await other.get("foo")]).toEqual([undefined, "keyv2"]);
+    });
+  });
+}
