@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type App, type Logger as BoltLogger, type Receiver, SocketModeReceiver } from "@slack/bolt";
-import { WebAPIRateLimitedError } from "@slack/web-api";
+import { type App, type Logger as BoltLogger, type Receiver, SocketModeReceiver, webApi } from "@slack/bolt";
 import type { Logger } from "pino";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { LoggableError } from "../../../src/port/errors.ts";
@@ -81,7 +80,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       } catch (error) {
         if (closing.signal.aborted) return;
         if (isHopeless(error)) return fail(error);
-        if (error instanceof WebAPIRateLimitedError) refusedUntil = performance.now() + error.retryAfter * 1_000;
+        if (error instanceof webApi.WebAPIRateLimitedError) refusedUntil = performance.now() + error.retryAfter * 1_000;
         failures += 1;
         log.warn({ err: error }, "A socket to Slack could not be opened; trying again.");
       }
