@@ -5,15 +5,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 image="$1"
-install -d "$image/app"
+install -d "$image/app/.ci"
+cp .ci/setup.mjs "$image/app/.ci"
 cp package.json package-lock.json .npmrc LICENSE manifest.json "$image/app"
 cp -R src adapters "$image/app"
 cd "$image/app"
-npm ci --ignore-scripts --omit=dev --no-audit --no-fund --loglevel=error
-# The Node of the lockfile is for machines without one. Types, maps and manuals are read by no program.
-rm -rf node_modules/node-linux-* node_modules/.bin node_modules/@types package-lock.json .npmrc
-find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' \) \
-  ! -iname 'licen[cs]e*' ! -iname 'notice*' ! -iname 'copying*' -delete
+node .ci/setup.mjs start
+# The Node of the lockfile is for machines without one.
+rm -rf node_modules/node-linux-* node_modules/.bin node_modules/.slim package-lock.json .npmrc .ci
 find node_modules -type d -empty -delete
 
 node="$(node -p process.execPath)"

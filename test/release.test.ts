@@ -44,11 +44,11 @@ function makeRepository(changelog: string) {
   return { run, read: (name: string) => readFileSync(join(folder, name), "utf8") };
 }
 
-test("npm version makes a section of what is unreleased, and one commit and tag of all of it", () => {
+test("npm run release makes a section of the unreleased notes, and one commit and tag with the version", () => {
   const { run, read } = makeRepository(
     "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n",
   );
-  expect(run("npm", "version", "9.8.7")).toMatchObject({ status: 0 });
+  expect(run("npm", "run", "release", "--", "9.8.7")).toMatchObject({ status: 0 });
   const day = new Date().toISOString().slice(0, 10);
   expect(read("CHANGELOG.md")).toBe(
     `# Changelog\n\n## [Unreleased]\n\n## [9.8.7] - ${day}\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n`,
@@ -59,10 +59,10 @@ test("npm version makes a section of what is unreleased, and one commit and tag 
   expect(run("git", "status", "--short").stdout).toBe("");
 });
 
-test("npm version changes nothing when nothing is unreleased", () => {
+test("npm run release changes nothing when there are no unreleased notes", () => {
   const { run, read } = makeRepository("# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n");
   const before = read("package.json");
-  const { status, stderr } = run("npm", "version", "9.8.7");
+  const { status, stderr } = run("npm", "run", "release", "--", "9.8.7");
   expect(status).not.toBe(0);
   expect(stderr).toContain("there is nothing to release");
   expect(read("package.json")).toBe(before);
@@ -136,8 +136,23 @@ test("the workflow runs what CI runs anywhere, and commands that exist", () => {
   expect(names.filter((name) => !(name in scripts))).toEqual([]);
 });
 
+test("no command needs an npm hook, which npm skips if a user's configuration says ignore-scripts=true", () => {
+  const { scripts } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as { scripts: object };
+  const ofNpm = ["version", "install", "prepare", "pack", "publish"];
+  const hooks = Object.keys(scripts).filter((name) => {
+    const [, hooked = ""] = /^(?:pre|post)(.+)$/.exec(name) ?? [];
+    return hooked in scripts || ofNpm.includes(hooked) || ofNpm.includes(name);
+  });
+  expect(hooks).toEqual([]);
+  expect(readFileSync(`${root}.npmrc`, "utf8")).not.toContain("ignore-scripts");
+});
+
+test("the lockfile names no address that packages are downloaded from", () => {
+  expect(readFileSync(`${root}package-lock.json`, "utf8")).not.toMatch(/"resolved": "https?:/);
+});
+
 test("the image is built from files that its context has", () => {
-  const copied = /^cp (?:-R )?(.+) "\$image\/app"$/gm;
+  const copied = /^cp (?:-R )?(.+) "\$image\/app(?:\/\.ci)?"$/gm;
   const needed = [...readFileSync(`${root}.ci/image.sh`, "utf8").matchAll(copied)].flatMap(([, names = ""]) =>
     names.split(" "),
   );

@@ -2,20 +2,24 @@ import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 
 const script = fileURLToPath(new URL("../../.ci/setup.mjs", import.meta.url));
 
@@ -27,11 +31,13 @@ beforeEach(() => {
   mkdirSync(join(root, "one"));
   cpSync(script, join(root, ".ci", "setup.mjs"));
   writeFileSync(join(root, "one", "package.json"), JSON.stringify({ name: "one", version: "1.0.0" }));
-  write("package.json", { name: "sample", version: "1.0.0", dependencies: { one: "file:one" } });
+  write("package.json", sample);
   write("package-lock.json", lockfile("1.0.0"));
 });
 
 afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const sample = { name: "sample", version: "1.0.0", engines: { node: ">=24.11.0" }, dependencies: { one: "file:one" } };
 
 /** A lockfile whose one package is a folder, so that npm needs no network. */
 function lockfile(version: string) {
@@ -69,7 +75,9 @@ async function setUp(args: string[] = [], env: Record<string, string> = {}) {
 describe("setup", () => {
   test("installs what is missing, says so in one line, and is quiet when nothing is to do", async () => {
     const first = await setUp();
-    expect(first.said).toMatch(/^setup: nothing is installed, installing .*node_modules\n/);
+    expect(first.said).toMatch(
+      /^setup: nothing is installed: installing 1 packages \(.* seconds .*\)\nsetup: installed in \d+ s\n$/,
+    );
     expect(first.code).toBe(0);
     expect(existsSync(join(root, "node_modules", "one", "package.json"))).toBe(true);
     expect(await setUp()).toEqual({ code: 0, said: "" });
@@ -101,15 +109,128 @@ describe("setup", () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  test("does not ask for development packages to start", async () => {
-    await setUp();
+  test("a start needs no development packages, and keeps those that are installed", async () => {
     const withDev = lockfile("1.0.0");
+    const two = packFolder("two", "1.0.0");
+    write("package.json", { ...sample, devDependencies: { two: "1.0.0" } });
     write("package-lock.json", {
       ...withDev,
-      packages: { ...withDev.packages, "node_modules/two": { version: "1.0.0", dev: true } },
+      packages: {
+        ...withDev.packages,
+        "": { ...sample, devDependencies: { two: "1.0.0" } },
+        "node_modules/two": { version: "1.0.0", integrity: two.integrity, dev: true },
+      },
     });
-    expect(await setUp(["start"])).toEqual({ code: 0, said: "" });
-    expect((await setUp()).said).toContain("package-lock.json has changed");
+    const { env } = await startRegistry({ "/two/-/two-1.0.0.tgz": two.tarball });
+    const isThere = () => existsSync(join(root, "node_modules", "two", "package.json"));
+    await setUp(["start"], env);
+    expect(isThere()).toBe(false);
+    expect((await setUp(["develop"], env)).said).toContain("the packages for development are missing");
+    expect(isThere()).toBe(true);
+    write("one/package.json", { name: "one", version: "2.0.0" });
+    const changed = JSON.stringify(JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")));
+    writeFileSync(join(root, "package-lock.json"), changed.replace('"one":{"version":"1', '"one":{"version":"2'));
+    expect((await setUp(["start"], env)).said).toContain("package-lock.json has changed");
+    expect(isThere()).toBe(true);
+  });
+
+  describe("with a registry", () => {
+    const files = { "index.js": "", "index.d.ts": "", "index.js.map": "", "LICENSE.md": "", "README.md": "" };
+
+    function lockTwo() {
+      const two = packFolder("two", "1.0.0", files);
+      const dependencies = { two: "1.0.0" };
+      write("package.json", { ...sample, dependencies });
+      const packages = {
+        "": { ...sample, dependencies },
+        "node_modules/two": { version: "1.0.0", integrity: two.integrity },
+      };
+      write("package-lock.json", { name: "sample", version: "1.0.0", lockfileVersion: 3, requires: true, packages });
+      return two;
+    }
+
+    test("setup asks the registry for each package once, with a lockfile that names no address", async () => {
+      const { tarball } = lockTwo();
+      const { env, asked } = await startRegistry({ "/two/-/two-1.0.0.tgz": tarball });
+      expect(await setUp(["start"], env)).toMatchObject({ code: 0 });
+      expect(asked).toEqual(["/two/-/two-1.0.0.tgz"]);
+      expect(readdirSync(root)).not.toContain("npm-shrinkwrap.json");
+    });
+
+    test("setup works with a registry that has its packages at other addresses", async () => {
+      const { tarball, integrity } = lockTwo();
+      const { env, asked } = await startRegistry({
+        "/elsewhere": tarball,
+        "/two": (url) => JSON.stringify(describePackage({ tarball: `${url}/elsewhere`, integrity })),
+      });
+      expect(await setUp(["start"], env)).toMatchObject({ code: 0 });
+      expect(asked).toEqual(["/two/-/two-1.0.0.tgz", "/two", "/elsewhere"]);
+    });
+
+    test("a start keeps the programs and licences of packages, and removes types, maps and manuals", async () => {
+      const { tarball } = lockTwo();
+      const { env } = await startRegistry({ "/two/-/two-1.0.0.tgz": tarball });
+      const installed = () => readdirSync(join(root, "node_modules", "two")).toSorted();
+      await setUp(["start"], env);
+      expect(installed()).toEqual(["LICENSE.md", "index.js", "package.json"]);
+      await setUp(["develop"], env);
+      expect(installed()).toEqual([
+        "LICENSE.md",
+        "README.md",
+        "index.d.ts",
+        "index.js",
+        "index.js.map",
+        "package.json",
+      ]);
+    });
+  });
+
+  describe("the Node that a command will find", () => {
+    /** A folder for the PATH with a `node` that does this. */
+    function makeNode(folder: string, script: string): string {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "node"), script, { mode: 0o755 });
+      chmodSync(join(folder, "node"), 0o755);
+      return folder;
+    }
+    const saying = (version: string) => `#!/bin/sh\necho v${version}\n`;
+    const forAnotherMachine = "#!/lib/no-such-loader\n";
+    const packaged = () => join(root, "node_modules", ".bin");
+
+    test("may be the machine's own when it is new enough, if the one from the packages does not run here", async () => {
+      await setUp();
+      makeNode(packaged(), forAnotherMachine);
+      const PATH = makeNode(join(root, "bin"), saying("24.11.0"));
+      expect(await setUp(["start"], { PATH })).toEqual({ code: 0, said: "" });
+      // It would hide the machine's own from the command.
+      expect(existsSync(join(packaged(), "node"))).toBe(false);
+    });
+
+    test.each([
+      [
+        "is too old",
+        "20.20.2",
+        /needs Node 24\.11\.0 or later, but the one on the PATH is 20\.20\.2, and .*nodejs\.org/,
+      ],
+      ["is too old by a little", "24.9.0", /needs Node 24\.11\.0 or later, but the one on the PATH is 24\.9\.0/],
+    ])("is named in one sentence when it %s", async (_, version, sentence) => {
+      await setUp();
+      const result = await setUp(["start"], { PATH: makeNode(join(root, "bin"), saying(version)) });
+      expect(result).toMatchObject({ code: 1, said: expect.stringMatching(sentence) });
+      expect(result.said.trim().split("\n")).toHaveLength(1);
+      expect(result.said).toContain("npm left out optional packages");
+    });
+
+    test("is named in one sentence when the one from the packages does not run and there is no other", async () => {
+      await setUp();
+      makeNode(packaged(), forAnotherMachine);
+      expect(await setUp(["start"], { PATH: join(root, "bin") })).toMatchObject({
+        code: 1,
+        said: expect.stringMatching(
+          /there is none on the PATH, and the one from the packages does not run here \(.*Alpine/,
+        ),
+      });
+    });
   });
 
   test("fails with a sentence when npm does, and when there is no lockfile", async () => {
@@ -122,21 +243,59 @@ describe("setup", () => {
     expect(await setUp()).toMatchObject({ code: 1, said: expect.stringMatching(/setup: npm ci failed/) });
   });
 
-  test("names the tests that will be skipped, and with CI=true refuses to skip any", async () => {
+  test("names missing programs and how to get them, and installs programs only with CI=true", async () => {
     await setUp();
     const bin = join(root, "bin");
     mkdirSync(bin);
-    for (const name of ["redis-server", "promtool"]) symlinkSync(process.execPath, join(bin, name));
-    const lacking = await setUp(["test"], { PATH: bin });
-    expect(lacking).toEqual({
+    for (const name of ["redis-server", "promtool", "node"]) symlinkSync(process.execPath, join(bin, name));
+    // Refuses, and leaves a trace.
+    writeFileSync(join(bin, "apt-get"), `#!/bin/sh\n: > ${join(root, "apt-get-ran")}\nexit 1\n`, { mode: 0o755 });
+    const isAsked = () => existsSync(join(root, "apt-get-ran"));
+    expect(await setUp(["test"], { PATH: bin })).toEqual({
       code: 0,
-      said: "setup: chromium is not installed; the tests in a browser will be skipped\n",
+      said: "setup: chromium is not installed, so the tests in a browser are skipped. On Debian: apt-get install --no-install-recommends chromium-headless-shell fonts-noto-cjk\n",
     });
-    expect(await setUp(["test"], { PATH: bin, CI: "true" })).toEqual({
-      code: 1,
-      said: "setup: chromium is not installed, and with CI=true no test may be skipped.\n",
-    });
+    expect(isAsked()).toBe(false);
+    const inCi = await setUp(["test"], { PATH: bin, CI: "true" });
+    expect(inCi.code).toBe(1);
+    expect(inCi.said).toContain("setup: chromium is not installed, and with CI=true no test may be skipped.\n");
+    expect(isAsked()).toBe(existsSync("/etc/debian_version") && process.getuid?.() === 0);
     symlinkSync(process.execPath, join(bin, "chromium"));
     expect(await setUp(["test"], { PATH: bin, CI: "true" })).toEqual({ code: 0, said: "" });
   });
 });
+
+/** A package as a registry has it. */
+function packFolder(name: string, version: string, files: Record<string, string> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "palaver-package-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "package"));
+  for (const [path, content] of Object.entries({ ...files, "package.json": JSON.stringify({ name, version }) })) {
+    writeFileSync(join(folder, "package", path), content);
+  }
+  const tarball = spawnSync("tar", ["-cz", "package"], { cwd: folder }).stdout;
+  return { tarball, integrity: `sha512-${createHash("sha512").update(tarball).digest("base64")}` };
+}
+
+function describePackage(dist: { tarball: string; integrity: string }) {
+  return {
+    name: "two",
+    "dist-tags": { latest: "1.0.0" },
+    versions: { "1.0.0": { name: "two", version: "1.0.0", dist } },
+  };
+}
+
+/** A registry with these answers, and what it was asked for. `env` makes npm use it, with an empty cache. */
+async function startRegistry(answers: Record<string, Buffer | ((url: string) => string)>) {
+  const asked: string[] = [];
+  const server = createServer(({ url: path = "" }, response) => {
+    asked.push(path);
+    const answer = answers[path];
+    response.statusCode = answer === undefined ? 404 : 200;
+    response.end(typeof answer === "function" ? answer(url) : answer);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { asked, env: { npm_config_registry: `${url}/`, npm_config_cache: join(root, "cache") } };
+}
