@@ -31,7 +31,8 @@ async function openLog(config: Config): Promise<Logger> {
   const { PinoPretty: pretty } = await import("pino-pretty");
   // A conversation at the terminal has standard output for itself.
   const destination = pretty({
-    ignore: "pid,hostname",
+    // The address is in the sentence too.
+    ignore: "pid,hostname,url",
     translateTime: "HH:MM:ss",
     sync: true,
     destination: config.consoleChat ? 2 : 1,
@@ -50,11 +51,9 @@ async function main(): Promise<void> {
   const config = readConfigOrExit();
   const log = await openLog(config);
   process.on("uncaughtException", (err) => {
-    log.fatal({ err }, "the process ends after an error nobody caught; open work is taken up again at the next start");
+    log.fatal({ err }, "The process exits after an uncaught error; the next start resumes the open work.");
     process.exit(1);
   });
-  for (const line of describeConfig(config)) log.info(line);
-
   const starting = startService({
     config,
     readMcp: () => readMcpFile(config.mcp.path, process.env, readBoundedText),
@@ -63,25 +62,27 @@ async function main(): Promise<void> {
     createPlatforms: (options) => createPlatforms(options, openSetup),
     onFatal(reason, isLast) {
       log.fatal(reason);
-      ending.begin("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
+      ending.begin("A platform no longer accepts this bot", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
     },
     onEnd: () => ending.begin("The terminal has ended"),
   });
   const ending = createEnding(starting, config.limits.shutdownGraceMs, log);
   process.on("SIGTERM", (signal) => ending.begin(signal));
   process.on("SIGINT", (signal) => ending.begin(signal));
+  for (const line of describeConfig(config)) log.info(line);
   // npm that is killed leaves what it started behind, which would hold the port and the data against the next start.
-  if (process.env["npm_lifecycle_event"] !== undefined) watchLauncher(() => ending.begin("The launcher is gone"));
+  if (process.env["npm_lifecycle_event"] !== undefined)
+    watchLauncher(() => ending.begin("The process that started this one has exited"));
   try {
-    const { url, run } = await starting;
+    const { url, hasPage, run } = await starting;
     await run();
-    log.info({ url }, `Palaver is ready at ${url}`);
+    log.info({ url }, hasPage ? `Palaver is ready at ${url}` : "Palaver is ready");
   } catch (error) {
     // A signal to end the service ends its start too.
     if (ending.isBegun()) return;
     // The sentence says what to do; where it was thrown is for those who ask for it.
-    log.debug({ err: error }, "the start failed");
-    log.fatal(error instanceof Error ? error.message : "the start failed");
+    log.debug({ err: error }, "The start failed");
+    log.fatal(error instanceof Error ? error.message : "The start failed");
     process.exit(1);
   }
 }

@@ -75,12 +75,10 @@ export async function openGateway({
 /** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
 async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
   const { startSandbox } = await import("../sandbox/server.ts");
-  const sandbox = await startSandbox({
+  return startSandbox({
     host: "127.0.0.1",
     port: 0,
     trustedFileOrigins: reachable,
     log: log.child({ part: "sandbox" }),
   });
-  log.info("No GATEWAY_BASE_URL is set: the embedded sandbox gateway answers. It needs no key and is no real model.");
-  return sandbox;
 }

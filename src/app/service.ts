@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
 import type { McpSettings } from "../config/mcp-servers.ts";
 import type { PolicySettings } from "../config/policy/policy-file.ts";
+import { describeForVisitors } from "../config/summary.ts";
 import type { GatewayProblem, GatewayState } from "../gateway/health.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
@@ -42,6 +43,8 @@ const HAND_OVER_MS = 10_000;
 
 export interface Service {
   url: string;
+  /** Whether people can chat at `url`. */
+  hasPage: boolean;
   /** Resolves when every platform is connected. Rejects when one is not, and when it is closed. */
   run(): Promise<void>;
   /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
@@ -171,6 +174,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...(gateway.secondHealth && { secondGateway: gateway.secondHealth.state }),
     },
     mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
+    about: describeForVisitors(config),
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
   serviceUrl = server.url;
@@ -178,6 +182,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   return {
     url: server.url,
+    hasPage: listens && config.localChat.enabled,
     async run() {
       engine.queue.start(works ? engine.worker : undefined);
       dashboard.begin();

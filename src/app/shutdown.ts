@@ -31,7 +31,7 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
     }
     askedAt = performance.now();
     const longestMs = Math.max(graceMs, CLOSE_MS);
-    log.info(`${why}: finishing what runs, at most ${longestMs / 1_000} s; a signal more ends it at once`);
+    log.info(`${why}: finishing the running work within ${longestMs / 1_000} s; a second signal stops it at once`);
     setTimeout(() => {
       log.error("the service did not end in time and is cut; open work is taken up again at the next start");
       process.exit(1);

@@ -3,7 +3,7 @@ import type { Config, FallbackConfig, SlackConfig } from "./config.ts";
 import { secretsOfMcp } from "./mcp-servers.ts";
 import { isLoopback } from "./variables.ts";
 
-/** Says for each part whether it is on, and what would switch it on: a line each for the log at the start, without secrets. */
+/** Lines for the log at the start: for each part, whether it is on and how to switch it on. They hold no secrets. */
 export function describeConfig(config: Config): string[] {
   return [
     describeGateway(config),
@@ -16,7 +16,18 @@ export function describeConfig(config: Config): string[] {
     ...describeTools(config),
     config.redisUrl === undefined
       ? `Storage: SQLite in ${config.dataDir} (set REDIS_URL to share it with other processes)`
-      : `Storage: Redis, and SQLite in ${config.dataDir} for what is this process's own`,
+      : `Storage: Redis, and SQLite in ${config.dataDir} for this process's own data`,
+  ];
+}
+
+/** Sentences for a browser at the address while the page is off. Strangers can read them. */
+export function describeForVisitors({ slack, discord, role, consoleChat }: Config): string[] {
+  const platforms = [slack && "Slack", discord && "Discord"].filter((name) => name !== undefined);
+  if (consoleChat) return ["It answers at the terminal."];
+  if (role === "worker") return ["This process answers the messages that other processes receive."];
+  return [
+    platforms.length === 0 ? "No platform is connected yet." : `It answers on ${platforms.join(" and ")}.`,
+    "The chat page is off. To switch it on, put LOCAL_CHAT=on into .env and restart Palaver.",
   ];
 }
 
@@ -73,7 +84,7 @@ function unescaped(text: string): string {
 function describeGateway({ gateway }: Config): string {
   const added = `${describeExtraBody(gateway.extraBody)}${describeFallback(gateway.fallback)}`;
   return gateway.baseUrl === undefined
-    ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added} (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)`
+    ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added}, which makes up its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)`
     : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}${added}`;
 }
 
@@ -88,7 +99,7 @@ function describeFallback({ model, gateway }: FallbackConfig): string {
 /** Names alone: a value may be anything. */
 function describeExtraBody({ all, models }: ExtraBody): string {
   const names = new Set([all, ...models.values()].flatMap(Object.keys));
-  return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to what it is asked`;
+  return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to each request`;
 }
 
 function describePictures({ gateway, publicUrl }: Config): string {
@@ -97,7 +108,7 @@ function describePictures({ gateway, publicUrl }: Config): string {
   const needsLinks = (gateway.imageApi ?? "generate-content") === "generate-content";
   const hint =
     isFar && needsLinks && publicUrl === undefined
-      ? " (set PUBLIC_URL so that they can start from pictures of Slack and of the page)"
+      ? " (set PUBLIC_URL so that people can start from pictures in Slack and on the page)"
       : "";
   return `Pictures: on, model ${gateway.imageModel}${hint}`;
 }
@@ -120,7 +131,7 @@ function describeAdmin({ admin }: Config): string {
   if (admin === undefined) return "Dashboard: off (set ADMIN_PASSWORD to switch it on)";
   const ways = [
     admin.password && "with a password",
-    admin.proxy && `for whom a proxy names in ${admin.proxy.userHeader}`,
+    admin.proxy && `for the people that a proxy names in ${admin.proxy.userHeader}`,
   ];
   return `Dashboard: on at /admin, ${ways.filter(Boolean).join(" and ")}`;
 }
@@ -129,20 +140,20 @@ function describeRole({ role }: Config): string[] {
   if (role === "all") return [];
   return [
     role === "ingress"
-      ? "Role: ingress, which hears the platforms and leaves the answers to workers"
-      : "Role: worker, which answers what others hear",
+      ? "Role: ingress, which receives messages and leaves the answers to workers"
+      : "Role: worker, which answers the messages that other processes receive",
   ];
 }
 
 function describeTools({ mcp: { path, servers }, fetchUrlHosts }: Config): string[] {
   const lines: string[] = [];
   if (servers.length > 0) lines.push(`Tools from outside: ${servers.map(({ name }) => name).join(", ")} (${path})`);
-  if (fetchUrlHosts.length > 0) lines.push(`Pages that the model may read: those of ${fetchUrlHosts.join(", ")}`);
+  if (fetchUrlHosts.length > 0) lines.push(`Web pages that the model can read: those of ${fetchUrlHosts.join(", ")}`);
   return lines;
 }
 
 function describePage({ localChat, slack, discord }: Config): string {
   if (localChat.enabled) return `Local page: on${localChat.password === undefined ? "" : ", with a password"}`;
   const nobody = slack === undefined && discord === undefined;
-  return `Local page: off (set LOCAL_CHAT=on to switch it on)${nobody ? "; there is nowhere to talk to the bot" : ""}`;
+  return `Local page: off (set LOCAL_CHAT=on to switch it on)${nobody ? "; there is no way to talk to the bot" : ""}`;
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
+import { html } from "hono/html";
 import type { Logger } from "pino";
 import { createByteBudget } from "../concurrency/byte-budget.ts";
 import { NEVER, runWithin } from "../concurrency/deadlines.ts";
@@ -24,6 +25,8 @@ export interface HttpServerOptions {
   metricsToken?: string | undefined;
   /** Applications with the whole path of each of their routes, asked in this order. They read bodies by `limitBody`. */
   mounts: readonly Hono[];
+  /** Sentences for a browser at `/`, if nothing is mounted there. */
+  about?: readonly string[];
   /** Bound of all bodies that are being read or answered, together. */
   maxBodyBytes?: number;
   /** Longest that `close` waits for answers that are under way, streams included. */
@@ -76,13 +79,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-function createApp({ health, states, metrics, metricsToken, mounts, log }: HttpServerOptions): Hono {
+function createApp({ health, states, metrics, metricsToken, mounts, about = [], log }: HttpServerOptions): Hono {
   const app = new Hono();
   const insiders = createInsiders(metricsToken, log);
   app.use(refuseOddRequests);
   app.route("/", createHealthRoutes(health, insiders, states));
   app.route("/", createMetricsRoutes(metrics, insiders));
   for (const mount of mounts) app.route("/", mount);
+  app.get("/", (context) => context.html(renderAbout(about), 200, { "content-security-policy": "default-src 'none'" }));
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
   app.onError((error, context) => {
     // The rest of a relayed picture's path is a key.
@@ -95,6 +99,18 @@ function createApp({ health, states, metrics, metricsToken, mounts, log }: HttpS
     return context.json({ error: "Something went wrong here; the log says what." }, 500);
   });
   return app;
+}
+
+function renderAbout(sentences: readonly string[]) {
+  return html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Palaver</title>
+<h1>Palaver is running</h1>
+${sentences.map((sentence) => html`<p>${sentence}</p>`)}
+</html>
+`;
 }
 
 function listen(server: Server, { host, port }: HttpServerOptions): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { describeConfig, secretsOf } from "../../src/config/summary.ts";
+import { describeConfig, describeForVisitors, secretsOf } from "../../src/config/summary.ts";
 
 const FULL = {
   GATEWAY_BASE_URL: "https://gateway.example",
@@ -25,10 +25,19 @@ const INSTALLABLE = {
   PUBLIC_URL: "https://bot.example",
 };
 
+test("a browser at the address reads what runs, and how to switch the page on", () => {
+  const hint = "The chat page is off. To switch it on, put LOCAL_CHAT=on into .env and restart Palaver.";
+  expect(describeForVisitors(readConfig(FULL))).toEqual(["It answers on Slack and Discord.", hint]);
+  expect(describeForVisitors(readConfig({ LOCAL_CHAT: "off" }))).toEqual(["No platform is connected yet.", hint]);
+  expect(describeForVisitors(readConfig({ ...FULL, LOCAL_CHAT: "off", ROLE: "worker" }))).toEqual([
+    "This process answers the messages that other processes receive.",
+  ]);
+});
+
 describe("describeConfig", () => {
   test("describeConfig says what is off and what switches it on", () => {
     expect(describeConfig(readConfig({}))).toEqual([
-      "Gateway: the embedded sandbox, model sandbox-chat (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)",
+      "Gateway: the embedded sandbox, model sandbox-chat, which makes up its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)",
       "Pictures: on, model sandbox-image",
       "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
@@ -54,7 +63,7 @@ describe("describeConfig", () => {
   test("describeConfig names the fields that are added to requests, and no value", () => {
     const body = '{"reasoning_effort":"canary","stream_options":{"include_usage":true}}';
     expect(describeConfig(readConfig({ GATEWAY_EXTRA_BODY: body }))[0]).toMatch(
-      /model sandbox-chat, with reasoning_effort, stream_options added to what it is asked \(set/,
+      /model sandbox-chat, with reasoning_effort, stream_options added to each request, which makes up its answers \(set/,
     );
   });
 
@@ -67,7 +76,7 @@ describe("describeConfig", () => {
       "Discord: on, threads auto",
       "Local page: on, with a password",
       "Dashboard: on at /admin, with a password",
-      "Storage: Redis, and SQLite in ./data for what is this process's own",
+      "Storage: Redis, and SQLite in ./data for this process's own data",
     ]);
     expect(lines.join("\n")).not.toContain("canary");
   });
@@ -76,8 +85,8 @@ describe("describeConfig", () => {
     const roleOf = (ROLE: string) =>
       describeConfig(readConfig({ ...FULL, LOCAL_CHAT: "off", ROLE })).filter((line) => line.startsWith("Role"));
     expect(roleOf("all")).toEqual([]);
-    expect(roleOf("ingress")).toEqual(["Role: ingress, which hears the platforms and leaves the answers to workers"]);
-    expect(roleOf("worker")).toEqual(["Role: worker, which answers what others hear"]);
+    expect(roleOf("ingress")).toEqual(["Role: ingress, which receives messages and leaves the answers to workers"]);
+    expect(roleOf("worker")).toEqual(["Role: worker, which answers the messages that other processes receive"]);
   });
 
   test("describeConfig says how Slack reaches the bot and who may install it", () => {
@@ -89,7 +98,7 @@ describe("describeConfig", () => {
   test("describeConfig says what pictures of people's need when the gateway is elsewhere", () => {
     const far = { ...FULL, IMAGE_MODEL: "painter" };
     const withHint =
-      "Pictures: on, model painter (set PUBLIC_URL so that they can start from pictures of Slack and of the page)";
+      "Pictures: on, model painter (set PUBLIC_URL so that people can start from pictures in Slack and on the page)";
     expect(describeConfig(readConfig(far))).toContain(withHint);
     for (const change of [{ PUBLIC_URL: "https://bot.example" }, { GATEWAY_BASE_URL: "http://127.0.0.1:8787" }]) {
       expect(describeConfig(readConfig({ ...far, ...change }))).toContain("Pictures: on, model painter");
@@ -101,10 +110,8 @@ describe("describeConfig", () => {
     expect(describeConfig(config)).toContain("Discord: on, threads auto, shards 0, 1 of 4");
   });
 
-  test("describeConfig says when there is nowhere to talk to the bot", () => {
-    expect(describeConfig(readConfig({ LOCAL_CHAT: "off" }))).toContainEqual(
-      expect.stringContaining("nowhere to talk"),
-    );
+  test("describeConfig says when there is no way to talk to the bot", () => {
+    expect(describeConfig(readConfig({ LOCAL_CHAT: "off" }))).toContainEqual(expect.stringContaining("no way to talk"));
   });
 });
 

@@ -68,6 +68,16 @@ describe("startHttpServer", () => {
     expect(await (await fetch(`${url}/slack/events`, { method: "POST", body: "raw" })).text()).toBe("raw");
   });
 
+  test("shows its sentences to a browser at / if nothing is mounted there", async () => {
+    const about = ["It answers on <Slack>."];
+    const { url } = await start({ about });
+    const answer = await fetch(url);
+    expect(answer.headers.get("content-type")).toContain("text/html");
+    expect(await answer.text()).toContain("<p>It answers on &lt;Slack&gt;.</p>");
+    const mounted = await start({ about, mounts: [new Hono().get("/", (context) => context.text("page"))] });
+    expect(await (await fetch(mounted.url)).text()).toBe("page");
+  });
+
   test("says in JSON that there is nothing at an address", async () => {
     const { url } = await start();
     const answer = await fetch(`${url}/nothing<script>`);

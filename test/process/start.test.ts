@@ -41,6 +41,22 @@ test("gateways that are not there keep nothing from starting, and are named in t
   }
 });
 
+test.each([
+  ["names its address, if the page is there", "auto", (url: string) => `Palaver is ready at ${url}`, "<title>Palaver"],
+  ["names no address, if the page is off", "off", () => "Palaver is ready", "LOCAL_CHAT=on"],
+])("the last line of a start %s, and the address shows what runs", async (_, LOCAL_CHAT, line, shown) => {
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const service = await startService(folder.path, { LOCAL_CHAT });
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  const messages = service.lines.map((text) => (JSON.parse(text) as { msg: string }).msg);
+  expect(messages.at(-1)).toBe(line(service.url));
+  // Each part has one line.
+  const parts = messages.slice(0, -1).map((message) => message.split(":")[0]);
+  expect(parts).toEqual(["Gateway", "Pictures", "Slack", "Discord", "Local page", "Dashboard", "Storage"]);
+  expect(await (await fetch(service.url)).text()).toContain(shown);
+});
+
 describe("a start that fails says in one sentence what to do", () => {
   test("where the folder cannot be made, even where the system is of two minds about it", async () => {
     expect(await failToStart({ DATA_DIR: "/proc/palaver" })).toMatch(/cannot be created.*Set DATA_DIR to a folder/);

@@ -131,7 +131,7 @@ describe.concurrent("SIGTERM ends the service in order and in time", () => {
     const { service, door } = await start(onTestFinished, way);
     await door.nextVisitor();
     // A client of another test's server, gone meanwhile, may come to the same port before the service has begun.
-    await eventually(() => service.lines.join("\n")).toContain("embedded sandbox gateway answers");
+    await eventually(() => service.lines.join("\n")).toContain("Storage: ");
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
     expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
   });
