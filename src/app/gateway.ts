@@ -79,6 +79,7 @@ async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
     host: "127.0.0.1",
     port: 0,
     trustedFileOrigins: reachable,
+    isPractice: true,
     log: log.child({ part: "sandbox" }),
   });
 }

@@ -3,7 +3,7 @@ import { type ModelCard, readAccount, requireModel } from "./access.ts";
 import { readChatRequest, type SandboxChatRequest } from "./chat-request.ts";
 import { type Answer, toCompletion } from "./completion.ts";
 import { readCutAnswer } from "./cut-answer.ts";
-import { type Directions, readDirections } from "./directions.ts";
+import { type Directions, type GivenFile, readDirections } from "./directions.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
 import { readJsonBody } from "./json-body.ts";
@@ -110,15 +110,30 @@ async function converse(request: SandboxChatRequest, directions: Directions, exc
   const toolCalls = chooseCalls(request, directions);
   if (toolCalls.length > 0) return { content: "", toolCalls };
 
-  const content = answerFromResults(request.messages) ?? directions.echo ?? seen ?? answerInWords(request, directions);
+  const { isPractice } = exchange.context;
+  const content =
+    answerFromResults(request.messages) ??
+    directions.echo ??
+    seen ??
+    countTo(directions.head) ??
+    makeUp(request, directions, isPractice) ??
+    answerInWords(request, directions);
   return { content: toFormat(request, content, directions.text), toolCalls: [] };
+}
+
+const PRACTICE_NOTE = "_This is a practice model that makes up its text. Connect a gateway to ask a real one._";
+
+/** Text that could be taken for a real model's. */
+function makeUp({ messages, response_format }: SandboxChatRequest, { head }: Directions, isPractice: boolean) {
+  const content = writeProse(head) ?? answerWithSample(head);
+  const isFirst = messages.every(({ role }) => role !== "assistant");
+  return content !== undefined && isPractice && isFirst && !response_format
+    ? `${content}\n\n${PRACTICE_NOTE}`
+    : content;
 }
 
 function answerInWords({ messages, model }: SandboxChatRequest, { text, head, files }: Directions): string {
   return (
-    countTo(head) ??
-    writeProse(head) ??
-    answerWithSample(head) ??
     answerFromMemory(messages, head) ??
     nameFiles(files) ??
     // A suffix asks for a speed or a fault and is no part of the name.
@@ -126,9 +141,16 @@ function answerInWords({ messages, model }: SandboxChatRequest, { text, head, fi
   );
 }
 
-function nameFiles(files: readonly string[]): string | undefined {
+function nameFiles(files: readonly GivenFile[]): string | undefined {
   if (files.length === 0) return undefined;
-  return `I was given ${files.map((name) => `\`${name}\``).join(", ")} to read. A real model would know what to say about it.`;
+  const names = files.map(({ name }) => `\`${name}\``).join(", ");
+  const lines = files.filter(({ firstLine }) => firstLine !== "").map(({ firstLine }) => `> ${firstLine}`);
+  const begin = files.length === 1 ? "It begins with" : "They begin with";
+  return [
+    `I was given ${names} to read. ${lines.length === 0 ? "There is nothing in it." : `${begin}:`}`,
+    ...lines,
+    "A real model would know what to say about it.",
+  ].join("\n\n");
 }
 
 /** One number per line: what is missing or doubled in a stream is seen at once. */

@@ -6,8 +6,7 @@ import { type Dialect, describeDialects, isDialect } from "./thinking.ts";
 export interface Directions {
   /** The last user message without files and what was said about faults and thinking. */
   text: string;
-  /** Names of the files in it. */
-  files: string[];
+  files: GivenFile[];
   /** The part of `text` that may steer: everything before `say:`. */
   head: string;
   /** Exactly what is to be said, byte for byte. */
@@ -16,6 +15,13 @@ export interface Directions {
   /** The model is to think before it answers, and to send that in this way. */
   dialect: Dialect | undefined;
   tokensPerSecond: number | undefined;
+}
+
+/** A file in the last user message. */
+export interface GivenFile {
+  name: string;
+  /** At most 200 characters of its first line that is not blank. */
+  firstLine: string;
 }
 
 const ECHO = /\b(?:repeat after me|say)\s*:[ \n]?/i;
@@ -28,7 +34,7 @@ const DIALECT_LIST = /^\W*sandbox thinking\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
 /** The head of a file that is shown as text, in a part of its own. */
-const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n/;
+const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n\s*(?!<\/file mark)(.{0,200})/;
 
 /** The part of its own that stands before a picture: the picture's name is none of the person's words. */
 const PICTURE_HEAD = /^Attached picture "[^"\n]*":$/;
@@ -72,15 +78,15 @@ export function readDirections(messages: readonly SandboxMessage[]): Directions 
   return { ...plain, ...matter, echo, dialect, fault: readFault(fault, null) };
 }
 
-/** A person's own words, and the names of the files beside them. */
-function readParts(content: SandboxMessage["content"] | undefined): { whole: string; files: string[] } {
+/** A person's own words, and the files next to them. */
+function readParts(content: SandboxMessage["content"] | undefined): { whole: string; files: GivenFile[] } {
   if (typeof content === "string") return { whole: content, files: [] };
-  const files: string[] = [];
+  const files: GivenFile[] = [];
   const words: string[] = [];
   for (const part of content ?? []) {
     if (part.type !== "text" || PICTURE_HEAD.test(part.text)) continue;
-    const [, name, mark] = FILE_HEAD.exec(part.text) ?? [];
-    if (name !== undefined && part.text.endsWith(`</file mark="${mark}">`)) files.push(name);
+    const [, name, mark, firstLine = ""] = FILE_HEAD.exec(part.text) ?? [];
+    if (name !== undefined && part.text.endsWith(`</file mark="${mark}">`)) files.push({ name, firstLine });
     else words.push(part.text);
   }
   return { whole: words.join("\n\n"), files };

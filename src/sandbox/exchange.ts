@@ -23,6 +23,8 @@ export interface SandboxContext {
   tokensPerSecond: number;
   /** Origins whose files may be fetched although their address is private. */
   trustedFileOrigins: readonly string[];
+  /** Whether the first answer of a conversation says that its text is made up. */
+  isPractice: boolean;
   /** Like requests of which the first one has met its `-once` fault. */
   metOnce: Set<string>;
   countTake: CountTake;

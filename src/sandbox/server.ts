@@ -22,6 +22,8 @@ export interface SandboxOptions {
   tokensPerSecond?: number;
   /** Origins (`http://127.0.0.1:3000`) whose files may be fetched although their address is private. */
   trustedFileOrigins?: readonly string[];
+  /** For people who did not ask for a sandbox: the first answer of a conversation says that its text is made up. */
+  isPractice?: boolean;
 }
 
 export interface Sandbox {
@@ -70,6 +72,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     countRequest: createRateLimit(options.requestsPerMinute ?? REQUESTS_PER_MINUTE, () => performance.now()),
     tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
     trustedFileOrigins: options.trustedFileOrigins ?? [],
+    isPractice: options.isPractice ?? false,
     metOnce: new Set(),
     countTake: createTakes(),
     served: { requests: 0, promptTokens: 0, completionTokens: 0, pictures: 0, left: 0 },
