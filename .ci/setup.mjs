@@ -1,7 +1,7 @@
 // Installs what a command needs and checks which Node will run it. It runs on whatever Node the machine has, before
 // anything is installed: plain JavaScript that imports nothing but Node. `.ci/with` calls it.
 // `node .ci/setup.mjs start`: only what running needs. `develop`: everything. `test`: also looks for the programs that
-// some tests need.
+// some tests need. `ci`: also installs these programs.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -44,7 +44,7 @@ try {
   }
   await installPackages();
   checkNode();
-  if (purpose === "test") installPrograms();
+  if (purpose === "test" || purpose === "ci") installPrograms();
 } catch (error) {
   say(error.message);
   process.exitCode = 1;
@@ -287,14 +287,15 @@ function isAlive(pid) {
   }
 }
 
-/** In CI, installs the programs. Otherwise a person decides about that: this names what is missing and how to get it. */
+/** Installs the programs in CI. Otherwise that is the user's decision: this names what is missing and how to get it. */
 function installPrograms() {
   const missing = PROGRAMS.filter(({ names }) => !names.some(isOnPath));
   if (missing.length === 0) return;
   const isCi = process.env.CI === "true";
   const wanted = missing.flatMap(({ packages }) => packages);
   const isDebian = existsSync("/etc/debian_version");
-  if (isCi && isDebian && process.getuid?.() === 0 && isOnPath("apt-get") && aptInstall(wanted)) return;
+  if ((isCi || purpose === "ci") && isDebian && process.getuid?.() === 0 && isOnPath("apt-get") && aptInstall(wanted))
+    return;
   const lacking = missing.map(({ names: [name] }) => name).join(" and ");
   const told = `${lacking} ${missing.length > 1 ? "are" : "is"} not installed`;
   if (isCi) throw new Error(`${told}, and with CI=true no test may be skipped.`);
