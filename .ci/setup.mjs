@@ -16,10 +16,10 @@ const MODULES = join(ROOT, "node_modules");
 const ADDRESSED_LOCKFILE = join(ROOT, "npm-shrinkwrap.json");
 /** Says that `slim` removed files which development needs. */
 const SLIM_MARK = join(MODULES, ".slim");
-/** With a fast connection, measured on two cores. */
+/** Measured on two cores, with and without other work. */
 const COST = {
-  start: "about 85 MB to download, 20 seconds with a fast connection",
-  develop: "about 170 MB to download, 40 seconds with a fast connection",
+  start: "about 85 MB to download, 20 to 40 seconds with a fast connection",
+  develop: "about 190 MB to download, 30 to 60 seconds with a fast connection",
 };
 const LOCK_WAIT_MS = 10 * 60_000;
 const LOCK_POLL_MS = 200;
@@ -167,6 +167,8 @@ async function runNpm(args, { stdout = "ignore", stderr = 2 } = {}) {
   const [command, before] = direct ? [node, [npm]] : ["npm", []];
   const quiet = ["--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
   const child = spawn(command, [...before, ...args, ...quiet], { cwd: ROOT, stdio: ["ignore", stdout, stderr] });
+  // It would go on writing into node_modules.
+  process.once("exit", () => child.kill());
   let said = "";
   child.stdout?.on("data", (chunk) => {
     said += chunk;
