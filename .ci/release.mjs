@@ -1,5 +1,5 @@
-// `npm run release -- minor` (or major, patch, 1.2.3): makes the notes under "Unreleased" in CHANGELOG.md the section of
-// the new version, sets the version, and commits and tags both. Changes nothing if there is nothing to release.
+// `npm run release -- minor` (or major, patch, 1.2.3): turns the notes under "Unreleased" in CHANGELOG.md into the
+// section of the new version, sets the version, then commits and tags. It changes nothing if there are no notes.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -287,7 +287,7 @@ function describePackage(dist: { tarball: string; integrity: string }) {
   };
 }
 
-/** A registry with these answers, and what it was asked for. `env` makes npm use it, with an empty cache. */
+/** A registry with these answers. `asked` lists the paths of its requests; `env` makes npm use it, with an empty cache. */
 async function startRegistry(answers: Record<string, Buffer | ((url: string) => string)>) {
   const asked: string[] = [];
   const server = createServer(({ url: path = "" }, response) => {

@@ -2,8 +2,8 @@ import type { Keyv } from "keyv";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 
 /**
- * The rules that Keyv expects every store to follow, as in its own suite: that one is published with a Vitest and a
- * compiled SQLite of its own. `open` returns a Keyv over the tested store, and empties nothing.
+ * The rules that Keyv expects every store to follow, as in its own suite, which depends on a second Vitest
+ * and on a compiled SQLite. `open` returns a Keyv over the tested store and keeps its contents.
  */
 export function describeKeyvStore(open: (namespace: string) => Keyv): void {
   let keyv: Keyv;
