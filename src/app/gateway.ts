@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
-import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../gateway/health.ts";
+import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../models/health.ts";
 import type { SharedLimits } from "./shared.ts";
 
 /** The sandbox fails if somebody asks it to, which is no reason to pause for anyone. */

@@ -6,7 +6,6 @@ import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "..
 import type { McpSettings } from "../config/mcp-servers.ts";
 import type { PolicySettings } from "../config/policy/policy-file.ts";
 import { describeForVisitors } from "../config/summary.ts";
-import type { GatewayProblem, GatewayState } from "../gateway/health.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
@@ -14,6 +13,7 @@ import type { McpServers } from "../mcp/servers.ts";
 import { createTokenStore } from "../mcp/tokens.ts";
 import type { Files } from "../media/files.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
+import type { GatewayProblem, GatewayState } from "../models/health.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { createSeal } from "../port/seal.ts";

@@ -1,4 +1,4 @@
-import { findModel, nearModels } from "../gateway/model-list.ts";
+import { findModel, nearModels } from "../models/model-list.ts";
 import type { Models } from "../policy/models.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";

@@ -3,7 +3,7 @@ import type { GatewayConfig } from "../config/config.ts";
 import type { ChatCompletionChunk } from "../gateway/chunks.ts";
 import { createGateway, type Gateway, type GatewayOptions, type ProbedGateway } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
-import { checkModels, hasNoList, type NamedModels, namedModels, toFinding, toSecond } from "../gateway/health.ts";
+import { checkModels, hasNoList, type NamedModels, namedModels, toFinding, toSecond } from "../models/health.ts";
 import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */

@@ -1,4 +1,4 @@
-import { findModel, nearModels } from "../gateway/model-list.ts";
+import { findModel, nearModels } from "../models/model-list.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { ActionEvent, AttachmentRef, CommandEvent } from "../port/events.ts";
 import { readPictureId, toConversationOf, toTurnId } from "../port/ids.ts";

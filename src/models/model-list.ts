@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
+import type { Gateway } from "../gateway/client.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import { editDistance } from "../text/edit-distance.ts";
-import type { Gateway } from "./client.ts";
 
 /** People who look through the models, or type their names letter by letter, are answered from one list. */
 const KEPT_MS = 5 * 60_000;

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
+import type { Gateway } from "../gateway/client.ts";
+import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
 import type { Finding } from "../port/finding.ts";
-import type { Gateway } from "./client.ts";
-import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import { nearModels } from "./model-list.ts";
 
 const FIXES: Partial<Record<GatewayErrorKind, string>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createModelLists, findModel, nearModels } from "../../src/gateway/model-list.ts";
+import { createModelLists, findModel, nearModels } from "../../src/models/model-list.ts";
 import { silent } from "../support/log.ts";
 
 const open = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { type GatewayHealthOptions, type GatewayProblem, watchGateway } from "../../src/gateway/health.ts";
+import { type GatewayHealthOptions, type GatewayProblem, watchGateway } from "../../src/models/health.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
