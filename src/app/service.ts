@@ -6,7 +6,6 @@ import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "..
 import type { McpSettings } from "../config/mcp-servers.ts";
 import type { PolicySettings } from "../config/policy/policy-file.ts";
 import { describeForVisitors } from "../config/summary.ts";
-import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
 import type { McpServers } from "../mcp/servers.ts";
@@ -33,6 +32,7 @@ import { openMcpServers, openPolicyFile } from "./followed-files.ts";
 import { openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
+import { pseudonym } from "./pseudonym.ts";
 import { openSharedLimits, type SharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */

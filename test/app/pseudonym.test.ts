@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pseudonym } from "../../src/gateway/user.ts";
+import { pseudonym } from "../../src/app/pseudonym.ts";
 
 describe("pseudonym", () => {
   test("is the same for the same person", () => {
