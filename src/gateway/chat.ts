@@ -1,3 +1,4 @@
+import { StringDecoder } from "node:string_decoder";
 import type { Logger } from "pino";
 import { isName } from "../log/fields.ts";
 import { applyChanges, type Change, describeChange, findChange } from "./adaptations.ts";
@@ -10,13 +11,7 @@ import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { type ChatBody, type ChatRequest, toChatBody, toChatJson } from "./request.ts";
 import type { SafeText } from "./safe-text.ts";
-import {
-  createStreamDecoder,
-  createUtf8Decoder,
-  type OnChunk,
-  type StreamDecoder,
-  type Tally,
-} from "./stream-decoder.ts";
+import { createStreamDecoder, type OnChunk, type StreamDecoder, type Tally } from "./stream-decoder.ts";
 import type { Watch } from "./watch.ts";
 
 export interface StreamOptions extends CallOptions {
@@ -227,7 +222,7 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
   };
   const decoder = createStreamDecoder(limits, safe, hand, from);
   const { tally } = decoder;
-  const decodeUtf8 = createUtf8Decoder();
+  const utf8 = new StringDecoder("utf8");
   const end = Promise.withResolvers<void>();
   let body: ResponseBody | undefined;
   let isClean = false;
@@ -252,7 +247,7 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
 
   function onData(bytes: Buffer): void {
     if (isOver) return;
-    const thrown = attempt(() => decoder.feed(decodeUtf8(bytes)));
+    const thrown = attempt(() => decoder.feed(utf8.write(bytes)));
     if (thrown !== undefined) return settle(undefined, thrown);
     if (decoder.isDone() || decoder.failure() !== undefined) return settle();
     const ms = readPatience(tally, limits);

@@ -1,4 +1,3 @@
-import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 import { createAnswerText } from "./answer-text.ts";
 import { createReadChunk, createRepeatReader } from "./chunk-reader.ts";
@@ -9,7 +8,6 @@ import { parseJson } from "./json.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
-const LINE_FEED = 10;
 /** Longest answer with its pictures and with all that is attached to it, in longest events. */
 const MAX_EVENT_SIZES = 4;
 /** More broken events than this, and the stream is not worth believing. */
@@ -71,17 +69,12 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   let wholeChars = 0;
   let isOpen = false;
 
-  function collect(text: string): void {
-    whole?.push(text);
-    wholeChars += text.length;
-    if (wholeChars > maxBodyBytes) {
-      output.fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
-    }
-  }
-
   function feed(text: string): void {
-    if (whole === undefined) events.feed(text);
-    else collect(text);
+    if (whole === undefined) return events.feed(text);
+    whole.push(text);
+    wholeChars += text.length;
+    if (wholeChars <= maxBodyBytes) return;
+    output.fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
   }
 
   return {
@@ -107,17 +100,24 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   };
 }
 
-/** Takes the chunks of one answer, and hands them over with their text cleaned. */
-interface Output {
-  readonly tally: Tally;
-  take(chunk: ChatCompletionChunk): void;
-  rest(): void;
-  fail(error: GatewayError): void;
-  failure(): GatewayError | undefined;
-}
+type Output = ReturnType<typeof createOutput>;
 
-function createOutput(maxChars: number, onChunk: OnChunk): Output {
-  const tally = createTally();
+/** Takes the chunks of one answer, and hands them over with their text cleaned. */
+function createOutput(maxChars: number, onChunk: OnChunk) {
+  const tally: Tally = {
+    id: "",
+    model: "",
+    chars: 0,
+    reasoningChars: 0,
+    answered: false,
+    opened: false,
+    finishReason: undefined,
+    reasons: 0,
+    isFinished: false,
+    usage: undefined,
+    signs: 0,
+    malformed: 0,
+  };
   const text = createAnswerText();
   let failure: GatewayError | undefined;
 
@@ -127,17 +127,20 @@ function createOutput(maxChars: number, onChunk: OnChunk): Output {
 
   function hand(chunk: ChatCompletionChunk): void {
     count(tally, chunk);
-    if (Math.max(tally.chars, tally.reasoningChars) > maxChars) fail(toLengthError(maxChars));
+    if (Math.max(tally.chars, tally.reasoningChars) > maxChars)
+      fail(
+        new GatewayError("interrupted", `The answer is longer than ${maxChars} characters and was truncated there.`),
+      );
     else onChunk(chunk);
   }
 
   return {
     tally,
-    take(chunk) {
+    take(chunk: ChatCompletionChunk): void {
       for (const choice of chunk.choices) text.apply(choice);
       hand(chunk);
     },
-    rest() {
+    rest(): void {
       const { content, pictures } = text.rest();
       if (content === "" && pictures.length === 0) return;
       const choices = [{ index: 0, delta: { content, ...(pictures.length > 0 && { pictures }) }, finish_reason: null }];
@@ -154,16 +157,20 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
   const repeats = createRepeatReader();
   let done = false;
   let receivedChars = 0;
-  /** Nothing of a line or of an event waits in the parser for what comes next. */
-  let isBetween = false;
+
+  const failAsGiant = () =>
+    output.fail(new GatewayError("interrupted", `The gateway sent an event of more than ${maxBytes} characters.`));
 
   function takeEvent(event: string | undefined, data: string): void {
     if (done || output.failure() !== undefined || data === "") return;
     done = data.startsWith("[DONE]");
     if (done) return;
-    if (data.length > maxBytes) return output.fail(toGiantError(maxBytes));
+    if (data.length > maxBytes) return failAsGiant();
     receivedChars += data.length;
-    if (receivedChars > MAX_EVENT_SIZES * maxBytes) return output.fail(toLengthError(MAX_EVENT_SIZES * maxBytes));
+    if (receivedChars > MAX_EVENT_SIZES * maxBytes) {
+      const words = `The answer is longer than ${MAX_EVENT_SIZES * maxBytes} characters and was truncated there.`;
+      return output.fail(new GatewayError("interrupted", words));
+    }
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return output.take(repeated);
     const value = parseJson(data);
@@ -178,95 +185,39 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
       return output.take(chunk);
     }
     tally.malformed += 1;
-    if (tally.malformed > MAX_MALFORMED) output.fail(toGarbageError());
+    if (tally.malformed <= MAX_MALFORMED) return;
+    output.fail(new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks."));
   }
 
   const parser = createParser({
     maxBufferSize: maxBytes,
     onEvent: ({ event, data }) => takeEvent(event, data),
     onError({ type }) {
-      if (type === "max-buffer-size-exceeded") output.fail(toGiantError(maxBytes));
+      if (type === "max-buffer-size-exceeded") failAsGiant();
     },
   });
 
   return {
-    feed(text: string): void {
-      const rest = isBetween ? takePlainEvents(text, takeEvent) : text;
-      if (rest === "") return;
-      parser.feed(rest);
-      isBetween = rest.endsWith("\n\n");
-    },
+    feed: parser.feed,
     isDone: () => done,
   };
 }
 
 function readDocument(json: string, safe: SafeText, output: Output, from: string): void {
-  if (json.startsWith("<")) return output.fail(toPageError());
+  const fail = (message: string) => output.fail(new GatewayError("malformed", message));
+  if (json.startsWith("<")) {
+    return fail("The gateway answered with a web page instead of an answer: check that its base address is right.");
+  }
   const parsed = parseJson(json);
   const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
   if (hasError(value)) return output.fail(toStreamError(value, safe));
   const chunk = createReadChunk(from)(value);
-  if (chunk === undefined || chunk.choices.length === 0) return output.fail(toNoAnswerError());
+  if (chunk === undefined || chunk.choices.length === 0) {
+    return fail("The gateway's answer is not a chat completion: it has no readable choices.");
+  }
   // A whole answer need not say why it ended.
   for (const choice of chunk.choices) choice.finish_reason ??= "stop";
   output.take(chunk);
-}
-
-const DATA = "data: ";
-
-/** Takes single-line events without the parser, which would cost a tenth of a chunk; returns the rest for it. */
-function takePlainEvents(text: string, take: (event: undefined, data: string) => void): string {
-  // A carriage return ends a line as well, and is nothing that gateways write.
-  if (text.includes("\r")) return text;
-  let from = 0;
-  while (text.startsWith(DATA, from)) {
-    const to = text.indexOf("\n", from);
-    if (to === -1 || text.charCodeAt(to + 1) !== LINE_FEED) break;
-    take(undefined, text.slice(from + DATA.length, to));
-    from = to + 2;
-  }
-  return from === 0 ? text : text.slice(from);
-}
-
-function toGarbageError(): GatewayError {
-  return new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks.");
-}
-
-function toLengthError(maxChars: number): GatewayError {
-  return new GatewayError("interrupted", `The answer is longer than ${maxChars} characters and was truncated there.`);
-}
-
-function toGiantError(maxBytes: number): GatewayError {
-  return new GatewayError("interrupted", `The gateway sent an event of more than ${maxBytes} characters.`);
-}
-
-function toNoAnswerError(): GatewayError {
-  return new GatewayError("malformed", "The gateway's answer is not a chat completion: it has no readable choices.");
-}
-
-/** A page where an answer should be comes from something else than a gateway. */
-function toPageError(): GatewayError {
-  return new GatewayError(
-    "malformed",
-    "The gateway answered with a web page instead of an answer: check that its base address is right.",
-  );
-}
-
-function createTally(): Tally {
-  return {
-    id: "",
-    model: "",
-    chars: 0,
-    reasoningChars: 0,
-    answered: false,
-    opened: false,
-    finishReason: undefined,
-    reasons: 0,
-    isFinished: false,
-    usage: undefined,
-    signs: 0,
-    malformed: 0,
-  };
 }
 
 function count(tally: Tally, chunk: ChatCompletionChunk): void {
@@ -289,22 +240,4 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
     }
     tally.isFinished = Boolean(finish_reason) && !hasAnswer && (tally.answered || finish_reason !== "stop");
   }
-}
-
-const FIRST_NON_ASCII = 0x80;
-
-/** Turns bytes into text, whatever places they are cut at. */
-type DecodeUtf8 = (bytes: Buffer) => string;
-
-/** Keeps a character cut in two for the next bytes; whole events are read in place, in half the time. */
-export function createUtf8Decoder(): DecodeUtf8 {
-  const decoder = new StringDecoder("utf8");
-  /** The last byte was a character of its own, so that nothing is kept. */
-  let isClear = true;
-
-  return (bytes) => {
-    const wasClear = isClear;
-    if (bytes.length > 0) isClear = (bytes[bytes.length - 1] ?? 0) < FIRST_NON_ASCII;
-    return wasClear && isClear ? bytes.toString("utf8") : decoder.write(bytes);
-  };
 }

@@ -1,10 +1,9 @@
 import { StringDecoder } from "node:string_decoder";
-import { array, assert, nat, property, string } from "fast-check";
+import { array, assert, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import { createStreamDecoder, createUtf8Decoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
-import { codePoint } from "../support/code-point.ts";
+import { createStreamDecoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
 import {
   type Answer,
   body,
@@ -267,36 +266,4 @@ test("A whole answer to a streaming request is read only as far as a body may go
   const { url } = await startFaultServer(json(200, { choices: [{ message: { content: "x".repeat(5_000) } }] }));
   const { error } = await readAnswer(connect(url, { limits: { maxBodyBytes: 1_000 } }), request, open);
   expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("1000 characters") });
-});
-
-describe("createUtf8Decoder", () => {
-  test("gives the same text wherever the bytes are cut", () => {
-    assert(
-      property(string({ unit: codePoint }), array(nat(40)), (text, cuts) => {
-        const decode = createUtf8Decoder();
-        let rest = Buffer.from(text);
-        const bytes = rest.toString("utf8");
-        let decoded = "";
-        for (const cut of cuts) {
-          decoded += decode(rest.subarray(0, cut));
-          rest = rest.subarray(cut);
-        }
-        expect(decoded + decode(rest)).toBe(bytes);
-      }),
-    );
-  });
-
-  test("keeps a character that was cut until the rest of it comes", () => {
-    const decode = createUtf8Decoder();
-    const [euro, letter] = [Buffer.from("€"), Buffer.from("a")];
-    expect(decode(Buffer.concat([letter, euro.subarray(0, 1)]))).toBe("a");
-    expect(decode(euro.subarray(1, 1))).toBe("");
-    expect(decode(Buffer.concat([euro.subarray(1), letter]))).toBe("€a");
-    expect(decode(letter)).toBe("a");
-  });
-
-  test("shows bytes that are no text as such", () => {
-    const decode = createUtf8Decoder();
-    expect(decode(Buffer.from([0x61, 0xff, 0x62]))).toBe("a\uFFFDb");
-  });
 });
