@@ -44,7 +44,7 @@ const message = z.discriminatedUnion("role", [
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
-    properties: z.record(z.string(), z.union([z.looseObject({}), z.boolean()])).optional(),
+    properties: z.record(z.string(), z.union([z.boolean(), z.looseObject({})])).optional(),
     required: z.array(z.string()).optional(),
   })
   .refine((schema) => schema.type !== undefined || Object.keys(schema).length === 0, {
@@ -65,8 +65,8 @@ const tool = z.strictObject({
 });
 
 const toolChoice = z.union([
-  z.enum(["auto", "none", "required"]),
   z.strictObject({ type: z.literal("function"), function: z.strictObject({ name }) }),
+  z.enum(["auto", "none", "required"]),
 ]);
 
 /** The fields that say how to answer. */
@@ -144,16 +144,24 @@ function fieldsOf(attached: Attached | undefined, from: string): Readonly<Record
   return attached?.from === from ? attached.fields : {};
 }
 
-/** Throws a `rejected` GatewayError that lists in plain words what `schema` finds wrong with `value`. */
+/** Throws a `rejected` GatewayError that lists what `schema` finds wrong with `value`. */
 export function check(schema: z.ZodType, value: unknown, subject: string): void {
   const problems = findProblems(schema, value);
   if (problems.length === 0) return;
   throw new GatewayError("rejected", `${subject} was not sent`, { quote: `: ${problems.join("; ")}.` });
 }
 
-/** Lists in plain words what `schema` finds wrong with `value`, without any text of it. */
+/** Lists what `schema` finds wrong with `value`, without any text of it. */
 export function findProblems(schema: z.ZodType, value: unknown): string[] {
-  return schema.safeParse(value, { reportInput: true }).error?.issues.map(describeIssue) ?? [];
+  return schema.safeParse(value).error?.issues.map((issue) => describeIssue(issue)) ?? [];
+}
+
+function describeIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[] = []): string {
+  const path = [...outer, ...issue.path];
+  // The last form of a union is the one that may hold more.
+  const [inner] = (issue.code === "invalid_union" && issue.errors.at(-1)) || [];
+  if (inner !== undefined) return describeIssue(inner, path);
+  return path.length === 0 ? issue.message : `${z.core.toDotPath(path)}: ${issue.message}`;
 }
 
 /** JSON without lone surrogates, which are no characters and which servers refuse. */
@@ -169,71 +177,4 @@ function withoutEmptyCalls(message: ChatRequest["messages"][number]): ChatReques
   if (message.role !== "assistant" || message.tool_calls?.length !== 0) return message;
   const { tool_calls: _none, ...rest } = message;
   return rest;
-}
-
-type Issue = z.core.$ZodIssue;
-
-/** One broken rule in plain words: where, what must be, and what is there unless that is somebody's text. */
-function describeIssue(issue: Issue): string {
-  const deeper = issue.code === "invalid_union" ? findBranch(issue) : undefined;
-  if (deeper !== undefined) return describeIssue({ ...deeper, path: [...issue.path, ...deeper.path] });
-  const where = issue.path.length === 0 ? "it" : describePath(issue.path);
-  if (issue.code !== "unrecognized_keys" && issue.input === undefined) return `${where} is missing`;
-  return `${where} ${describeRule(issue)}`;
-}
-
-function describeRule(issue: Issue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return `must be ${describeType(issue.expected)}${describeInput(issue.input)}`;
-    case "too_small":
-      return issue.origin === "number" || issue.origin === "int"
-        ? `must be at least ${issue.minimum}${describeInput(issue.input)}`
-        : "must not be empty";
-    case "too_big":
-      return `must be at most ${issue.maximum}${describeInput(issue.input)}`;
-    case "unrecognized_keys":
-      return `has ${issue.keys.map((key) => JSON.stringify(key)).join(", ")}, which the interface does not list`;
-    case "invalid_value":
-      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(" or ")}`;
-    case "invalid_union":
-      return `has none of the ${issue.discriminator === undefined ? "forms" : "values"} the interface lists`;
-    case "invalid_format":
-    case "custom":
-      return issue.message;
-    case "invalid_element":
-    case "invalid_key":
-    case "not_multiple_of":
-    default:
-      return "is not what the interface asks for";
-  }
-}
-
-/** The form that a value nearly has, of those it may have: the problem lies inside it. */
-function findBranch(issue: z.core.$ZodIssueInvalidUnion): Issue | undefined {
-  if (issue.errors.length === 0) return undefined;
-  return issue.errors.find((branch) => branch[0] !== undefined && isInside(branch[0]))?.[0];
-}
-
-function isInside(issue: Issue): boolean {
-  return issue.path.length > 0 || issue.code === "unrecognized_keys" || issue.code === "too_small";
-}
-
-/** `messages[2].content[0].type`. */
-function describePath(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, step) => {
-    if (typeof step === "number") return `${text}[${step}]`;
-    return text === "" ? String(step) : `${text}.${String(step)}`;
-  }, "");
-}
-
-function describeType(expected: string): string {
-  if (expected === "int") return "an integer";
-  if (expected === "array") return "a list";
-  return expected === "object" || expected === "record" ? "an object" : `a ${expected}`;
-}
-
-/** Numbers are shown; texts may be somebody's words. */
-function describeInput(input: unknown): string {
-  return typeof input === "number" ? `, not ${input}` : "";
 }

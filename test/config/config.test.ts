@@ -68,7 +68,7 @@ describe("readConfig", () => {
     ['{"model":"x","stream":false}', /^GATEWAY_EXTRA_BODY must not set model, stream: that is Palaver's own\.$/],
     [
       '{"temperature":3}',
-      /^GATEWAY_EXTRA_BODY breaks the gateway's interface: temperature must be at most 2, not 3\.$/,
+      /^GATEWAY_EXTRA_BODY breaks the gateway's interface: temperature: Too big: expected number to be <=2\.$/,
     ],
   ])("readConfig says in one sentence what is wrong with fields for the gateway: %s", (json, sentence) => {
     expect(problemsOf({ GATEWAY_EXTRA_BODY: json })).toEqual([expect.stringMatching(sentence)]);

@@ -44,15 +44,15 @@ describe("a request for generateContent", () => {
   const link = { mimeType: "image/png", fileUri: "https://example.org/a.png" };
   test.each([
     ["model is required", { model: "" }, "model"],
-    ["text is required", { prompt: "  " }, "prompt must not be empty"],
+    ["text is required", { prompt: "  " }, "prompt: must not be empty"],
     [
       "mimeType is an image's",
       { references: linked({ ...link, mimeType: "text/html" }) },
-      "references[0].mimeType must be",
+      "references[0].mimeType: must be",
     ],
-    ["fileUri is a URL", { references: linked({ ...link, fileUri: "/a.png" }) }, "references[0].fileUri must be an"],
-    ["aspectRatio is width:height", { aspectRatio: "wide" }, "aspectRatio must be width:height"],
-    ["imageSize is upper case", { imageSize: "2k" }, "imageSize must be a number and an upper-case K"],
+    ["fileUri is a URL", { references: linked({ ...link, fileUri: "/a.png" }) }, "references[0].fileUri: must be an"],
+    ["aspectRatio is width:height", { aspectRatio: "wide" }, "aspectRatio: must be width:height"],
+    ["imageSize is upper case", { imageSize: "2k" }, "imageSize: must be a number and an upper-case K"],
     ["all problems are named at once", { aspectRatio: "x", imageSize: "y" }, "imageSize"],
   ])("is not sent if it breaks a rule: %s", async (_, fields: Partial<ImageRequest>, words) => {
     const { url, received } = await startFaultServer(picture());
