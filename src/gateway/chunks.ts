@@ -1,6 +1,7 @@
 /** The messages on the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
 
 import { type Attached, isKeepable, joinAttached } from "./attached.ts";
+import { isJson } from "./json.ts";
 import { repairArguments } from "./repair-arguments.ts";
 
 export interface TextPart {
@@ -181,10 +182,5 @@ export function toSendable(message: AssistantMessage): AssistantMessage {
 
 /** The call's arguments are JSON: those of an answer that was cut off are not. Pure. */
 export function isWholeCall(call: ToolCall): boolean {
-  try {
-    JSON.parse(call.function.arguments);
-    return true;
-  } catch {
-    return false;
-  }
+  return isJson(call.function.arguments);
 }

@@ -7,6 +7,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
+export function isJson(text: string): boolean {
+  return parseJson(text) !== undefined;
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,5 @@
+import { isJson } from "./json.ts";
+
 /** Longer texts are not searched: the search takes the square of their length. */
 const MAX_SEARCHED_CHARS = 8_000;
 
@@ -28,13 +30,4 @@ function consistsOfBeginnings(text: string, whole: string): boolean {
     }
   }
   return fits[0] === true;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
