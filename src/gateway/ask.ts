@@ -49,21 +49,27 @@ export interface Route {
   model: string;
 }
 
+/** One request in the form in which one route is asked. */
+export interface Form<T> {
+  /** Makes one call, within `firstTokenMs` for its first piece. Calls `onSign` when the model answers. */
+  call(watch: Watch, firstTokenMs: number, onSign: () => void): Promise<T>;
+  /** Changes the request after a refusal. False if nothing can be changed. */
+  adapt(refusal: GatewayError): boolean;
+}
+
 /** One request, which may be sent several times and to several routes. */
 export interface Question<T> {
   /** The requested one first, then those that may stand in for it. */
   routes: readonly [Route, ...Route[]];
-  options: CallOptions;
+  options?: CallOptions;
   /** Time in milliseconds within which the first piece of the answer must have come, from whatever route. */
-  firstTokenTotalMs: number;
-  /** Makes one call, within `firstTokenMs` for its first piece. Calls `onSign` when the model answers. */
-  call(route: Route, watch: Watch, firstTokenMs: number, onSign: () => void): Promise<T>;
+  firstTokenTotalMs?: number;
+  /** Called once for each route that is asked. */
+  toForm(route: Route): Form<T>;
   /** True once a part of the answer has come that people see: then nothing is asked again. */
-  hasBegun(): boolean;
-  /** Changes the request after a refusal. False if nothing can be changed. */
-  adapt(route: Route, refusal: GatewayError): boolean;
+  hasBegun?(): boolean;
   /** True if another gateway or model may answer after this failure. */
-  isDown(error: GatewayError): boolean;
+  isDown?(error: GatewayError): boolean;
   /** Texts of people. The log quotes the gateway without them, and not at all if they are absent. */
   texts?: () => readonly string[];
 }
@@ -93,17 +99,20 @@ const LOOK_MS = 100;
  * answer that has begun is never replaced. Rejects with the error of the requested route, or with the signal's reason.
  */
 export async function ask<T>(deps: AskDeps, question: Question<T>, signal: AbortSignal): Promise<T> {
-  const { routes, options, firstTokenTotalMs, hasBegun, isDown } = question;
-  const [own, ...others] = routes;
+  const { options = {}, firstTokenTotalMs = Number.POSITIVE_INFINITY } = question;
+  const [first, ...others] = question.routes;
+  const own = { ...first, form: question.toForm(first) };
   const untilMs = performance.now() + firstTokenTotalMs;
   const isLate = () => performance.now() >= untilMs;
-  const isOver = (error: unknown) => hasBegun() || signal.aborted || !(error instanceof GatewayError);
+  const isOver = (error: unknown) =>
+    question.hasBegun?.() === true || signal.aborted || !(error instanceof GatewayError);
   let failure: GatewayError;
   try {
     const mustAsk = options.mustAsk === true;
     return await askRoute(deps, question, own, { mustAsk, hasAlternative: others.length > 0, untilMs }, signal);
   } catch (error) {
-    if (others.length === 0 || isOver(error) || !(error instanceof GatewayError) || !isDown(error)) throw error;
+    if (others.length === 0 || isOver(error) || !(error instanceof GatewayError) || question.isDown?.(error) !== true)
+      throw error;
     failure = error;
   }
   const because = failure.kind;
@@ -115,7 +124,8 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
     options.onDetour?.(detour);
     deps.log.warn({ ...detour, model: own.model, instead: route.model }, "a fallback is asked instead");
     try {
-      return await askRoute(deps, question, route, { mustAsk: false, hasAlternative: true, untilMs }, signal);
+      const asked = { ...route, form: question.toForm(route) };
+      return await askRoute(deps, question, asked, { mustAsk: false, hasAlternative: true, untilMs }, signal);
     } catch (error) {
       // A refusal is no answer either: the second gateway may have other models.
       if (isOver(error)) throw error;
@@ -139,13 +149,12 @@ interface Patience {
 async function askRoute<T>(
   { limits, log, onAnswered }: AskDeps,
   question: Question<T>,
-  route: Route,
+  { endpoint, model, form }: Route & { form: Form<T> },
   { mustAsk, hasAlternative, untilMs }: Patience,
   signal: AbortSignal,
 ): Promise<T> {
-  const { options, hasBegun, call, adapt, texts } = question;
-  const { breaker } = route.endpoint;
-  const { model } = route;
+  const { options = {}, hasBegun, texts } = question;
+  const { breaker } = endpoint;
   const deadlineMs = performance.now() + limits.totalMs;
   const mostAttempts = hasAlternative ? Math.min(ATTEMPTS_BESIDE, limits.attempts) : limits.attempts;
   let budgetMs = hasAlternative ? 0 : limits.maxRetryWaitMs;
@@ -186,19 +195,20 @@ async function askRoute<T>(
     const watch = createWatch(signal, remainingMs());
     try {
       const firstTokenMs = Math.max(1, Math.min(limits.firstTokenMs, silenceMs(probed !== undefined)));
-      const answer = await call(route, watch, firstTokenMs, succeed);
+      const answer = await form.call(watch, firstTokenMs, succeed);
       succeed();
-      if (model !== "") onAnswered?.(route.endpoint.name, model);
+      if (model !== "") onAnswered?.(endpoint.name, model);
       return answer;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
       // Words outside of an error object are those of any page at the address, or the model's.
-      if (texts !== undefined && !error.isFormless && error.status !== undefined) error.logMessage += withoutTexts(error.quote, texts());
-      if (hasBegun()) throw error;
+      if (texts !== undefined && !error.isFormless && error.status !== undefined)
+        error.logMessage += withoutTexts(error.quote, texts());
+      if (hasBegun?.() === true) throw error;
       // A gateway that refuses is there.
       if (error.kind === "rejected" || error.kind === "unauthorized") succeed();
-      if (changes < MAX_CHANGES && adapt(route, error)) {
+      if (changes < MAX_CHANGES && form.adapt(error)) {
         changes += 1;
         continue;
       }

@@ -1,15 +1,15 @@
 import { StringDecoder } from "node:string_decoder";
-import type { Logger } from "pino";
 import { isName } from "../log/fields.ts";
 import { applyChanges, type Change, describeChange, findChange } from "./adaptations.ts";
-import { type AskDeps, ask, type CallOptions, type Route } from "./ask.ts";
+import { type AskDeps, ask, type CallOptions, type Form, type Route } from "./ask.ts";
+import { type Beliefs, createBeliefs } from "./beliefs.ts";
 import type { ResponseBody } from "./body.ts";
 import { type ChatCompletionChunk, type ChatMessage, textOf } from "./chunks.ts";
 import { GatewayError, PASSING } from "./errors.ts";
 import { type ExtraBody, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
-import { type ChatBody, type ChatRequest, toChatBody, toChatJson } from "./request.ts";
+import { type ChatRequest, toChatBody, toChatJson } from "./request.ts";
 import type { SafeText } from "./safe-text.ts";
 import { createStreamDecoder, type OnChunk, type StreamDecoder, type Tally } from "./stream-decoder.ts";
 import type { Watch } from "./watch.ts";
@@ -37,17 +37,62 @@ export interface ChatDeps extends AskDeps {
 const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 export function createStreamChat(deps: ChatDeps): StreamChat {
-  const { limits, log } = deps;
-  const believed = createBeliefs();
+  const { limits, log, safe } = deps;
+  const known = new Map<string, Known>();
 
   return async (request, routes, { onChunk, onAdapted, ...options }, signal) => {
-    const forms = new Map<Route, Form>();
     let tally: Readonly<Tally> | undefined;
-    const formOf = (route: Route): Form => {
-      const form = forms.get(route) ?? createForm(deps, request, route, believed);
-      forms.set(route, form);
-      return form;
-    };
+
+    function toForm(route: Route): Form<void> {
+      const { endpoint, model } = route;
+      const name = `${endpoint.name} ${model}`;
+      const own = known.get(name) ?? { changes: createBeliefs(), usage: undefined };
+      known.set(name, own);
+      const wording = createWording(deps, request, route, own);
+
+      return {
+        adapt: wording.adapt,
+        async call(watch, firstTokenMs, onSign) {
+          const startedMs = performance.now();
+          const sinceStart = () => Math.round(performance.now() - startedMs);
+          let firstChunkMs: number | undefined;
+          const hand = (chunk: ChatCompletionChunk) => {
+            if (firstChunkMs === undefined) {
+              firstChunkMs = sinceStart();
+              onSign();
+              wording.succeed();
+              const names = wording.changed();
+              if (names.length > 0) onAdapted?.(names);
+            }
+            onChunk(chunk);
+          };
+          const answer = createAnswer({ ...limits, firstTokenMs }, safe, watch, hand, name);
+          tally = answer.tally;
+          const describe = () => ({
+            ...describeAnswer(answer.tally, safe),
+            requestedModel: model,
+            firstChunkMs,
+            totalMs: sinceStart(),
+          });
+          try {
+            watch.expect(firstTokenMs);
+            const call = { method: "POST", api: "openai", path: "/chat/completions", model, streaming: true } as const;
+            const { beforeSend } = options;
+            const body = toChatJson(wording.body(), name);
+            await answer.read(await endpoint.send({ ...call, body, beforeSend }, watch));
+            signal.throwIfAborted();
+            wording.finish(answer.tally);
+            log.info(describe(), "answer complete");
+          } catch (error) {
+            const kind = error instanceof GatewayError ? error.kind : "left";
+            if (answer.isOpen()) log.info({ ...describe(), kind }, "answer broke off");
+            throw error;
+          } finally {
+            answer.leave();
+          }
+        },
+      };
+    }
 
     await ask(
       deps,
@@ -55,45 +100,11 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
         routes,
         options,
         firstTokenTotalMs: limits.firstTokenTotalMs,
+        toForm,
         hasBegun: () => tally?.answered === true,
-        adapt: (route, refusal) => formOf(route).adapt(refusal),
         isDown: ({ kind, status, reason }) =>
           PASSING.has(kind) || kind === "malformed" || reason === "no-credit" || ELSEWHERE_STATUSES.has(status),
         texts: () => request.messages.flatMap(wordsOf),
-        async call(route, watch, firstTokenMs, onSign) {
-          const { endpoint, model } = route;
-          const form = formOf(route);
-          const report = createAnswerReport(log, model, deps.safe);
-          let hasSign = false;
-          const hand = (chunk: ChatCompletionChunk) => {
-            if (!hasSign) {
-              hasSign = true;
-              report.firstChunk();
-              onSign();
-              form.succeed();
-              const names = form.changed();
-              if (names.length > 0) onAdapted?.(names);
-            }
-            onChunk(chunk);
-          };
-          const answer = createAnswer({ ...limits, firstTokenMs }, deps.safe, watch, hand, form.name);
-          tally = answer.tally;
-          try {
-            watch.expect(firstTokenMs);
-            const call = { method: "POST", api: "openai", path: "/chat/completions", model, streaming: true } as const;
-            const { beforeSend } = options;
-            const body = toChatJson(form.body(), form.name);
-            await answer.read(await endpoint.send({ ...call, body, beforeSend }, watch));
-            signal.throwIfAborted();
-            form.finish(answer.tally);
-            report.complete(answer.tally);
-          } catch (error) {
-            if (answer.isOpen()) report.broken(answer.tally, error);
-            throw error;
-          } finally {
-            answer.leave();
-          }
-        },
       },
       signal,
     );
@@ -107,42 +118,30 @@ function wordsOf(message: ChatMessage): string[] {
   return [textOf(message), ...calls.map((call) => call.function.arguments)];
 }
 
-/** How one request is put to one route. */
-interface Form {
-  /** The route, for what it attaches to its answers. */
-  readonly name: string;
-  /** Names of the changes that this request needed. */
-  changed(): string[];
-  body(): ChatBody;
-  /** Changes the request as a refusal asks. False if there is nothing to change. */
-  adapt(refusal: GatewayError): boolean;
-  /** The model answers: its refusals are believed. */
-  succeed(): void;
-  /** The answer is whole. */
-  finish(tally: Readonly<Tally>): void;
+/** Facts about a model of a gateway that earlier requests have shown. */
+interface Known {
+  /** The changes without which it refuses requests. */
+  changes: Beliefs<Change>;
+  /** The first answer without usage shows that the gateway has to be asked for it; "leave": it does not tell then either. */
+  usage: "ask" | "leave" | undefined;
 }
 
-function createForm(
-  { extraBody, log }: ChatDeps,
-  request: ChatRequest,
-  { endpoint, model }: Route,
-  beliefs: Beliefs,
-): Form {
-  const name = `${endpoint.name} ${model}`;
+/** Words one request for one route. */
+function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { endpoint, model }: Route, known: Known) {
   const plain = toChatBody({ ...request, model }, fieldsFor(extraBody, model));
   const own: Array<{ change: Change; refusal: GatewayError }> = [];
-  let changes = beliefs.changesOf(name);
-  // The first answer without usage shows that the gateway has to be asked for it.
-  let asksUsage = plain.stream_options === undefined && beliefs.usageOf(name) === "ask";
+  let changes = known.changes.all();
+  let asksUsage = plain.stream_options === undefined && known.usage === "ask";
   let isUsageRefused = false;
 
   const body = () => applyChanges(asksUsage ? { ...plain, stream_options: { include_usage: true } } : plain, changes);
 
   return {
-    name,
-    changed: () => changes.filter((change) => applyChanges(plain, [change]) !== plain).map(({ name }) => name),
     body,
-    adapt(refusal) {
+    /** Names of the changes that this request needed. */
+    changed: () => changes.filter((change) => applyChanges(plain, [change]) !== plain).map(({ name }) => name),
+    /** Changes the request as a refusal asks. False if there is nothing to change. */
+    adapt(refusal: GatewayError): boolean {
       const change = findChange(refusal, body(), changes);
       const mayBeUsage = asksUsage && refusal.kind === "rejected" && refusal.reason === undefined;
       if (mayBeUsage && (change === undefined || change.name === "stream_options")) {
@@ -155,67 +154,31 @@ function createForm(
       changes = [...changes, change];
       return true;
     },
-    succeed() {
+    /** The model answers: its refusals are believed. */
+    succeed(): void {
       // A request that is refused in its new form too was refused for another reason.
       for (const { change, refusal } of own.splice(0)) {
         const fields = { model, gateway: endpoint.name, adaptation: change.name, err: refusal };
         log.info(fields, `the gateway refused a request; from now on Palaver ${describeChange(change)}`);
-        beliefs.believe(name, change);
+        known.changes.add(change);
       }
-      if (isUsageRefused) beliefs.setUsage(name, "leave");
+      if (isUsageRefused) known.usage = "leave";
     },
-    finish({ usage }) {
+    /** The answer is whole. */
+    finish({ usage }: Readonly<Tally>): void {
       if (plain.stream_options !== undefined || isUsageRefused) return;
-      if (usage !== undefined || beliefs.usageOf(name) === "leave") return;
-      beliefs.setUsage(name, asksUsage ? "leave" : "ask");
+      if (usage !== undefined || known.usage === "leave") return;
+      known.usage = asksUsage ? "leave" : "ask";
     },
   };
-}
-
-/**
- * A refusal is believed for so long: the model behind a name changes, and some refuse one picture with the words that
- * others use to refuse all.
- */
-const BELIEVED_MS = 10 * 60_000;
-
-interface Beliefs {
-  changesOf(route: string): Change[];
-  believe(route: string, change: Change): void;
-  usageOf(route: string): "ask" | "leave" | undefined;
-  setUsage(route: string, usage: "ask" | "leave"): void;
-}
-
-function createBeliefs(): Beliefs {
-  const changes = new Map<string, Array<{ change: Change; untilMs: number }>>();
-  const usages = new Map<string, "ask" | "leave">();
-  return {
-    changesOf: (route) =>
-      (changes.get(route) ?? []).filter(({ untilMs }) => untilMs > performance.now()).map(({ change }) => change),
-    believe(route, change) {
-      const others = (changes.get(route) ?? []).filter(({ untilMs }) => untilMs > performance.now());
-      changes.set(route, [...others, { change, untilMs: performance.now() + BELIEVED_MS }]);
-    },
-    usageOf: (route) => usages.get(route),
-    setUsage: (route, usage) => void usages.set(route, usage),
-  };
-}
-
-/** Reads one answer to a streaming request. */
-interface Answer {
-  readonly tally: Readonly<Tally>;
-  /** Resolves when all chunks are handed over. Rejects with a GatewayError, the watch's reason or the error of `onChunk`. */
-  read(body: ResponseBody): Promise<void>;
-  isOpen(): boolean;
-  /** Gives the connection back if the answer was whole, and closes it otherwise. */
-  leave(): void;
 }
 
 interface Thrown {
   error: unknown;
 }
 
-/** Decodes the bytes as they come and hands the chunks over at once, so that a chunk costs no promise. */
-function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChunk: OnChunk, from: string): Answer {
+/** Reads one answer. Decodes the bytes as they come and hands the chunks over at once, so that a chunk costs no promise. */
+function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChunk: OnChunk, from: string) {
   let isOver = false;
   const hand = (chunk: ChatCompletionChunk) => {
     if (!isOver) onChunk(chunk);
@@ -256,7 +219,8 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
 
   return {
     tally,
-    read(given) {
+    /** Resolves when all chunks are handed over. Rejects with a GatewayError, the watch's reason or the error of `onChunk`. */
+    read(given: ResponseBody): Promise<void> {
       body = given;
       expect(readPatience(tally, limits));
       // At once: the reader may leave in the middle of what was read together.
@@ -265,7 +229,8 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
       return end.promise;
     },
     isOpen: () => body !== undefined,
-    leave() {
+    /** Gives the connection back if the answer was whole, and closes it otherwise. */
+    leave(): void {
       if (isClean) body?.drain();
       else body?.destroy();
     },
@@ -303,52 +268,21 @@ function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): 
   return { error: new GatewayError("interrupted", "The gateway's answer ended before it was complete.") };
 }
 
-/** Logs one answer: the model that gave it, how fast it came and how long it is; never a word of it. */
-interface AnswerReport {
-  firstChunk(): void;
-  complete(tally: Readonly<Tally>): void;
-  /** The answer ended before it was whole. */
-  broken(tally: Readonly<Tally>, failure: unknown): void;
-}
-
-function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText): AnswerReport {
-  const startedMs = performance.now();
-  let firstChunkMs: number | undefined;
-
-  const sinceStart = (): number => Math.round(performance.now() - startedMs);
-
+/** Describes one answer for the log, without a word of it. */
+function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, unknown> {
   /** Gateways may send a sentence where a name belongs. */
-  function toName(text: string): string {
+  const toName = (text: string) => {
     const name = safe.name(text);
     return name === "" || isName(name) ? name : "[not a name]";
-  }
-
-  function describe(tally: Readonly<Tally>): Record<string, unknown> {
-    return {
-      id: toName(tally.id),
-      model: toName(tally.model),
-      requestedModel,
-      firstChunkMs,
-      totalMs: sinceStart(),
-      chars: tally.chars,
-      reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
-      finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
-      usage: tally.usage,
-      // Only when there are any: a broken event is worth looking for.
-      droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
-    };
-  }
-
+  };
   return {
-    firstChunk() {
-      firstChunkMs = sinceStart();
-    },
-    complete(tally) {
-      log.info(describe(tally), "answer complete");
-    },
-    broken(tally, failure) {
-      const kind = failure instanceof GatewayError ? failure.kind : "left";
-      log.info({ ...describe(tally), kind }, "answer broke off");
-    },
+    id: toName(tally.id),
+    model: toName(tally.model),
+    chars: tally.chars,
+    reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
+    finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
+    usage: tally.usage,
+    // Only when there are any: a broken event is worth looking for.
+    droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

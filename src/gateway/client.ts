@@ -13,6 +13,7 @@ import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import type { ChatRequest } from "./request.ts";
 import { createSafeText, type SafeText } from "./safe-text.ts";
 import { createTransport, readBody } from "./transport.ts";
+import type { Watch } from "./watch.ts";
 
 export type { CallOptions, Detour, RetryNotice } from "./ask.ts";
 export type { StreamOptions } from "./chat.ts";
@@ -129,24 +130,16 @@ async function listModels(
   endpoint: Endpoint,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const { maxBodyBytes } = deps.limits;
   const question = {
     // The list is not a model's: its pauses are its own.
     routes: [{ endpoint, model: "" }] as const,
-    options: {},
-    firstTokenTotalMs: Number.POSITIVE_INFINITY,
-    hasBegun: () => false,
-    adapt: () => false,
-    isDown: () => false,
-    call: async (_route: Route, watch: Parameters<Endpoint["send"]>[1]) =>
-      parseModelIds(
-        await readBody(
-          await endpoint.send({ method: "GET", api: "openai", path: "/models" }, watch),
-          maxBodyBytes,
-          watch,
-        ),
-        deps.safe,
-      ),
+    toForm: () => ({
+      adapt: () => false,
+      async call(watch: Watch) {
+        const body = await endpoint.send({ method: "GET", api: "openai", path: "/models" }, watch);
+        return parseModelIds(await readBody(body, deps.limits.maxBodyBytes, watch), deps.safe);
+      },
+    }),
   };
   return ask(deps, question, signal);
 }

@@ -1,4 +1,5 @@
 import { type AskDeps, ask, type CallOptions, type Endpoint, type Question, type Route } from "./ask.ts";
+import { type Beliefs, createBeliefs } from "./beliefs.ts";
 import { GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
 import { type GeneratedImage, isFiltered, LINK_ONLY, parseImage } from "./image-answer.ts";
 import {
@@ -54,14 +55,14 @@ const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 5
 
 export function createImageClient(deps: ImageDeps): ImageClient {
   const { limits, safe, log, keyHeader } = deps;
-  const sendByGoogle = keyHeader === undefined ? sendWithHint : createHeaderSend(keyHeader);
+  const sendByGoogle = createGoogleSend(keyHeader);
   const maxBytes = Math.ceil((limits.maxImageBytes * 4) / 3) + MAX_TEXT_BYTES;
   const known = new Map<string, Known>();
   const ways = IMAGE_WAYS.filter(({ name }) => deps.imageApi === undefined || name === deps.imageApi);
 
   function knownOf({ endpoint, model }: Route): Known {
     const name = `${endpoint.name} ${model}`;
-    const own = known.get(name) ?? { way: undefined, givesLinks: false, refused: new Map() };
+    const own = known.get(name) ?? { way: undefined, givesLinks: false, refused: createBeliefs() };
     known.set(name, own);
     return own;
   }
@@ -82,32 +83,30 @@ export function createImageClient(deps: ImageDeps): ImageClient {
       const startedMs = performance.now();
       checkImageRequest(request);
       let way = "";
-      const forms = new Map<Route, Form>();
-      const formOf = (route: Route): Form => {
-        const form = forms.get(route) ?? createForm({ ...request, model: route.model }, ways, knownOf(route));
-        forms.set(route, form);
-        return form;
-      };
+      let own: Drawing | undefined;
       const question: Question<GeneratedImage> = {
         routes,
         options,
-        firstTokenTotalMs: Number.POSITIVE_INFINITY,
-        hasBegun: () => false,
-        adapt: (route, refusal) => formOf(route).adapt(refusal),
         isDown: (error) => (NOT_DRAWN.has(error.kind) && isUndrawn(error)) || ELSEWHERE_STATUSES.has(error.status),
         texts: () => [request.prompt],
-        async call(route, watch) {
-          const form = formOf(route);
-          const call = await form.toCall(watch.signal);
-          const text = await send(route, call, options.beforeSend, watch);
-          const image = await parseImage(text, limits.maxImageBytes, safe);
-          const unmet = form.succeed();
-          way = form.label();
-          return unmet.length === 0 ? image : { ...image, unmet };
+        toForm(route) {
+          const drawing = createDrawing({ ...request, model: route.model }, ways, knownOf(route));
+          own ??= drawing;
+          return {
+            adapt: drawing.adapt,
+            async call(watch) {
+              const call = await drawing.toCall(watch.signal);
+              const text = await send(route, call, options.beforeSend, watch);
+              const image = await parseImage(text, limits.maxImageBytes, safe);
+              const unmet = drawing.succeed();
+              way = drawing.label();
+              return unmet.length === 0 ? image : { ...image, unmet };
+            },
+          };
         },
       };
       const image = await ask(deps, question, signal).catch((error: unknown) => {
-        throw forms.get(routes[0])?.explain(error) ?? error;
+        throw own?.explain(error) ?? error;
       });
       const totalMs = Math.round(performance.now() - startedMs);
       const { mimeType, bytes } = image;
@@ -143,26 +142,14 @@ interface Known {
   way: ImageWay | undefined;
   /** It sends a link unless the request says that it must send the bytes. */
   givesLinks: boolean;
-  /** Values of fields that it refused, each with the time until which that is believed. */
-  refused: Map<string, number>;
+  /** Values of fields that it refused. */
+  refused: Beliefs<string>;
 }
 
-/** Another model may stand behind the same name later. */
-const BELIEVED_MS = 10 * 60_000;
+type Drawing = ReturnType<typeof createDrawing>;
 
-/** How one request is put to one route. */
-interface Form {
-  label(): string;
-  toCall(signal: AbortSignal): Promise<ImageCall>;
-  /** Changes the request after a refusal that shows that nothing was drawn. False if no change can help. */
-  adapt(refusal: GatewayError): boolean;
-  /** Remembers what worked. Returns the requested ratio and size that the picture does not have. */
-  succeed(): string[];
-  /** The error that says most, once no way is left. */
-  explain(error: unknown): unknown;
-}
-
-function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Known): Form {
+/** Puts one request to one route, in one way after the other. */
+function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: Known) {
   const [first, ...others] = [...new Set([known.way ?? ways[0], ...ways])];
   if (first === undefined) throw new Error("There is no way of drawing.");
   let way = first;
@@ -171,12 +158,11 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
   const refused = new Set<string>();
   const failures: Array<{ way: ImageWay; error: unknown }> = [];
 
-  const mayUse = (field: string) => !refused.has(field) && (known.refused.get(field) ?? 0) < performance.now();
-
   function choose(): Chosen {
+    const unusable = new Set([...refused, ...known.refused.all()]);
     const choices = { ...way.choices(request), ...(givesLinks && way.name === "images" && BASE64) };
     const chosen = Object.entries(choices).map(
-      ([name, values]) => [name, values.find((value) => mayUse(`${name}=${value}`))] as const,
+      ([name, values]) => [name, values.find((value) => !unusable.has(`${name}=${value}`))] as const,
     );
     return Object.fromEntries(chosen.filter((field): field is [string, string] => field[1] !== undefined));
   }
@@ -191,7 +177,7 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
 
   return {
     label: () => way.label,
-    async toCall(signal) {
+    async toCall(signal: AbortSignal): Promise<ImageCall> {
       for (;;) {
         try {
           return await way.toCall(request, choose(), signal);
@@ -202,7 +188,8 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
         }
       }
     },
-    adapt(refusal) {
+    /** Changes the request after a refusal that shows that nothing was drawn. False if no change can help. */
+    adapt(refusal: GatewayError): boolean {
       if (isFiltered(refusal)) return false;
       const chosen = choose();
       if (refusal.code === LINK_ONLY) {
@@ -218,13 +205,15 @@ function createForm(request: ImageRequest, ways: readonly ImageWay[], known: Kno
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
-    succeed() {
+    /** Remembers what worked. Returns the requested ratio and size that the picture does not have. */
+    succeed(): string[] {
       known.way = way;
       known.givesLinks = givesLinks;
-      for (const field of refused) known.refused.set(field, performance.now() + BELIEVED_MS);
+      for (const field of refused) known.refused.add(field);
       return way.findUnmet(request, choose());
     },
-    explain(error) {
+    /** The error that says most, once no way is left. */
+    explain(error: unknown): unknown {
       if (!failures.some((failure) => failure.error === error)) return error;
       // The refusal of the way that has worked before, a missing link, a refused key, or a reason that people can act on.
       const told =
@@ -252,8 +241,8 @@ function toStatus(error: unknown): string {
 
 type SendTo = (endpoint: Endpoint, ...call: Parameters<Send>) => ReturnType<Send>;
 
-/** Sends the key as a Bearer, and after a 401 in its own header. Remembers the way that worked. */
-function createHeaderSend(keyHeader: string): SendTo {
+/** Sends the key as a Bearer, and after a 401 in its own header, if it has one. Remembers the way that worked. */
+function createGoogleSend(keyHeader: string | undefined): SendTo {
   const usesHeader = new Set<Endpoint>();
 
   return async (endpoint, call, watch) => {
@@ -262,6 +251,7 @@ function createHeaderSend(keyHeader: string): SendTo {
         return await endpoint.send(call, watch);
       } catch (error) {
         if (!isUnauthorized(error)) throw error;
+        if (keyHeader === undefined) throw withHint(error);
       }
     }
     try {
@@ -275,13 +265,11 @@ function createHeaderSend(keyHeader: string): SendTo {
   };
 }
 
-const sendWithHint: SendTo = (endpoint, call, watch) =>
-  endpoint.send(call, watch).catch((error: unknown) => {
-    if (!isUnauthorized(error)) throw error;
-    const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
-    const { kind, logMessage, quote } = error;
-    throw new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
-  });
+function withHint(error: GatewayError): GatewayError {
+  const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
+  const { kind, logMessage, quote } = error;
+  return new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
+}
 
 function isUnauthorized(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.status === 401;
