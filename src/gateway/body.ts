@@ -12,8 +12,6 @@ export interface BodyListener {
 export interface ResponseBody {
   /** Tells what has come so far at once. Only the first listener is told, and none when the answer was left. */
   listen(listener: BodyListener): void;
-  pause(): void;
-  resume(): void;
   /** Closes the connection unless the body has ended, and tells nothing from then on. */
   destroy(): void;
   /** Reads the rest so that the connection can be reused, or closes it if that takes time. Reports nothing more. */
@@ -30,8 +28,8 @@ export interface GatewayResponse {
 const DRAIN_MS = 250;
 const MAX_DRAIN_BYTES = 65_536;
 
-/** Why undici is made to close a connection; nobody is told. */
-const LEFT = "The answer was left.";
+/** Listens to an answer that was left. */
+const DEAF: BodyListener = { onData() {}, onEnd() {}, onError() {} };
 
 /**
  * Sends a request and resolves to its answer's head. Handles undici's events itself: a stream between would cost a
@@ -43,91 +41,69 @@ export function dispatchRequest(
   signal: AbortSignal,
 ): Promise<GatewayResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<GatewayResponse>();
-  const tap = createTap();
   let controller: Dispatcher.DispatchController | undefined;
+  /** The first bytes come together with the head, before somebody listens. */
+  let early: Buffer[] = [];
+  let listener: BodyListener | undefined;
+  let tellEnd: (() => void) | undefined;
+
+  function leave(): void {
+    // Without a connection there is nothing to abort yet: `onRequestStart` does it then.
+    controller?.abort(new Error("The answer was left."));
+  }
 
   function abort(): void {
-    // Without a connection there is nothing to abort yet: `onRequestStart` does it then.
-    controller?.abort(new Error(LEFT));
+    leave();
     reject(signal.reason);
   }
+
+  function finish(tell: () => void): void {
+    signal.removeEventListener("abort", abort);
+    tellEnd ??= tell;
+    if (listener !== undefined) tellEnd();
+  }
+
+  function destroy(): void {
+    listener = DEAF;
+    if (tellEnd === undefined) leave();
+  }
+
+  const body: ResponseBody = {
+    listen(given) {
+      listener ??= given;
+      // It may leave while it is told.
+      for (const bytes of early) if (listener === given) given.onData(bytes);
+      early = [];
+      if (listener === given) tellEnd?.();
+    },
+    destroy,
+    drain() {
+      listener = createDrain(destroy);
+      tellEnd?.();
+    },
+  };
+
   if (signal.aborted) return Promise.reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-
   agent.dispatch(options, {
     onRequestStart(own) {
       controller = own;
-      if (signal.aborted) own.abort(new Error(LEFT));
+      if (signal.aborted) leave();
     },
-    onResponseStart(own, status, headers) {
-      if (status >= 200) resolve({ status, headers, body: tap.open(own) });
+    onResponseStart(_own, status, headers) {
+      if (status >= 200) resolve({ status, headers, body });
     },
-    onResponseData: tap.data,
-    onResponseEnd() {
-      signal.removeEventListener("abort", abort);
-      tap.end();
-    },
-    onResponseError(_own, error) {
-      signal.removeEventListener("abort", abort);
-      reject(error);
-      tap.fail(error);
-    },
-  });
-  return promise;
-}
-
-interface Tap {
-  open(controller: Dispatcher.DispatchController): ResponseBody;
-  data(controller: Dispatcher.DispatchController, bytes: Buffer): void;
-  end(): void;
-  fail(error: unknown): void;
-}
-
-/** Keeps what comes before somebody listens: the first bytes come together with the head. */
-function createTap(): Tap {
-  let early: Buffer[] = [];
-  let listener: BodyListener | undefined;
-  let end: (() => void) | undefined;
-
-  function finish(tell: () => void): void {
-    end ??= tell;
-    if (listener !== undefined) end();
-  }
-
-  function createBody(controller: Dispatcher.DispatchController): ResponseBody {
-    function destroy(): void {
-      listener = DEAF;
-      if (end === undefined) controller.abort(new Error(LEFT));
-    }
-
-    return {
-      listen(given) {
-        listener ??= given;
-        // It may leave while it is told.
-        for (const bytes of early) if (listener === given) given.onData(bytes);
-        early = [];
-        if (listener === given) end?.();
-      },
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
-      destroy,
-      drain() {
-        listener = createDrain(destroy);
-        controller.resume();
-        end?.();
-      },
-    };
-  }
-
-  return {
-    data(_controller, bytes) {
+    onResponseData(_own, bytes) {
       if (listener === undefined) early.push(bytes);
       else listener.onData(bytes);
     },
-    end: () => finish(() => listener?.onEnd()),
-    fail: (error) => finish(() => listener?.onError(error)),
-    open: createBody,
-  };
+    onResponseEnd: () => finish(() => listener?.onEnd()),
+    onResponseError(_own, error) {
+      reject(error);
+      finish(() => listener?.onError(error));
+    },
+  });
+  return promise;
 }
 
 function createDrain(destroy: () => void): BodyListener {
@@ -143,6 +119,3 @@ function createDrain(destroy: () => void): BodyListener {
     onError: stop,
   };
 }
-
-/** Listens to an answer that was left. */
-const DEAF: BodyListener = { onData() {}, onEnd() {}, onError() {} };
