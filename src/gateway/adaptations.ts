@@ -8,7 +8,6 @@ import type { ChatBody, WireAnswer, WireMessage } from "./request.ts";
  * more entry in `ADAPTATIONS`.
  */
 interface Adaptation {
-  /** Names it in the log and for callers. */
   name: string;
   /** Completes the log line "the gateway refused a request; from now on Palaver …". */
   does: string;
@@ -49,7 +48,6 @@ export function applyChanges(body: ChatBody, changes: readonly Change[]): ChatBo
   return changed;
 }
 
-/** Completes the log line "the gateway refused a request; from now on Palaver …". */
 export function describeChange({ name, detail }: Change): string {
   const { does = name } = ADAPTATIONS.find((adaptation) => adaptation.name === name) ?? {};
   return detail === "" ? does : `${does}: ${detail}`;
@@ -72,7 +70,6 @@ function refusesField(field: string, { type = "", code = "", param = "", message
   return named.test(message) && REFUSES.test(message);
 }
 
-/** Leaves a field of the request out. */
 function leaveOut(field: string, isAskedBy = (refusal: Refusal) => refusesField(field, refusal)): Adaptation {
   return {
     name: field,
@@ -85,7 +82,6 @@ function leaveOut(field: string, isAskedBy = (refusal: Refusal) => refusesField(
   };
 }
 
-/** Changes the messages alone. */
 function onMessages(change: (messages: readonly WireMessage[]) => WireMessage[]): Adaptation["apply"] {
   return (body) => {
     const messages = change(body.messages);

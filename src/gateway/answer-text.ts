@@ -4,14 +4,7 @@ import type { ChunkChoice } from "./chunks.ts";
  * Cleans the text of one answer, however its deltas are cut: repeated beginnings go, thoughts in tags become
  * `reasoning`, and pictures written as data URLs become `pictures`.
  */
-export interface AnswerText {
-  /** Changes the choice in place. Text that may be the beginning of a tag or of a picture waits for the next delta. */
-  apply(choice: ChunkChoice): void;
-  /** Returns the text and the pictures that still waited, when nothing more comes; "" for most answers. */
-  rest(): { content: string; pictures: string[] };
-}
-
-export function createAnswerText(): AnswerText {
+export function createAnswerText() {
   const repeats = createRepeatFilter();
   const thoughts = createThoughtFilter();
   const pictures = createPictureFilter();
@@ -23,7 +16,8 @@ export function createAnswerText(): AnswerText {
   }
 
   return {
-    apply({ index, delta, finish_reason }) {
+    /** Changes the choice in place. Text that may be the beginning of a tag or of a picture waits for the next delta. */
+    apply({ index, delta, finish_reason }: ChunkChoice): void {
       if (index !== 0) return;
       const { content } = delta;
       // Some gateways give a reason with every piece of text: only one without text ends the answer.
@@ -34,7 +28,8 @@ export function createAnswerText(): AnswerText {
       if (taken.said !== "" || content !== undefined) delta.content = taken.said;
       if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
     },
-    rest() {
+    /** Returns the text and the pictures that still waited, when nothing more comes; "" for most answers. */
+    rest(): { content: string; pictures: string[] } {
       const { said, pictures } = take("", true);
       return { content: said, pictures };
     },

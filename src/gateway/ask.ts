@@ -43,7 +43,6 @@ export interface Endpoint {
   breaker: Breaker;
 }
 
-/** A model at a gateway. */
 export interface Route {
   endpoint: Endpoint;
   model: string;
@@ -77,14 +76,12 @@ export interface Question<T> {
 export interface AskDeps {
   limits: GatewayLimits;
   log: Logger;
-  /** Called with each model that gave a whole answer. */
   onAnswered?: ((name: Endpoint["name"], model: string) => void) | undefined;
 }
 
 /** Calls to one route at most if another one can be asked, and failures after which that one is asked at once. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_RETRIED: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
-/** Changes of one request at most. */
 const MAX_CHANGES = 12;
 /** Calls that waited for the same moment are spread over this long. */
 const SPREAD_MS = 250;

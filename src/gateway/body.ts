@@ -8,7 +8,6 @@ export interface BodyListener {
   onError(error: unknown): void;
 }
 
-/** The body of an answer, told as it comes. */
 export interface ResponseBody {
   /** Tells what has come so far at once. Only the first listener is told, and none when the answer was left. */
   listen(listener: BodyListener): void;
@@ -28,7 +27,6 @@ export interface GatewayResponse {
 const DRAIN_MS = 250;
 const MAX_DRAIN_BYTES = 65_536;
 
-/** Listens to an answer that was left. */
 const DEAF: BodyListener = { onData() {}, onEnd() {}, onError() {} };
 
 /**

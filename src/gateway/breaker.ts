@@ -16,7 +16,6 @@ export interface Pause {
   isAsked: boolean;
 }
 
-/** A pause as plain JSON. */
 export interface ToldPause {
   kind: GatewayErrorKind;
   message: string;
@@ -33,19 +32,7 @@ export interface PauseBoard {
   claim(what: string, forMs: number): Promise<boolean>;
 }
 
-/**
- * Keeps calls away from a model that asked for a pause, or that failed again and again, in all processes on one board. When
- * the pause is over, one call of one process finds out whether the model answers; the others follow, or wait again.
- */
-export interface Breaker {
-  /** Undefined: calls may be made. `waitMs` of 0: the pause is over, and nobody knows yet whether the model answers. */
-  read(model: string): (Pause & { waitMs: number }) | undefined;
-  /** Lets one call find out, and the next one only after a while. */
-  claim(model: string): Promise<boolean>;
-  /** `probed`: the pause in spite of which the call was made. */
-  failed(model: string, error: GatewayError, probed: Pause | undefined): void;
-  succeeded(model: string, probed: Pause | undefined): void;
-}
+export type Breaker = ReturnType<typeof createBreaker>;
 
 export interface BreakerOptions {
   board?: PauseBoard | undefined;
@@ -53,7 +40,11 @@ export interface BreakerOptions {
   onPaused?: ((count: number) => void) | undefined;
 }
 
-export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {} }: BreakerOptions = {}): Breaker {
+/**
+ * Keeps calls away from a model that asked for a pause, or that failed again and again, in all processes on one board. When
+ * the pause is over, one call of one process finds out whether the model answers; the others follow, or wait again.
+ */
+export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {} }: BreakerOptions = {}) {
   const pauses = new Map<string, Pause>();
   /** Failures in a row, and how often the model was left alone because of them. */
   const troubles = new Map<string, { failures: number; pauses: number }>();
@@ -83,11 +74,13 @@ export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {
   }
 
   return {
-    read(model) {
+    /** Undefined: calls may be made. `waitMs` of 0: the pause is over, and nobody knows yet whether the model answers. */
+    read(model: string): (Pause & { waitMs: number }) | undefined {
       const pause = pauses.get(model);
       return pause && { ...pause, waitMs: Math.max(0, Math.ceil(pause.untilMs - performance.now())) };
     },
-    async claim(model) {
+    /** Lets one call find out, and the next one only after a while. */
+    async claim(model: string): Promise<boolean> {
       const pause = pauses.get(model);
       const nowMs = performance.now();
       if (pause === undefined || nowMs < pause.probeAtMs) return false;
@@ -95,7 +88,8 @@ export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {
       pause.probeAtMs = nowMs + forMs;
       return board === undefined || forMs === 0 || board.claim(`${model} ${pause.id}`, forMs);
     },
-    failed(model, error, probed) {
+    /** `probed`: the pause in spite of which the call was made. */
+    failed(model: string, error: GatewayError, probed: Pause | undefined): void {
       const asked = error.retryAfterMs ?? 0;
       if (asked > 0) open(model, asked, error, true);
       // The list of models is asked for to find out just that.
@@ -110,7 +104,7 @@ export function createBreaker(limits: GatewayLimits, { board, onPaused = () => {
         open(model, Math.min(limits.breakerMaxMs, limits.breakerMs * 2 ** times), error, false);
       }
     },
-    succeeded(model, probed) {
+    succeeded(model: string, probed: Pause | undefined): void {
       troubles.delete(model);
       const pause = pauses.get(model);
       if (pause === undefined || pause.id !== probed?.id) return;

@@ -126,7 +126,6 @@ interface Known {
   usage: "ask" | "leave" | undefined;
 }
 
-/** Words one request for one route. */
 function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { endpoint, model }: Route, known: Known) {
   const plain = toChatBody({ ...request, model }, fieldsFor(extraBody, model));
   const own: Array<{ change: Change; refusal: GatewayError }> = [];

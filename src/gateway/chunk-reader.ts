@@ -161,7 +161,6 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
 /** Pictures of one delta or message; further ones are left out. */
 const MAX_PICTURES = 16;
 
-/** Puts the pictures of a message, by whatever name they came, into `pictures`. */
 function fixPictures(message: Record<string, unknown>): void {
   // A field of that name on the wire is not ours.
   if (message.pictures !== undefined) delete message.pictures;

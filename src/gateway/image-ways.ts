@@ -63,7 +63,6 @@ const links = z.object({ references: z.array(link) });
 
 export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
 
-/** A way in which gateways draw. */
 export type ImageApi = (typeof IMAGE_APIS)[number];
 
 /** Optional fields, by their names on the wire, each with its values: the best one first. */

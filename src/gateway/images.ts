@@ -22,21 +22,9 @@ import { createWatch } from "./watch.ts";
 export interface ImageProbe {
   /** The way that the gateway has; undefined: none was found. */
   way: ImageWay | undefined;
-  /** The ways that it does not have, each with its refusal. */
   refusals: ReadonlyArray<{ way: ImageWay; error: GatewayError }>;
   /** Ended the search without saying anything about the ways. */
   failure?: GatewayError;
-}
-
-export interface ImageClient {
-  generate(
-    request: ImageRequest,
-    routes: readonly [Route, ...Route[]],
-    options: CallOptions,
-    signal: AbortSignal,
-  ): Promise<GeneratedImage>;
-  /** Tries one way after the other with a request without a prompt. Rejects only with the signal's reason. */
-  probe(route: Route, signal: AbortSignal): Promise<ImageProbe>;
 }
 
 export interface ImageDeps extends AskDeps {
@@ -53,7 +41,7 @@ const MAX_TEXT_BYTES = 1_048_576;
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
 const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
-export function createImageClient(deps: ImageDeps): ImageClient {
+export function createImageClient(deps: ImageDeps) {
   const { limits, safe, log, keyHeader } = deps;
   const sendByGoogle = createGoogleSend(keyHeader);
   const maxBytes = Math.ceil((limits.maxImageBytes * 4) / 3) + MAX_TEXT_BYTES;
@@ -79,7 +67,12 @@ export function createImageClient(deps: ImageDeps): ImageClient {
   }
 
   return {
-    async generate(request, routes, options, signal) {
+    async generate(
+      request: ImageRequest,
+      routes: Question<GeneratedImage>["routes"],
+      options: CallOptions,
+      signal: AbortSignal,
+    ): Promise<GeneratedImage> {
       const startedMs = performance.now();
       checkImageRequest(request);
       let way = "";
@@ -113,7 +106,8 @@ export function createImageClient(deps: ImageDeps): ImageClient {
       log.info({ model: request.model, way, mimeType, sizeBytes: bytes.length, totalMs }, "picture complete");
       return image;
     },
-    async probe(route, signal) {
+    /** Tries one way after the other with a request without a prompt. Rejects only with the signal's reason. */
+    async probe(route: Route, signal: AbortSignal): Promise<ImageProbe> {
       const refusals: Array<{ way: ImageWay; error: GatewayError }> = [];
       let failure: GatewayError | undefined;
       for (const way of ways) {
@@ -138,11 +132,9 @@ export function createImageClient(deps: ImageDeps): ImageClient {
 
 /** Facts about a model of a gateway that earlier requests have shown. */
 interface Known {
-  /** The way in which it has drawn. */
   way: ImageWay | undefined;
   /** It sends a link unless the request says that it must send the bytes. */
   givesLinks: boolean;
-  /** Values of fields that it refused. */
   refused: Beliefs<string>;
 }
 
@@ -154,7 +146,6 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
   if (first === undefined) throw new Error("There is no way of drawing.");
   let way = first;
   let { givesLinks } = known;
-  /** Values that this request was refused with. */
   const refused = new Set<string>();
   const failures: Array<{ way: ImageWay; error: unknown }> = [];
 

@@ -26,41 +26,26 @@ export interface Tally {
   /** A choice has come, whatever was in it. */
   opened: boolean;
   finishReason: string | undefined;
-  /** Chunks with a reason. */
   reasons: number;
   /** The latest chunk gave a reason and nothing else: only usage and `[DONE]` can follow. */
   isFinished: boolean;
   usage: TokenUsage | undefined;
   /** Chunks with text, a tool call or reasoning: comments and empty deltas are no sign that the answer goes on. */
   signs: number;
-  /** Broken events that were dropped. */
   malformed: number;
 }
 
 export type OnChunk = (chunk: ChatCompletionChunk) => void;
 
-/** Turns the text of an answer into chunks. Pure: the same text, however it is cut, gives the same answer. */
-export interface StreamDecoder {
-  readonly tally: Readonly<Tally>;
-  /** Hands over the chunks that the text completes. After `done` or `failure` there are no more. */
-  feed(text: string): void;
-  /** Hands over the chunks that the end of the answer completes: a last event need not have its blank line. */
-  end(): void;
-  /** Hands over the text that waits for more, if nothing more comes. */
-  rest(): void;
-  /** `[DONE]` has come. */
-  isDone(): boolean;
-  /** Why the stream is over before its end; chunks that were handed over before are still valid. */
-  failure(): GatewayError | undefined;
-}
+export type StreamDecoder = ReturnType<typeof createStreamDecoder>;
 
 type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars" | "maxBodyBytes">;
 
 /**
- * Decodes the answer to a streaming request: events, or one JSON document, told apart by the first character. `from`
- * names the route that answers, see `Attached`.
+ * Turns the answer to a streaming request into chunks: events, or one JSON document, told apart by the first character.
+ * `from` names the route that answers, see `Attached`. Pure: the same text, however it is cut, gives the same answer.
  */
-export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = ""): StreamDecoder {
+export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = "") {
   const output = createOutput(limits.maxAnswerChars, onChunk);
   const events = createEventReader(limits.maxEventBytes, safe, output, from);
   const { maxBodyBytes } = limits;
@@ -79,7 +64,8 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
 
   return {
     tally: output.tally,
-    feed(text) {
+    /** Hands over the chunks that the text completes. After `isDone` or `failure` there are no more. */
+    feed(text: string): void {
       if (events.isDone() || output.failure() !== undefined) return;
       const rest = isOpen ? text : text.trimStart();
       if (rest === "") return;
@@ -87,15 +73,18 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       isOpen = true;
       feed(rest);
     },
-    end() {
+    /** Hands over the chunks that the end of the answer completes: a last event need not have its blank line. */
+    end(): void {
       if (output.failure() !== undefined) return;
       if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
       // A line that was cut is broken JSON and is dropped; one that is whole is an event.
       else if (!events.isDone()) events.feed("\n\n");
       output.rest();
     },
+    /** Hands over the text that waits for more, if nothing more comes. */
     rest: output.rest,
     isDone: events.isDone,
+    /** Why the stream is over before its end; chunks that were handed over before are still valid. */
     failure: output.failure,
   };
 }

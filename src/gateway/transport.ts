@@ -11,7 +11,6 @@ export interface GatewayCall {
   /** Whose paths `path` belongs to: OpenAI's, below the version, or Google's, with the version. */
   api: "openai" | "google";
   path: string;
-  /** Absent with GET. */
   body?: string | Buffer;
   /** The type of `body`, if it is no JSON. */
   contentType?: string;
@@ -20,7 +19,6 @@ export interface GatewayCall {
   model?: string;
   /** Header that carries the key instead of `Authorization`. */
   keyHeader?: string;
-  /** See `CallOptions`. */
   beforeSend?: (() => Promise<void>) | undefined;
 }
 
@@ -30,14 +28,7 @@ export interface GatewayCall {
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
-export interface Transport {
-  send: Send;
-  /** Ends every running call. */
-  close(): Promise<void>;
-}
-
 export interface TransportOptions {
-  /** See `readBaseUrl`. */
   baseUrl: string;
   apiKey: string;
   /** Sent with every call; they replace ours of the same name. */
@@ -49,7 +40,7 @@ export interface TransportOptions {
 /** Error bodies are a few lines; more is not read. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 
-export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions): Transport {
+export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions) {
   // HTTP/1.1 only, so that leaving one answer closes its socket. The caller watches the waits:
   // comments that carry no data hold off undici's own body timeout.
   const agent = new Agent({
@@ -137,11 +128,9 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     throw failure;
   }
 
-  return {
-    send: (call, watch) =>
-      call.api === "google" ? sendTo(`${roots.google}${call.path}`, call, watch) : sendBelowRoot(call, watch),
-    close: () => agent.destroy(),
-  };
+  const send: Send = (call, watch) =>
+    call.api === "google" ? sendTo(`${roots.google}${call.path}`, call, watch) : sendBelowRoot(call, watch);
+  return { send, close: () => agent.destroy() };
 }
 
 /** Nothing is at the address: another root may have it. A missing model has an error object that says so. */
