@@ -5,7 +5,7 @@ import { type AskDeps, ask, type CallOptions, type Form, type Route } from "./as
 import { type Beliefs, createBeliefs } from "./beliefs.ts";
 import type { ResponseBody } from "./body.ts";
 import { type ChatCompletionChunk, type ChatMessage, textOf } from "./chunks.ts";
-import { GatewayError, PASSING } from "./errors.ts";
+import { ELSEWHERE_STATUSES, GatewayError, PASSING } from "./errors.ts";
 import { type ExtraBody, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
@@ -32,9 +32,6 @@ export interface ChatDeps extends AskDeps {
   safe: SafeText;
   extraBody: ExtraBody;
 }
-
-/** Gateways say with these that they cannot do what was asked; another one may. */
-const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 export function createStreamChat(deps: ChatDeps): StreamChat {
   const { limits, log, safe } = deps;

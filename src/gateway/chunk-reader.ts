@@ -1,7 +1,6 @@
 import { type Attached, readAttached } from "./attached.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { isJson, isRecord } from "./json.ts";
-import { readReasoning } from "./reasoning.ts";
 
 /** The fields of a delta or a message that are read, or that say nothing about the answer. */
 const DELTA_FIELDS: ReadonlySet<string> = new Set([
@@ -182,11 +181,42 @@ function readPicture(part: unknown): string | undefined {
   return typeof address === "string" && address.startsWith("data:image/") ? address : undefined;
 }
 
-/** Puts what a message, whole or a fragment, thinks into `reasoning`, by whatever name it came. */
+/** The names that servers have for the field, those first that hold nothing but text. */
+const REASONING_FIELDS = [
+  "reasoning_content",
+  "reasoning",
+  "thinking",
+  "reasoning_details",
+  "thinking_blocks",
+] as const;
+/** Parts hold parts; deeper than this there is no text. */
+const MAX_PART_DEPTH = 4;
+
+/**
+ * Puts what a message, whole or a fragment, thinks into `reasoning`, by whatever name it came; "" if its server keeps that
+ * to itself. The interface does not define thoughts, yet servers send them.
+ */
 function fixReasoning(message: Record<string, unknown>): void {
-  const reasoning = readReasoning(message);
+  let reasoning: string | undefined;
+  for (const name of REASONING_FIELDS) {
+    const value = message[name];
+    const text = textIn(value, MAX_PART_DEPTH);
+    if (text !== "") {
+      reasoning = text;
+      break;
+    }
+    if (Array.isArray(value) ? value.length > 0 : isRecord(value)) reasoning = "";
+  }
   if (reasoning !== undefined) message.reasoning = reasoning;
   else if (message.reasoning !== undefined) delete message.reasoning;
+}
+
+function textIn(value: unknown, depth: number): string {
+  if (typeof value === "string") return value;
+  if (depth === 0) return "";
+  if (Array.isArray(value)) return value.map((part) => textIn(part, depth - 1)).join("");
+  if (!isRecord(value)) return "";
+  return textIn(value.text ?? value.summary ?? value.thinking ?? value.reasoning ?? value.content, depth - 1);
 }
 
 /** Above this a cost is a mistake. */

@@ -78,6 +78,9 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
+/** Gateways say with these that they cannot do what was asked; another one may. */
+export const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
+
 const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
   "unreachable",
   "rate-limited",

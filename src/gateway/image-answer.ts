@@ -55,26 +55,19 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
 }
 
 interface Findings {
-  base64: string | undefined;
+  base64?: string | undefined;
   /** The first picture that the model drew for itself, on its way. */
-  thoughtBase64: string | undefined;
+  thoughtBase64?: string | undefined;
   hasLink: boolean;
   texts: string[];
   /** Why there may be no picture, in the gateway's own word. */
-  reason: string | undefined;
-  usage: ImageUsage | undefined;
+  reason?: string;
+  usage?: ImageUsage | undefined;
 }
 
 /** Walks the answer in its order; without recursion, because the gateway chooses its depth. */
 function search(answer: object): Findings {
-  const findings: Findings = {
-    base64: undefined,
-    thoughtBase64: undefined,
-    hasLink: false,
-    texts: [],
-    reason: undefined,
-    usage: undefined,
-  };
+  const findings: Findings = { hasLink: false, texts: [] };
   const open: Array<{ key: string; value: unknown; isThought: boolean }> = [];
   const enter = (value: object, isThought: boolean) => {
     for (const [key, inner] of Object.entries(value).toReversed()) open.push({ key, value: inner, isThought });

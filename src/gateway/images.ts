@@ -1,6 +1,6 @@
 import { type AskDeps, ask, type CallOptions, type Endpoint, type Question, type Route } from "./ask.ts";
 import { type Beliefs, createBeliefs } from "./beliefs.ts";
-import { GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
+import { ELSEWHERE_STATUSES, GatewayError, type GatewayErrorKind, isUndrawn } from "./errors.ts";
 import { type GeneratedImage, isFiltered, LINK_ONLY, parseImage } from "./image-answer.ts";
 import {
   BASE64,
@@ -39,7 +39,6 @@ export interface ImageDeps extends AskDeps {
 const MAX_TEXT_BYTES = 1_048_576;
 /** A picture that may have been made, and paid for, is not asked for elsewhere as well. */
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
-const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 export function createImageClient(deps: ImageDeps) {
   const { limits, safe, log, keyHeader } = deps;
