@@ -108,7 +108,8 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
       throw new GatewayError("malformed", "The gateway's answer is compressed in a way that was not asked for.");
     }
     if (status >= 200 && status < 300) return received;
-    const text = await readErrorBody(received, limits.errorBodyMs, watch.signal);
+    const { text } = await collect(received, MAX_ERROR_BODY_BYTES, limits.errorBodyMs);
+    watch.signal.throwIfAborted();
     throw toStatusError(status, headers, text, call.model, safe);
   }
 
@@ -165,36 +166,25 @@ export async function readBody(body: ResponseBody, maxBytes: number, watch: Watc
   throw toConnectionError("interrupted", end.error);
 }
 
-/** Reads as much of an error's body as comes in time. Rejects only when the caller has left. */
-async function readErrorBody(body: ResponseBody, withinMs: number, signal: AbortSignal): Promise<string> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, withinMs);
-  try {
-    const { text } = await collect(body, MAX_ERROR_BODY_BYTES, late.promise);
-    signal.throwIfAborted();
-    return text;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 interface Collected {
   text: string;
   end: "whole" | "cap" | { error: unknown };
 }
 
-/** Reads to the end, to the cap, or until `enough`; closes the connection unless it was the end. */
-function collect(body: ResponseBody, maxBytes: number, enough?: Promise<void>): Promise<Collected> {
+/** Reads to the end or to the cap, no longer than `withinMs`; closes the connection unless it was the end. */
+function collect(body: ResponseBody, maxBytes: number, withinMs?: number): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   const parts: Buffer[] = [];
   let sizeBytes = 0;
 
+  const timer = withinMs === undefined ? undefined : setTimeout(() => finish("cap"), withinMs);
+
   function finish(end: Collected["end"]): void {
+    clearTimeout(timer);
     if (end !== "whole") body.destroy();
     resolve({ text: Buffer.concat(parts).toString("utf8", 0, maxBytes), end });
   }
 
-  void enough?.then(() => finish("cap"));
   body.listen({
     onData(bytes) {
       parts.push(bytes);
