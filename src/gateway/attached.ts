@@ -33,12 +33,8 @@ function put(record: Record<string, unknown>, key: string, value: unknown): void
   if (Object.hasOwn(record, key) || Object.keys(record).length < MAX_ENTRIES) record[key] = value;
 }
 
-/** The fields of a message or a call that are not in `known`; undefined if there are none. */
-export function readAttached(
-  value: Record<string, unknown>,
-  known: ReadonlySet<string>,
-  from: string,
-): Attached | undefined {
+/** Puts the fields of a message or a call that are not in `known` into `attached`. */
+export function setApart(value: Record<string, unknown>, known: ReadonlySet<string>, from: string): void {
   let fields: Record<string, unknown> | undefined;
   for (const key in value) {
     if (known.has(key) || value[key] === null || value[key] === undefined || value[key] === "") continue;
@@ -46,7 +42,9 @@ export function readAttached(
     fields ??= {};
     put(fields, key, value[key]);
   }
-  return fields && { from, fields };
+  // A field of that name on the wire is not ours.
+  delete value.attached;
+  if (fields !== undefined) value.attached = { from, fields };
 }
 
 /** Adds the fields of a further fragment. Pure. */

@@ -1,4 +1,4 @@
-import { type Attached, readAttached } from "./attached.ts";
+import { setApart } from "./attached.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { isJson, isRecord } from "./json.ts";
 
@@ -33,7 +33,7 @@ export function createReadChunk(from: string) {
     if (!isRecord(call)) return false;
     if (typeof call.id !== "string" || call.id === "") delete call.id;
     if (!fixFunction(call)) return false;
-    attach(call, readAttached(call, CALL_FIELDS, from));
+    setApart(call, CALL_FIELDS, from);
     const { name, arguments: args } = isRecord(call.function) ? call.function : {};
     if (toText(name).length > MAX_NAME_CHARS || toText(call.id).length > MAX_ID_CHARS) return false;
     const place = placeOf({ index: call.index, id: toText(call.id), name: toText(name), args: toText(args) });
@@ -51,7 +51,7 @@ export function createReadChunk(from: string) {
     if (!isRecord(delta)) return false;
     const isWhole = delta === choice.message;
     choice.delta = delta;
-    attach(delta, readAttached(delta, DELTA_FIELDS, from));
+    setApart(delta, DELTA_FIELDS, from);
     if (typeof delta.content !== "string" && !fixContent(delta)) return false;
     fixPictures(delta);
     fixReasoning(delta);
@@ -73,12 +73,6 @@ export function createReadChunk(from: string) {
     if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
     return value as unknown as ChatCompletionChunk;
   };
-}
-
-function attach(target: Record<string, unknown>, attached: Attached | undefined): void {
-  if (attached !== undefined) target.attached = attached;
-  // A field of that name on the wire is not ours.
-  else if (target.attached !== undefined) delete target.attached;
 }
 
 const KEY = '"content"';

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type AskDeps, ask, type CallOptions, type Endpoint, type Route } from "./ask.ts";
+import { ask, type CallOptions, type Endpoint, type Route } from "./ask.ts";
 import { createBreaker, type PauseBoard } from "./breaker.ts";
 import { createStreamChat, type StreamOptions } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
@@ -118,30 +118,21 @@ export function createGateway({
     generateImage: (request, signal, how = {}) =>
       images.generate(request, toRoutes(request.model, [request.model]), how, signal),
     probeImages: (model, signal) => images.probe({ endpoint: first, model }, signal),
-    listModels: (signal, which = "first") => listModels(deps, which === "second" && other ? other : first, signal),
+    listModels(signal, which = "first") {
+      const endpoint = which === "second" && other ? other : first;
+      // The list is not a model's: its pauses are its own.
+      const routes = [{ endpoint, model: "" }] as const;
+      const adapt = () => false;
+      async function call(watch: Watch): Promise<string[]> {
+        const body = await endpoint.send({ method: "GET", api: "openai", path: "/models" }, watch);
+        return parseModelIds(await readBody(body, limits.maxBodyBytes, watch), safe);
+      }
+      return ask(deps, { routes, toForm: () => ({ adapt, call }) }, signal);
+    },
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
     },
   };
-}
-
-async function listModels(
-  deps: AskDeps & { safe: SafeText },
-  endpoint: Endpoint,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const question = {
-    // The list is not a model's: its pauses are its own.
-    routes: [{ endpoint, model: "" }] as const,
-    toForm: () => ({
-      adapt: () => false,
-      async call(watch: Watch) {
-        const body = await endpoint.send({ method: "GET", api: "openai", path: "/models" }, watch);
-        return parseModelIds(await readBody(body, deps.limits.maxBodyBytes, watch), deps.safe);
-      },
-    }),
-  };
-  return ask(deps, question, signal);
 }
 
 /** Both are sent as headers, where a line break would be an attack and anything odd an error without a name. */
