@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Attached, joinAttached, readAttached } from "../../src/gateway/attached.ts";
+import { type Attached, joinAttached, setApart } from "../../src/gateway/attached.ts";
 import { applyDelta, type ChatMessage, settleCalls, withoutAttached } from "../../src/gateway/chunks.ts";
 import { type Answer, DONE, event, events, FINISH, startFaultServer } from "../support/fault-server.ts";
 import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
@@ -99,7 +99,11 @@ test("An answer without calls keeps nothing that was attached", () => {
 });
 
 describe("fields that a hostile gateway attaches", () => {
-  const read = (fields: Record<string, unknown>) => readAttached(fields, new Set(), "first m");
+  const read = (fields: Record<string, unknown>): Attached => {
+    const message: Record<string, unknown> & { attached?: Attached } = { ...fields };
+    setApart(message, new Set(), "first m");
+    return message.attached ?? { from: "first m", fields: {} };
+  };
   const join = (fragments: Array<Record<string, unknown>>) =>
     fragments.map(read).reduce<Attached | undefined>(joinAttached, undefined)?.fields ?? {};
 
