@@ -275,8 +275,8 @@ function createCommands({ botName, history, settings, access, audit, chatRules, 
     createToolsCommand({ own: toolNames, serversOf, settings, access, audit }),
     createUsageCommand({ usage, access }),
     createQuotaCommand({ quota, usage, access, audit, now: Date.now }),
-    createExportCommand(collect),
-    createForgetCommand(erasers),
+    createExportCommand({ collect, access, audit }),
+    createForgetCommand({ erase: erasers, access, audit }),
   ];
   commands.unshift(createHelpCommand(botName, commands, settings.read));
   return commands;

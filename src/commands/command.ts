@@ -41,6 +41,16 @@ export async function postNotice(
   await sink.post({ markdown: neutralize(markdown), buttons: [], streaming: false }, `${event.key}:notice`, signal);
 }
 
+/** Reads the person that a mention or `person:ID` names, as the asker's workspace knows them. Undefined for other words. */
+export function readPerson(word: string, { author }: Pick<CommandEvent, "author">): Author | undefined {
+  const name = /^<@!?(\w+)(?:\|[^>]*)?>$/.exec(word)?.[1] ?? /^person:(\S+)$/.exec(word)?.[1];
+  if (name === undefined) return undefined;
+  const workspace = author.id.slice(0, author.id.lastIndexOf("/") + 1);
+  const id = name.includes("/") ? name : workspace + name;
+  const former = id.startsWith(workspace) && author.former && { ...author.former, id: id.slice(workspace.length) };
+  return { id, name, ...(former && { former }) };
+}
+
 export function toList(texts: readonly string[]): string {
   return texts.map((text) => `- ${text}`).join("\n");
 }

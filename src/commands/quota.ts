@@ -8,7 +8,7 @@ import { describeStanding } from "../quota/wording.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { quoteName } from "../text/quote-name.ts";
 import type { Usage } from "../usage/usage.ts";
-import { type Command, NOT_KNOWN, ONLY_ADMINS, postNotice } from "./command.ts";
+import { type Command, NOT_KNOWN, ONLY_ADMINS, postNotice, readPerson } from "./command.ts";
 
 const HOW =
   "Write `/quota`; admins: `/quota @someone`, `/quota everyone`, and `/quota lift` with `me`, a mention, `channel`, `workspace` or `all` behind it, which leaves the limits aside for a day.";
@@ -65,7 +65,7 @@ export function createQuotaCommand({ quota, usage, access, audit, now }: QuotaCo
   }
 
   async function lift(event: CommandEvent, whom: string): Promise<string> {
-    const id = whom.toLowerCase() === "me" ? event.author.id : readPerson(whom, event);
+    const id = whom.toLowerCase() === "me" ? event.author.id : readPerson(whom, event)?.id;
     const scope: QuotaScope | undefined = id === undefined ? SCOPE_WORDS[whom.toLowerCase()] : "person";
     if (scope === undefined) return HOW;
     const author = { id: id ?? event.author.id };
@@ -78,7 +78,7 @@ export function createQuotaCommand({ quota, usage, access, audit, now }: QuotaCo
   async function answer(event: CommandEvent): Promise<string> {
     const [first = "", whom = ""] = event.text.trim().split(/\s+/);
     if (first === "") return describeOwn(event);
-    const id = readPerson(first, event);
+    const id = readPerson(first, event)?.id;
     const isKnown = id !== undefined || ["lift", "everyone"].includes(first.toLowerCase());
     if (!isKnown) return HOW;
     if (!access.isAdmin(event)) return ONLY_ADMINS;
@@ -105,10 +105,3 @@ const SCOPE_WORDS: Readonly<Record<string, QuotaScope>> = {
   server: "workspace",
   all: "all",
 };
-
-/** The person's id of a mention, in the form that the ids of the platform have here. */
-function readPerson(word: string, { author }: CommandEvent): string | undefined {
-  const named = /^<@!?(\w+)(?:\|[^>]*)?>$/.exec(word)?.[1] ?? /^person:(\S+)$/.exec(word)?.[1];
-  if (named === undefined || named.includes("/")) return named;
-  return author.id.slice(0, author.id.lastIndexOf("/") + 1) + named;
-}

@@ -82,7 +82,11 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     return new Set([...erased, ...wanted.keys(), ...drawn.map(({ id }) => id)]).size;
   }
 
-  async function eraseAuthor({ key, reply: { platform }, author }: CommandEvent): Promise<number> {
+  async function eraseAuthor({
+    key,
+    reply: { platform },
+    author,
+  }: Parameters<Erasers["everything"]>[0]): Promise<number> {
     let count = 0;
     for (const known of idsOf(author)) {
       const { id, within } = known;

@@ -10,7 +10,12 @@ async function forget(text: string, count = 3) {
     erased.push(what);
     return count;
   };
-  const forgetting = createForgetCommand({ conversation: eraser("conversation"), everything: eraser("everything") });
+  const erase = { conversation: eraser("conversation"), everything: eraser("everything") };
+  const forgetting = createForgetCommand({
+    erase,
+    access: { isAdmin: () => false },
+    audit: { note: async () => true },
+  });
   await forgetting.run(command("forget", text), sink, new AbortController().signal);
   return { erased, answer: texts()[0] };
 }

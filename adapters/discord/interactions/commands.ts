@@ -19,6 +19,8 @@ export const MODEL = "model";
 export const PERSONA = "persona";
 /** The field of `/model` that is no option of its text. */
 export const MODEL_NAME = "name";
+/** The field of `/forget` and `/export` that names another person. */
+export const PERSON = "person";
 /** In the menu of a message. */
 const ASK_ABOUT = "Ask about this";
 export const USE_AS_REFERENCE = "Use as reference";
@@ -52,6 +54,11 @@ const WORDS: Option = {
   description: "What comes after the command",
   max_length: MAX_PROMPT,
 };
+const PERSON_OF_ADMIN: Option = {
+  type: ApplicationCommandOptionType.User,
+  name: PERSON,
+  description: "For admins: whose data, if not your own",
+};
 const OPTIONS: Readonly<Record<string, Option[]>> = {
   [ASK]: [
     {
@@ -65,6 +72,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
     { type: ApplicationCommandOptionType.Boolean, name: "private", description: "Only you see the answer" },
   ],
   forget: [
+    PERSON_OF_ADMIN,
     {
       type: ApplicationCommandOptionType.String,
       name: "what",
@@ -73,6 +81,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
         { name: "This conversation", value: "conversation" },
         { name: "Everything about me", value: "me" },
         { name: "Everything about me, for good", value: "me for good" },
+        { name: "Everything about that person, for good (admins)", value: "for good" },
       ],
     },
   ],
@@ -97,7 +106,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   help: [],
   quiet: [],
   stop: [],
-  export: [],
+  export: [PERSON_OF_ADMIN],
 };
 
 function toChoice(name: string, description: string, values: readonly string[]): Option {

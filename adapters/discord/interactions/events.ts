@@ -28,7 +28,7 @@ import { type NamedPlace, toAuthor, toConversationId, toPlaceOfReply } from "../
 import { readSeen, toWords } from "../listen/wording.ts";
 import { toExtra } from "../write/interaction-token.ts";
 import type { Press } from "../write/message-body.ts";
-import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME, PERSONA } from "./commands.ts";
+import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME, PERSON, PERSONA } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
@@ -87,10 +87,13 @@ export function toCommandEvent(pending: PendingInteraction, deps: InteractionEve
   const kind = kindOf(interaction, deps);
   const { channelId } = placeOf(interaction);
   const isModel = interaction.data.name === MODEL;
-  const values = Object.entries(readOptions(interaction)).map(([name, value]) =>
+  const { [PERSON]: person, ...options } = readOptions(interaction);
+  const values = Object.entries(options).map(([name, value]) =>
     // People elsewhere write them behind the name.
     isModel && name !== MODEL_NAME ? `--${name} ${value}` : String(value),
   );
+  // The person comes first, in whatever order the fields were filled.
+  if (person !== undefined) values.unshift(`person:${person}`);
   return {
     kind: "command",
     ...toBase(pending, deps),

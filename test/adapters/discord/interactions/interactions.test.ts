@@ -76,6 +76,13 @@ describe("an answer that is judged bad", () => {
   }
 });
 
+test("/forget names another person before the other words, in whatever order the fields were filled", async () => {
+  const forget = { name: "forget", description: "Erases." };
+  const { discord, channel, ada, event } = await startCommands({ commands: [forget] });
+  discord.people.command(channel, ada, "forget", { what: "for good", person: ada.id });
+  expect(await event(0)).toMatchObject({ name: "forget", text: `person:${ada.id} for good` });
+});
+
 describe("/persona", () => {
   test("alone opens a form with what is set, whose fields come as one command that only its person sees", async () => {
     const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
