@@ -139,6 +139,7 @@ export interface Engine extends Acceptance {
   toolReports(): ReturnType<Outside["report"]>;
   looking: Looking;
   eraseConversations: EraseConversations;
+  people: PersonalData;
   history: History;
   records: TurnRecords;
   settings: Settings;
@@ -202,11 +203,11 @@ export function createEngine(options: EngineOptions): Engine {
   const looking = createLooking({ ...kept, now: stores.now });
   const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit, looking, insight };
   const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
-  const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
+  const people = createPersonalData({ ...data, queue, adapterOf });
   const listModels = lists.chat;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
   const told = { ...kinds, ...offered, ...rights, botName: options.botName, listModels, models, quota };
-  const commands = createCommands({ ...told, collect, erasers, adapterOf });
+  const commands = createCommands({ ...told, ...people, adapterOf });
 
   const gate = createGate({ ...rights, quota, records, jobs, settings, models, adapterOf, sinkOf, log });
   const rate = createRate({ records, metrics });
@@ -227,6 +228,7 @@ export function createEngine(options: EngineOptions): Engine {
     toolReports: () => outside.report(),
     looking,
     eraseConversations: createEraseConversations(data),
+    people,
     history,
     records,
     settings,
@@ -248,7 +250,7 @@ function eraseCopies(files: Files, database: DatabaseSync): void {
   emptyLog(database);
 }
 
-interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">, Rights {
+interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">, Rights, PersonalData {
   adapterOf: EngineOptions["adapterOf"];
   botName: string;
   settings: Settings;
@@ -256,8 +258,6 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">,
   imagine: Parameters<typeof createImagineCommand>[0];
   toolNames: readonly string[];
   serversOf: Outside["report"];
-  collect: PersonalData["collect"];
-  erasers: PersonalData["erasers"];
   quota: Quota;
 }
 

@@ -45,6 +45,9 @@ export interface Service {
   url: string;
   /** Whether people can chat at `url`. */
   hasPage: boolean;
+  engine: Pick<Engine, "people" | "history" | "usage" | "audit">;
+  /** Throws for a platform that is not switched on. */
+  adapterOf(platform: string): Adapter;
   /** Resolves when every platform is connected. Rejects when one is not, and when it is closed. */
   run(): Promise<void>;
   /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
@@ -183,6 +186,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     url: server.url,
     hasPage: listens && config.localChat.enabled,
+    engine,
+    adapterOf,
     async run() {
       engine.queue.start(works ? engine.worker : undefined);
       dashboard.begin();

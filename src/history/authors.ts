@@ -1,4 +1,5 @@
 import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { readKeyPart, toKeyPart } from "../store/key-part.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
 import { type AuthorPosition, type HistoryEntry, toAuthorKeys, toAuthorNamespace } from "./record.ts";
 
@@ -19,6 +20,7 @@ export interface AuthorRecords {
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
   conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
+  listAuthors(platform: string): Promise<Set<string>>;
 }
 
 /** The amount of what the history keeps about one person. */
@@ -94,6 +96,15 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"]
         newest.set(conversationId, Math.max(at, newest.get(conversationId) ?? 0));
       }
       return [...newest].sort(([, one], [, other]) => other - one).map(([conversationId]) => conversationId);
+    },
+
+    async listAuthors(platform) {
+      const ids = new Set<string>();
+      for await (const [key] of keys.walk(`a:${toKeyPart(platform)}`)) {
+        const id = readKeyPart(key.slice(0, key.indexOf(":")));
+        if (id !== undefined) ids.add(id);
+      }
+      return ids;
     },
   };
 }

@@ -76,6 +76,8 @@ export interface History {
   exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
   /** Costs as much as the person has entries, without reading them. */
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
+  /** The ids of everybody of a platform whom an entry concerns. Reads the index of all of them. */
+  listAuthors(platform: string): Promise<Set<string>>;
   /** The conversations that a person took part in, the one with the newest of theirs first. Costs the same. */
   conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */

@@ -87,6 +87,8 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     reply: { platform },
     author,
   }: Parameters<Erasers["everything"]>[0]): Promise<number> {
+    // A platform that is switched off may keep more about the person, so nothing is erased then.
+    const adapter = adapterOf(platform);
     let count = 0;
     for (const known of idsOf(author)) {
       const { id, within } = known;
@@ -101,7 +103,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       await usage.forgetAuthor(platform, id);
       await audit.forgetAuthor(platform, id);
       await looking.forgetAuthor(platform, id);
-      await adapterOf(platform).forget?.(id);
+      await adapter.forget?.(id);
     }
     eraseCopies();
     return count;

@@ -19,6 +19,11 @@ const RESULT = { busy: 5, readonly: 8, ioError: 10, corrupt: 11, full: 13, canno
 /** The database file cannot be used. The message says what is wrong, where, and what to do. */
 export class DatabaseError extends LoggableError {
   override readonly name = "DatabaseError";
+
+  /** Another process has the file open. */
+  get isInUse(): boolean {
+    return sqliteCodeOf(this.cause) === RESULT.busy;
+  }
 }
 
 /**
