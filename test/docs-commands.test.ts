@@ -26,8 +26,12 @@ test("the commands of docs/operations.md save the database while it is open, and
   const path = join(folder, "data/palaver.sqlite");
   const database = new DatabaseSync(path);
   database.exec("PRAGMA journal_mode = WAL; CREATE TABLE said (text TEXT); INSERT INTO said VALUES ('before')");
-  const [save = "", restore = ""] = commandsWith("docs/operations.md", "data/palaver.sqlite");
-  await run("bash", ["-ec", save], { cwd: folder, env: { PATH } });
+  const [save = ""] = commandsWith("docs/operations.md", "npm run backup -- backup.sqlite");
+  const [restore = ""] = commandsWith("docs/operations.md", "600 backup.sqlite data/palaver.sqlite");
+  // npm runs the script in the checkout, which has no such folder.
+  const own = `npm() { node --disable-warning=ExperimentalWarning "${root}src/backup.ts" "$4"; }\n`;
+  await run("bash", ["-ec", own + save], { cwd: folder, env: { PATH } });
+  await expect(run("bash", ["-ec", own + save], { cwd: folder, env: { PATH } })).rejects.toThrow("exists already");
   database.exec("INSERT INTO said VALUES ('after')");
   database.close();
 

@@ -27,6 +27,7 @@ const MAY_READ_ENVIRONMENT = new Set([
   "src/doctor.ts",
   "src/setup.ts",
   "src/person.ts",
+  "src/backup.ts",
   "src/sandbox/main.ts",
 ]);
 /** Packages that may be used in one place only, where what they take is bounded. */
