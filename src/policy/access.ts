@@ -121,8 +121,12 @@ function decideAmong(applying: Applying, file: AccessPolicy, by: Actor, permissi
   if (permission !== "settings") return toDecision(true, "no rule says otherwise");
   // As before there was a policy.
   return by.author.mayConfigure === false
-    ? { isAllowed: false, reason: "no rule allows it, and they do not manage this channel", refusal: NOT_A_MANAGER }
-    : toDecision(true, "no rule says otherwise, and they manage this channel");
+    ? {
+        isAllowed: false,
+        reason: "no rule allows it, and only people who manage this channel may",
+        refusal: NOT_A_MANAGER,
+      }
+    : toDecision(true, "no rule says otherwise, and people who manage this channel may");
 }
 
 interface Named extends Pick<AccessPolicy, "admins"> {

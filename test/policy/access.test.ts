@@ -188,6 +188,13 @@ describe("a decision", () => {
     );
     expect(decide({}, [], on(slack(), plain), "chat").isAllowed).toBe(true);
   });
+
+  test("gives a reason that is true to read for the asker and for others", () => {
+    expect(decide({}, [], on(slack(), plain), "settings").reason).toBe(
+      "no rule allows it, and only people who manage this channel may",
+    );
+    expect(decide({}, [], on(slack()), "settings").reason).not.toContain("they");
+  });
 });
 
 describe("rules of the chat", () => {
