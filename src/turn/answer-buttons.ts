@@ -43,11 +43,12 @@ export function toAnswerButtons(
   { supportsSecondThoughts }: Pick<ReplySink, "supportsSecondThoughts">,
 ): Button[] {
   if (supportsSecondThoughts !== true) return [];
+  const editionId = toEditionId(turnId, edition);
   return [
-    { action: "regenerate", turnId: toEditionId(turnId, edition), label: "Regenerate" },
+    { action: "regenerate", turnId: editionId, label: "Regenerate" },
     ...toExplainButton({ id: turnId }, { supportsSecondThoughts }),
-    { action: "good", turnId, label: "Good answer" },
-    { action: "bad", turnId, label: "Bad answer" },
+    { action: "good", turnId: editionId, label: "Good answer" },
+    { action: "bad", turnId: editionId, label: "Bad answer" },
   ];
 }
 

@@ -52,6 +52,8 @@ const turnRecord = replyRecord.extend({
   feedback: z.record(z.string(), feedback).exactOptional(),
   /** Reasons given with the judgements. */
   reasons: z.record(z.string(), z.string()).exactOptional(),
+  /** The edition that each person judged, if not the first. */
+  judged: z.record(z.string(), z.int()).exactOptional(),
 });
 
 /** Names the turn that is writing a message. */
@@ -78,10 +80,15 @@ export interface TurnRecords {
   /** Reads what the model was given for the answers to a person, by their turns; `within` as below. */
   readSights(platform: string, authorId: string, within?: string): Promise<Array<{ turnId: string; given: Sight }>>;
   /**
-   * Notes what a person thinks of a turn's answer, and why; without a reason the one they gave for the same stays.
-   * Resolves to what of it is kept and was not known before.
+   * Notes what a person thinks of one edition of a turn's answer, and why. It replaces what they thought of another
+   * edition. Without a reason the one they gave for the same judgement stays. Resolves to what is kept and new.
    */
-  rate(id: string, authorId: string, feedback: Feedback, reason?: string): Promise<Rated>;
+  rate(
+    answer: Pick<TurnRecord, "id" | "edition">,
+    authorId: string,
+    feedback: Feedback,
+    reason?: string,
+  ): Promise<Rated>;
   /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
   readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
   /** Erases what the model was given for an answer, and the calls of its tools. The record stays. */
@@ -104,6 +111,8 @@ export interface Judgement {
   turnId: string;
   feedback: Feedback;
   reason?: string;
+  /** Absent for the first. */
+  edition?: number;
 }
 
 export interface Rated {
@@ -192,11 +201,11 @@ export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOp
       return sights.flatMap(({ turnId, given }) => (given === undefined ? [] : { turnId, given }));
     },
     note: async (record) => void (await store(record, [])),
-    rate: (id, authorId, feedback, reason) =>
+    rate: ({ id, edition }, authorId, feedback, reason) =>
       inTurn(id, async () => {
         const record = await load(id);
         if (record === undefined) return NOT_RATED;
-        const { rated, ...news } = toRated(record, authorId, feedback, reason);
+        const { rated, ...news } = toRated(record, authorId, { feedback, reason, edition });
         if (!news.isNew && !news.hasNewReason) return NOT_RATED;
         const pointers = toPointers(rated, ttlMs, toRater(record.reply.platform, authorId));
         return (await store(rated, pointers)) ? news : NOT_RATED;
@@ -240,11 +249,20 @@ export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOp
 function toJudgements(record: TurnRecord | undefined, authorId: string): Judgement[] {
   const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
   if (record === undefined || feedback === undefined) return [];
-  return [{ turnId: record.id, feedback, ...(reason !== undefined && { reason }) }];
+  const edition = record.judged?.[authorId];
+  return [
+    { turnId: record.id, feedback, ...(reason !== undefined && { reason }), ...(edition !== undefined && { edition }) },
+  ];
 }
 
-function toRated(record: TurnRecord, authorId: string, feedback: Feedback, reason: string | undefined) {
-  const isNew = record.feedback?.[authorId] !== feedback;
+interface Word {
+  feedback: Feedback;
+  reason: string | undefined;
+  edition: number;
+}
+
+function toRated(record: TurnRecord, authorId: string, { feedback, reason, edition }: Word) {
+  const isNew = record.feedback?.[authorId] !== feedback || (record.judged?.[authorId] ?? 1) !== edition;
   const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
   // A reason is one for the judgement it was given with.
   const others = isNew ? withoutFeedback(record, authorId) : record;
@@ -252,14 +270,21 @@ function toRated(record: TurnRecord, authorId: string, feedback: Feedback, reaso
     ...others,
     feedback: { ...others.feedback, [authorId]: feedback },
     ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
+    ...(edition > 1 && { judged: { ...others.judged, [authorId]: edition } }),
   };
   return { rated, isNew, hasNewReason };
 }
 
-function withoutFeedback({ feedback, reasons, ...record }: TurnRecord, authorId: string): TurnRecord {
+function withoutFeedback({ feedback, reasons, judged, ...record }: TurnRecord, authorId: string): TurnRecord {
   const { [authorId]: _, ...others } = feedback ?? {};
   const { [authorId]: __, ...reasonsOfOthers } = reasons ?? {};
-  return { ...record, feedback: others, ...(reasons && { reasons: reasonsOfOthers }) };
+  const { [authorId]: ___, ...judgedByOthers } = judged ?? {};
+  return {
+    ...record,
+    feedback: others,
+    ...(reasons && { reasons: reasonsOfOthers }),
+    ...(judged && { judged: judgedByOthers }),
+  };
 }
 
 /** Whoever reads that nothing was posted yet has to look for a first message that may be under way. */

@@ -24,9 +24,11 @@ function setUp(record: TurnRecord | undefined = written) {
   const rate = createRate({
     records: {
       load: async () => record,
-      async rate(id, authorId, feedback, reason) {
+      async rate({ id, edition }, authorId, feedback, reason) {
         const words = reason === undefined ? [] : [`${id} ${authorId} ${reason}`];
-        const news = [`${id} ${authorId} ${feedback}`, ...words].map((one) => !said.has(one) && said.add(one));
+        const news = [`${id} ${authorId} ${feedback} of ${edition}`, ...words].map(
+          (one) => !said.has(one) && said.add(one),
+        );
         return { isNew: Boolean(news[0]), hasNewReason: Boolean(news[1]) };
       },
     },
@@ -41,7 +43,7 @@ function setUp(record: TurnRecord | undefined = written) {
 test("a judgement is kept with the turn and counted", async () => {
   const { rate, counted, said } = setUp();
   await rate(event, "good");
-  expect(said()).toEqual(["turn ada good"]);
+  expect(said()).toEqual(["turn ada good of 1"]);
   expect(counted).toEqual(["test good"]);
 });
 
@@ -58,7 +60,7 @@ test("a reason is kept with the judgement, without what cannot be seen, and coun
   await rate(event, "bad");
   for (let again = 0; again < 2; again++) await rate({ ...event, reason: " wrong\u202e year " }, "bad");
   await rate({ ...event, reason: " \n" }, "bad");
-  expect(said()).toEqual(["turn ada bad", "turn ada wrong year"]);
+  expect(said()).toEqual(["turn ada bad of 1", "turn ada wrong year"]);
   expect(counted).toEqual(["test bad", "test reason"]);
 });
 
@@ -70,4 +72,12 @@ test("a judgement by people who cannot see the answer is ignored", async () => {
     await rate(event, "good");
     expect([said(), counted]).toEqual([[], []]);
   }
+});
+
+test("a judgement counts for the edition that its button stands under", async () => {
+  const { rate, said } = setUp({ ...written, edition: 3 });
+  await rate({ ...event, turnId: "turn.v2" }, "good");
+  // A button of an earlier version names the turn alone.
+  await rate(event, "bad");
+  expect(said()).toEqual(["turn ada good of 2", "turn ada bad of 3"]);
 });

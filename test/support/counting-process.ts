@@ -27,7 +27,7 @@ await Promise.all(
     await usage.note(`answer of ${personId}`, by, { answers: 1 });
     // As when the process before had counted it, and died.
     await usage.note(`answer of ${personId}`, by, { answers: 1 });
-    await records.rate("one", personId, "good");
+    await records.rate({ id: "one", edition: 1 }, personId, "good");
   }),
 );
 await close();

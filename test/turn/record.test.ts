@@ -116,7 +116,8 @@ describe("the judgements of an answer", () => {
   test("are kept with the turn, the latest of each person, and repetitions do not count", async () => {
     const { records } = open();
     await records.save(record("one"));
-    const rate = async (...given: Parameters<typeof records.rate>) => (await records.rate(...given)).isNew;
+    const rate = async (id: string, authorId: string, feedback: "good" | "bad", edition = 1) =>
+      (await records.rate({ id, edition }, authorId, feedback)).isNew;
     expect(await rate("one", "ben", "good")).toBe(true);
     expect(await rate("one", "ben", "good")).toBe(false);
     expect(await Promise.all([rate("one", "ben", "bad"), rate("one", "cleo", "good")])).toEqual([true, true]);
@@ -124,10 +125,24 @@ describe("the judgements of an answer", () => {
     expect(await rate("long gone", "ben", "good")).toBe(false);
   });
 
+  test("belong to the edition of the answer that was judged: the same word about the next one is new", async () => {
+    const { records } = open();
+    await records.save(record("one"));
+    const rate = (edition: number, reason?: string) => records.rate({ id: "one", edition }, "ben", "bad", reason);
+    const ofBen = () => records.readFeedback("test", "ben");
+    await rate(1, "the wrong year");
+    expect(await rate(2)).toEqual({ isNew: true, hasNewReason: false });
+    expect(await rate(2)).toEqual({ isNew: false, hasNewReason: false });
+    expect(await ofBen()).toEqual([{ turnId: "one", feedback: "bad", edition: 2 }]);
+    await records.forget("test", "ben");
+    expect((await records.load("one"))?.judged).toEqual({});
+  });
+
   test("are kept with their reason, which goes with a new judgement and with the person", async () => {
     const { records, database } = open();
     await records.save(record("one"));
-    const rate = (...given: Parameters<typeof records.rate>) => records.rate(...given);
+    const rate = (id: string, authorId: string, feedback: "good" | "bad", reason?: string) =>
+      records.rate({ id, edition: 1 }, authorId, feedback, reason);
     const ofBen = () => records.readFeedback("test", "ben");
     await rate("one", "ben", "bad");
     expect(await rate("one", "ben", "bad", "the wrong year")).toEqual({ isNew: false, hasNewReason: true });
@@ -148,7 +163,8 @@ describe("the judgements of an answer", () => {
     const { records, database } = open();
     await records.save(record("one"));
     await records.save(record("two", ben));
-    for (const id of ["one", "two"]) for (const rater of ["rater", "cleo"]) await records.rate(id, rater, "bad");
+    for (const id of ["one", "two"])
+      for (const rater of ["rater", "cleo"]) await records.rate({ id, edition: 1 }, rater, "bad");
     expect(await records.readFeedback("test", "rater")).toEqual(
       expect.arrayContaining([
         { turnId: "one", feedback: "bad" },
@@ -165,7 +181,7 @@ describe("the judgements of an answer", () => {
     const { records, database } = open();
     await records.save(record("one"));
     await records.save(record("two"));
-    await records.rate("one", "ben", "good");
+    await records.rate({ id: "one", edition: 1 }, "ben", "good");
     await records.erase(["one", "never was"]);
     expect(await records.load("one")).toBeUndefined();
     expect(await records.readFeedback("test", "ben")).toEqual([]);

@@ -222,7 +222,7 @@ describe("a deletion of an answered question", () => {
     await accept(question);
     await idle();
     const turnId = toTurnId(question.key);
-    await records.rate(turnId, "ben", "bad", "a secret reason");
+    await records.rate({ id: turnId, edition: 1 }, "ben", "bad", "a secret reason");
     expect(await records.readSight(turnId)).toBeDefined();
     await accept(deleted(question));
     await idle();

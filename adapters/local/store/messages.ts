@@ -152,8 +152,11 @@ function createWriting(tables: Tables): Writing {
     },
     show: (id) => void show.run(nextSeq(), id),
     edit: (id, text, editedAt) => void edit.run(nextSeq(), text, editedAt, id),
-    redraw: (id, { text, buttons, steps, isStreaming }) =>
-      void redraw.run(nextSeq(), text, JSON.stringify(buttons), JSON.stringify(steps), Number(isStreaming), id),
+    redraw(id, { text, buttons, steps, isStreaming }) {
+      // A new answer is being written here: people judged the one before it.
+      if (isStreaming) eraseJudgements.run(id);
+      redraw.run(nextSeq(), text, JSON.stringify(buttons), JSON.stringify(steps), Number(isStreaming), id);
+    },
     moveToEnd: (id) => void move.run({ $seq: nextSeq(), $id: id }),
     erase(id) {
       erase.run(nextSeq(), id);

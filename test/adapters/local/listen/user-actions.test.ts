@@ -231,6 +231,9 @@ describe("actions at the local page", () => {
     expect(await judgements()).toEqual({ ada: "good", ben: "good" });
     await page.adapter.forget?.("ben");
     expect(await judgements()).toEqual({ ada: "good" });
+    // Regenerate: the next answer begins without the marks of the one before.
+    await page.adapter.sink(event.reply).edit(posted, { markdown: "h", buttons: [], streaming: true }, signal);
+    expect(await judgements()).toEqual({});
   });
 
   test("a press on a message that only somebody else sees is refused", async () => {
