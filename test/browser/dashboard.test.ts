@@ -49,6 +49,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     const replica = await startReplica({ scripts: [["Well,", new Promise(() => {})]] });
     const { tab, problems } = await open(replica.url);
     await tab.getByText("Nothing is being answered.").waitFor();
+    await tab.getByText("waiting or being answered").waitFor();
     await replica.accept(message("hi", { at: Date.now() }));
     const stop = tab.getByRole("button", { name: "Stop the answer to Ada at test · general" });
     await stop.focus();

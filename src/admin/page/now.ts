@@ -105,7 +105,7 @@ function toFigures(processes: readonly ProcessReport[], running: readonly Story[
   const waiting = Math.max(0, ...processes.map((one) => one.waiting));
   const figures = [
     { name: "running", value: String(running.length) },
-    { name: "accepted and not done", value: String(waiting) },
+    { name: "waiting or being answered", value: String(waiting) },
     { name: "places taken", value: `${sum(processes.map(({ active }) => active))} of ${places}` },
     { name: `process${processes.length === 1 ? "" : "es"}`, value: String(processes.length) },
   ];
