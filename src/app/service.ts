@@ -129,14 +129,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const dashboard = openDashboard({ config, stores, database, readState, log });
   const metrics = dashboard.alsoCounts(createMetrics());
   const adapterOf = (platform: string) => findAdapter(platforms, platform);
-  const pictures = createPictureSources({
-    config,
-    adapterOf,
-    stores,
-    ownKey: keys.relayKey,
-    serviceUrl: () => serviceUrl,
-    log,
-  });
+  const sources = { config, adapterOf, stores, ownKey: keys.relayKey, serviceUrl: () => serviceUrl, log };
+  const pictures = createPictureSources(sources);
   const policy = openPolicyFile({ ...config.policy, read: options.readPolicy, log });
   const mcp = works ? openMcp(options, stores) : undefined;
   const engine = createEngine({
