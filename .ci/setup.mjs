@@ -221,10 +221,11 @@ function checkNode() {
   const needed = engines.node.replace(/^>=/, "");
   const own = join(MODULES, ".bin", "node");
   const isInstalled = existsSync(own);
-  const runs = isInstalled && readNodeVersion(own) !== undefined;
+  const packagedVersion = isInstalled ? readNodeVersion(own) : undefined;
   // Otherwise it would hide the machine's own.
-  if (isInstalled && !runs) rmSync(own);
-  const found = readNodeVersion("node");
+  if (isInstalled && packagedVersion === undefined) rmSync(own);
+  // Outside of npm, the packaged one is not on the PATH yet.
+  const found = packagedVersion ?? readNodeVersion("node");
   if (found !== undefined && isAtLeast(found, needed)) return;
   const there = found === undefined ? "there is none on the PATH" : `the one on the PATH is ${found}`;
   const packaged = isInstalled
