@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { readEditionId } from "../../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
 import { smallPrint } from "../../simulators/slack/shown-text.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
@@ -202,7 +203,7 @@ describe("feedback on the bot's answers on Slack", () => {
     const presses = bot.events.filter(({ kind }) => kind === "action");
     expect(presses).toMatchObject([{ action: "good" }, { action: "good" }, { action: "bad" }]);
     const [press] = presses;
-    const { feedback } = (press?.kind === "action" && (await records.load(press.turnId))) || {};
+    const { feedback } = (press?.kind === "action" && (await records.load(readEditionId(press.turnId).turnId))) || {};
     expect(feedback).toEqual({ [personOf(slack, ada)]: "bad", [personOf(slack, bob)]: "good" });
     const { body } = await metrics.render();
     expect(body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
