@@ -206,6 +206,13 @@ describe("setup", () => {
       expect(existsSync(join(packaged(), "node"))).toBe(false);
     });
 
+    test("is the packaged one also outside of npm, where it is not on the PATH yet", async () => {
+      await setUp();
+      makeNode(packaged(), saying("26.10.0"));
+      const PATH = makeNode(join(root, "bin"), saying("20.20.2"));
+      expect(await setUp(["ci"], { PATH })).toMatchObject({ code: 0 });
+    });
+
     test.each([
       [
         "is too old",
