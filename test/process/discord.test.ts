@@ -56,7 +56,7 @@ describe("the service on Discord", () => {
     expect(await first.service.end("SIGCONT")).toBe(1);
     const log = first.service.lines.join("\n");
     expect(log).toContain("Discord does not accept the token. Copy the bot's token from the Discord Developer Portal");
-    expect(log).toContain("at most 7 s");
+    expect(log).toContain("within 7 s");
     expect(log).not.toContain("did not end in time and is cut");
 
     discord.faults.clear();
