@@ -1,24 +1,22 @@
 /**
- * Chooses the next work: shares the places for parallel work among people and channels. Pure and on plain data, so that
- * every queue decides alike, wherever it keeps its events.
+ * Chooses the next work, so that people and channels share the slots for parallel work. It is pure and works on plain
+ * data, so all queues decide alike, wherever they store their events.
  */
 
 import type { EventLane } from "../port/events.ts";
 
-/** Work that waits for a place, or has one. `person` and `channel` are keys, compared for equality. */
+/** Work that waits for a slot or has one. `person` and `channel` are keys that are only compared for equality. */
 export interface Work {
   kind: EventLane["kind"];
   person: string;
   channel: string;
-  /** The platform's limit that its replies share with those of other lanes; absent where nothing is known of it. */
-  budget?: string;
-  /** The process died while it ran, and not for the first time. */
+  /** True if the process died more than once during this work. */
   isSuspect: boolean;
 }
 
 /**
- * The rounds in which people take turns, start-time fair queueing with each piece of work counted as one: `next` has
- * the round of a person's next work where that is yet to come, and everybody else is in the round that it is `now`.
+ * People take turns in rounds. This is start-time fair queueing that counts each piece of work as one. `next` has the
+ * round of a person's next work if it is later than `now`. Everyone else is in round `now`.
  */
 export interface Rounds {
   readonly now: number;
@@ -33,16 +31,16 @@ export interface Choice {
   rounds: Rounds;
 }
 
-/** Pictures take long: what is drawn is bounded by itself, so that it takes no place from those who talk. */
-export const MAX_DRAWINGS = 8;
+/** Images take long, so they have a separate limit and do not use up the slots for conversations. */
+const MAX_DRAWINGS = 8;
 const MAX_DRAWINGS_OF_PERSON = 2;
 const MAX_DRAWINGS_IN_CHANNEL = 4;
-/** The share of the places that is reserved for channels in which nothing runs. */
+/** The share of the slots that is reserved for channels without running work. */
 const RESERVE_FOR_CHANNELS = 1 / 8;
 
 /**
- * Chooses the work to begin: of the person in the earliest round, and of several the oldest. `waiting` is in order of
- * arrival; `places` counts all but drawings. Undefined: nothing may begin.
+ * Chooses the work to start: the oldest work of the person in the earliest round. `waiting` is in the order of arrival.
+ * `places` counts all slots except those for images. Undefined if no work can start.
  */
 export function chooseNext(
   rounds: Rounds,
@@ -56,7 +54,7 @@ export function chooseNext(
     const round = roundOf(rounds, work.person);
     if ((chosen === undefined || round < chosen.round) && mayBegin(work))
       chosen = { index, person: work.person, round };
-    // No round is earlier than this one.
+    // No round can be earlier than this one.
     if (chosen?.round === rounds.now) break;
   }
   if (chosen === undefined) return undefined;
@@ -70,9 +68,9 @@ function roundOf({ now, next }: Rounds, person: string): number {
 }
 
 /**
- * Decides which work may begin beside that which runs. A question may begin only while its author holds fewer places than
- * are free: of 16 places the first person takes 8 at most, a second one 4, so that whoever asks next finds one. The last
- * places are left to channels in which nothing runs. Errands wait only while everything is taken.
+ * Decides which work can start next to the running work. A question can start only if its author holds fewer slots than
+ * are free. For example, of 16 slots the first person gets at most 8 and a second person 4, so the next asker still
+ * finds a slot. The last slots are for channels without running work. Short tasks wait only if all slots are taken.
  */
 function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
   const drawings = running.filter(isDrawing);
@@ -85,7 +83,7 @@ function createAdmission(running: readonly Work[], places: number): (work: Work)
   const hasSuspect = running.some(({ isSuspect }) => isSuspect);
 
   return ({ kind, person, channel, isSuspect }) => {
-    // Alone among its kind: then the next death of the process is not blamed on all that ran at the last one.
+    // Only one suspect runs at a time. Otherwise the process's next death would be blamed on all of them.
     if (isSuspect && hasSuspect) return false;
     if (kind === "errand") return free > 0;
     if (kind === "question") {

@@ -1,10 +1,16 @@
 import type { InboundEvent } from "../port/events.ts";
+import type { Work } from "../port/right.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Worker } from "./queue.ts";
 
-/** Failures in a row after which work is given up, so that one event cannot hold up its conversation for good. */
+/**
+ * After this many failures in a row, the work is given up. Otherwise one event could block its conversation forever.
+ */
 const MAX_FAULTS = 10;
-/** Deaths of a process after which its open work is given up; giving up is tried as often, for that may kill too. */
+/**
+ * After this many deaths of a process, the work that was open is given up. Giving up gets the same number of attempts,
+ * because it can kill the process too.
+ */
 const MAX_TAKEN_UP = 5;
 /** Work that was open at this many deaths in a row may have caused them. */
 export const SUSPECT_DEATHS = 2;
@@ -12,25 +18,24 @@ export const SUSPECT_DEATHS = 2;
 export interface Failures {
   /** Failures in a row. */
   failures: number;
-  /** Failures that the work itself caused, not a store that was away. */
+  /** Failures that the work itself caused, not an outage of the store. */
   faults: number;
-  /** The work is given up: people are told so, and that is all. */
+  /** True if the work is given up. Its people get a notice, and nothing else happens. */
   isGivenUp: boolean;
 }
 
 export const NO_FAILURES: Failures = { failures: 0, faults: 0, isGivenUp: false };
 
-/** The step after a failure, due in `pauseMs`. `drop` is for work that cannot even be given up. */
+/** The next step after a failure, which starts in `pauseMs`. `drop` is for work that could not be given up properly. */
 export interface RetryDecision extends Failures {
   next: "again" | "give-up" | "drop";
   pauseMs: number;
 }
 
-/** `isDone`: only taking it off the list has failed. `retryMs`: the pause doubles from the first to the second. */
+/** `retryMs`: the pause doubles from the first value to the second. */
 export function judgeFailure(
   before: Failures,
   error: unknown,
-  isDone: boolean,
   retryMs: readonly [first: number, longest: number],
 ): RetryDecision {
   const isOutage = isStoreOutage(error);
@@ -38,22 +43,25 @@ export function judgeFailure(
   const faults = before.faults + (isOutage ? 0 : 1);
   const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
   const after = { failures, faults, isGivenUp: before.isGivenUp };
-  if (isDone || isOutage || (faults < MAX_FAULTS && !before.isGivenUp)) return { ...after, next: "again", pauseMs };
+  if (isOutage || (faults < MAX_FAULTS && !before.isGivenUp)) return { ...after, next: "again", pauseMs };
   return { ...after, isGivenUp: true, next: before.isGivenUp ? "drop" : "give-up", pauseMs: 0 };
 }
 
-/** True when this many deaths rule out one more attempt. */
+/** True if there were too many deaths for another attempt. */
 export function isDeadly(deaths: number): boolean {
   return deaths > MAX_TAKEN_UP;
 }
 
-/** Ends what is given up, in the worker's words; where even that kills, or nobody is to be told, without any. */
+/**
+ * Finishes given-up work with the worker's notice. Without a notice if the notice kills the process too, or if there is
+ * no person to notify.
+ */
 export async function giveUpWork(
   worker: Worker,
   events: readonly InboundEvent[],
   deaths: number,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly InboundEvent[]> {
   if (worker.giveUp === undefined || deaths > 2 * MAX_TAKEN_UP) return events;
-  return worker.giveUp([...events], signal);
+  return worker.giveUp([...events], work);
 }

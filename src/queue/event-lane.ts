@@ -2,7 +2,7 @@ import { asksAnew, type EventLane, type InboundEvent } from "../port/events.ts";
 import { readTurnId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
-/** The lane in which an event waits, and the kind of work it is there; `EventLane` says what a lane is. */
+/** The lane in which an event waits, and its kind of work there. `EventLane` defines lanes. */
 export function laneOf(event: InboundEvent): EventLane {
   if (event.lane !== undefined) return event.lane;
   return {
@@ -16,7 +16,7 @@ export function isDrawing(event: InboundEvent): boolean {
   return laneOf(event).kind === "drawing";
 }
 
-/** An event as work to be given a place. A thread counts as the channel that it is in. */
+/** Converts an event to work that needs a slot. A thread counts as its channel. */
 export function toWork(event: InboundEvent): Work {
   const { reply, author } = event;
   return {
@@ -27,24 +27,27 @@ export function toWork(event: InboundEvent): Work {
   };
 }
 
-/** One person among all platforms'. */
-export function toPerson(platform: string, authorId: string): string {
+/** One person across all platforms. */
+function toPerson(platform: string, authorId: string): string {
   return JSON.stringify([platform, authorId]);
 }
 
-/** True when erasing the author erases the event. A command stores nothing of its author, unless it draws. */
+/**
+ * True if the event is erased together with its author's data. A command stores nothing about its author, unless it
+ * creates images.
+ */
 export function isErasedWith(event: InboundEvent): boolean {
   return event.kind !== "command" || event.lane !== undefined;
 }
 
-/** A person who is erased, with all events of theirs but the one that asks for it. */
+/** A person who is being erased, with all their events except the one that requests the erasure. */
 export interface ErasedPerson {
   platform: string;
   authorId: string;
   exceptKey: string;
 }
 
-/** True for the events that are a person's. */
+/** True for this person's events. */
 export function toErased({ platform, authorId, exceptKey }: ErasedPerson): (event: InboundEvent) => boolean {
   return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
 }

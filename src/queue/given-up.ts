@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { RedisConnection } from "../../store/redis-connection.ts";
-import { parseStored } from "../../store/values.ts";
-import { KEYS } from "./keys.ts";
+import type { RedisConnection } from "../store/redis-connection.ts";
+import { parseStored } from "../store/values.ts";
 
+export const GIVEN_UP_KEY = "palaver:queue:given-up";
 const MAX_EVENTS = 100;
 
 const givenUp = z.object({
@@ -14,18 +14,18 @@ const givenUp = z.object({
   reason: z.string(),
 });
 
-/** An event that was given up, for the operator. Holds nothing that a person said. */
+/** An event that was given up, for the operator. Contains none of a person's words. */
 export type GivenUp = z.infer<typeof givenUp>;
 
 export async function noteGivenUp(client: RedisConnection["client"], event: GivenUp): Promise<void> {
   await client
     .multi()
-    .lPush(KEYS.givenUp, JSON.stringify(event))
-    .lTrim(KEYS.givenUp, 0, MAX_EVENTS - 1)
+    .lPush(GIVEN_UP_KEY, JSON.stringify(event))
+    .lTrim(GIVEN_UP_KEY, 0, MAX_EVENTS - 1)
     .exec();
 }
 
 /** Newest first. */
 export async function readGivenUp(client: RedisConnection["client"]): Promise<GivenUp[]> {
-  return (await client.lRange(KEYS.givenUp, 0, -1)).flatMap((text) => parseStored(givenUp, text) ?? []);
+  return (await client.lRange(GIVEN_UP_KEY, 0, -1)).flatMap((text) => parseStored(givenUp, text) ?? []);
 }

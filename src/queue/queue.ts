@@ -1,66 +1,79 @@
 import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
+import type { Work } from "../port/right.ts";
 
-/** Consumer of a queue: what may be worked on together, and the work itself. */
+/** A queue's consumer. It chooses which events to handle together, and does the work. */
 export interface Worker {
-  /** Chooses the events to work on next from all that wait in a conversation, oldest first. Must contain the first. */
+  /** Chooses the next events from all those that wait in a conversation, oldest first. Must include the first one. */
   take(waiting: readonly InboundEvent[]): InboundEvent[];
   /**
-   * Works on them. Resolves to the events that are done: the first one at least, and perhaps others that came
-   * meanwhile; what is left is handed out again. When it rejects all stay and are worked on again after a pause.
-   * `signal` aborts with `shutdown` when the queue closes and its grace period is over, and with `forgotten` when
-   * the author of the events is erased: then nothing of theirs may be stored any more, and all of them are done.
-   * With `lost` it aborts when another process has taken the work over: then nothing more may be written at all.
+   * Does the work for these events. Resolves to the finished events: at least the first one, and perhaps others that
+   * arrived meanwhile. The others are handed out again. If it rejects, all events stay and are retried after a pause.
+   * Its signal aborts with `shutdown` when the queue closes and its grace period is over. It aborts with `forgotten`
+   * when the author of the events is erased. All the events are then done, and nothing of the author's may be stored.
+   * It aborts with `lost` when another process has taken the work over. Nothing may then be written at all.
    */
-  work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
-  /** Tells the author in one sentence that work is given up. Resolves as `work` does. Absent: nobody is told. */
-  giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
-  /** Told of every accepted event at once, before its turn in the conversation comes, so that it can interrupt running work. */
+  work(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
+  /**
+   * Tells the author in one sentence that the work is given up. Resolves like `work`. If absent, there is no notice.
+   */
+  giveUp?(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
+  /**
+   * Called immediately for each event that is accepted for a conversation in this process, so that the event can
+   * interrupt running work.
+   */
   onAccepted(event: InboundEvent): void;
-  /** Told of an accepted event that has to wait for a place: until others are answered, or their pictures drawn. */
+  /** Called for an accepted event that must wait for a slot until other conversations or images are finished. */
   onWaiting?(event: InboundEvent): void;
 }
 
 /**
- * Accepted events: claimed once, durable, in order within a conversation, fair between people. `start` takes up what
- * was open when the process died, a few times at most: then it is given up.
+ * Accepted events. Each is claimed once and stored durably. They are handled in order within a conversation, and fairly
+ * between people. If a process dies, its open work is resumed at most a few times and then given up.
  */
 export interface Queue {
   /**
-   * Claims `event.key` for at least 24 h and stores the event. False: it was claimed, or is a message whose deletion was
-   * heard of before it. Rejects if it is not stored.
+   * Claims `event.key` for at least 24 h and stores the event. Returns false if the key was claimed before, or if this
+   * message's deletion arrived first. Rejects if the event is not stored.
    */
   accept(event: InboundEvent): Promise<boolean>;
   /**
-   * Lets every process notice an event at once and keeps it nowhere: what it interrupts, it interrupts now or never.
-   * Rejects when the others cannot be told.
+   * Sends an event to every process immediately, without storing it. The event interrupts work now or never. Rejects if
+   * the other processes are unreachable.
    */
   tell(event: InboundEvent): Promise<void>;
-  /** Begins to hand out work; at most once. Without a worker that is left to other processes, and it only counts. */
+  /**
+   * Starts to hand out work. Call it at most once. Without a worker, other processes do the work, and this one only
+   * counts.
+   */
   start(worker: Worker | undefined): void;
-  /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
+  /** The conversation in which a message waits or is being handled. Undefined if there is none. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The work came further than ever before: a death of the process from here on is no sign against it. */
+  /** The work got further than ever before, so a later death of the process does not count against it. */
   progressed(workId: string): void;
-  /** Processes that share the work, this one included, as far as is known. */
+  /** The number of known processes that share the work, including this one. */
   processes(): number;
-  /** Counts for the metrics: events waiting, conversations being worked on. */
+  /** Counts for this process's metrics: waiting events and active conversations. */
   depth(): { waiting: number; active: number };
-  /** Erases an author's events but the one with this key. Resolves when the work on them has ended. */
+  /** Erases an author's events except the one with this key. Resolves when the work on them has ended. */
   forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
-  /** Erases the waiting drawings that are meant, and resolves to all that are: the work on some may be under way. */
+  /**
+   * Erases the matching image requests that wait. Resolves to all matching ones, including those that are being
+   * handled.
+   */
   forgetDrawings(isMeant: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
-  /** Stops accepting, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start. */
+  /**
+   * Stops accepting events, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start.
+   */
   close(graceMs: number): Promise<void>;
 }
 
-/** Options of every queue. */
 export interface QueueOptions {
-  /** Conversations that this process works on side by side; pictures have bounds of their own. */
+  /** The number of conversations that this process handles in parallel. Images have separate limits. */
   maxActive: number;
-  /** Pause before failed work is tried again: doubles from the first to the second. */
+  /** Pause before failed work is retried. It doubles from the first value to the second. */
   retryMs?: readonly [first: number, longest: number];
-  /** Longest that `close` waits for work which it has aborted. */
+  /** How long `close` waits for aborted work. */
   cutMs?: number;
   log: Logger;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { toPictureLane } from "../../src/imagine/picture-lanes.ts";
+import { action, ada, ben, command, message } from "../../lab/support/events.ts";
+import { toPictureLane } from "../../src/imagine/lanes.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../../src/queue/admission.ts";
 import { toWork } from "../../src/queue/event-lane.ts";
-import { action, ada, ben, command, message } from "../support/events.ts";
 
 const PLACES = 16;
 
@@ -16,7 +16,7 @@ const question = (person: string, channel = "general"): Work => ({
 const many = (count: number, make: (index: number) => Work): Work[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** Gives out places one after another, as long as anything may begin; what began never ends. */
+/** Assigns slots one after another while work can start. Started work never ends. */
 function fill(waiting: readonly Work[], running: readonly Work[] = [], places = PLACES): Work[] {
   const [left, begun] = [[...waiting], [...running]];
   let rounds = FIRST_ROUND;
@@ -28,7 +28,7 @@ function fill(waiting: readonly Work[], running: readonly Work[] = [], places = 
   }
 }
 
-/** Gives one place out again and again, and says to whom. */
+/** Assigns one slot repeatedly, and returns who gets it each time. */
 function takeTurns(waiting: readonly Work[]): string[] {
   const [left, order] = [[...waiting], [] as string[]];
   let rounds = FIRST_ROUND;
@@ -40,14 +40,14 @@ function takeTurns(waiting: readonly Work[]): string[] {
   }
 }
 
-describe("places for questions", () => {
-  test("are left to others by one person, however many questions wait", () => {
+describe("slots for questions", () => {
+  test("one person leaves slots to others, however many questions wait", () => {
     const begun = fill(many(40, (index) => question("ada", `channel ${index}`)));
     expect(begun).toHaveLength(8);
     expect(fill([question("ben")], begun)).toHaveLength(9);
   });
 
-  test("are left to newcomers by each further person who floods", () => {
+  test("each person who floods the queue leaves slots to newcomers", () => {
     let begun: Work[] = [];
     for (const person of ["a", "b", "c", "d"]) {
       begun = fill(
@@ -59,17 +59,17 @@ describe("places for questions", () => {
     expect(fill([question("newcomer", "another")], begun)).toHaveLength(begun.length + 1);
   });
 
-  test("are not all taken by the people of one channel", () => {
+  test("the people of one channel do not take all slots", () => {
     const begun = fill(many(40, (index) => question(`person ${index}`)));
     expect(begun).toHaveLength(14);
     expect(fill([question("ben", "another")], begun)).toHaveLength(15);
   });
 
-  test("are all taken where everybody asks once", () => {
+  test("people who ask once each take all slots", () => {
     expect(fill(many(40, (index) => question(`person ${index}`, `channel ${index}`)))).toHaveLength(PLACES);
   });
 
-  test("are never more than there are", () => {
+  test("admission never gives out more slots than exist", () => {
     for (const places of [1, 2, 3, 16]) {
       expect(
         fill(
@@ -81,11 +81,11 @@ describe("places for questions", () => {
     }
   });
 
-  test("are given to one person where there is one place", () => {
+  test("one person gets the only slot", () => {
     expect(fill([question("ada"), question("ada")], [], 1)).toHaveLength(1);
   });
 
-  test("are not needed by what takes no time, which needs a free one only", () => {
+  test("quick work waits for a free slot but does not occupy one", () => {
     const running = many(8, () => question("ada"));
     expect(fill([{ ...question("ada"), kind: "errand" }], running)).toHaveLength(9);
     expect(fill([{ ...question("ben"), kind: "errand" }], running, 8)).toHaveLength(8);
@@ -93,19 +93,19 @@ describe("places for questions", () => {
 });
 
 describe("turns between people", () => {
-  test("go round, however much one of them waits for, and each in order", () => {
+  test("people take turns, each in order, however much one of them asks", () => {
     const order = takeTurns([...many(4, () => question("ada")), question("ben"), question("ben"), question("cleo")]);
     expect(order).toEqual(["ada", "ben", "cleo", "ada", "ben", "ada", "ada"]);
   });
 
-  test("come to a newcomer before the rest of a flood", () => {
+  test("a newcomer gets a turn before the rest of a flood", () => {
     let rounds = FIRST_ROUND;
     for (let count = 0; count < 5; count++) rounds = chooseNext(rounds, [question("ada")], [], 1)?.rounds ?? rounds;
     const flood = many(35, () => question("ada"));
     expect(chooseNext(rounds, [...flood, question("ben")], [], 1)?.index).toBe(35);
   });
 
-  test("gather no credit while somebody asks nothing", () => {
+  test("a person who asks nothing saves up no turns", () => {
     let rounds = FIRST_ROUND;
     for (let count = 0; count < 5; count++) rounds = chooseNext(rounds, [question("ada")], [], 1)?.rounds ?? rounds;
     const order: number[] = [];
@@ -127,7 +127,7 @@ describe("turns between people", () => {
     expect(order).toEqual([0, 1, 2, 3]);
   });
 
-  test("keep nothing of people who wait for nothing", () => {
+  test("the turns forget people whose questions are all answered", () => {
     let rounds = FIRST_ROUND;
     for (let index = 0; index < 100; index++) {
       rounds = chooseNext(rounds, [question(`${index}`), question("ada")], [], 1)?.rounds ?? rounds;
@@ -138,14 +138,14 @@ describe("turns between people", () => {
 });
 
 describe("work on which the process died", () => {
-  test("runs alone among its kind, beside everything else", () => {
+  test("work on which the process died runs alone among its kind, next to other work", () => {
     const suspects = many(3, (index) => ({ ...question(`${index}`), isSuspect: true }));
     expect(fill([...suspects, question("ada")]).filter(({ isSuspect }) => isSuspect)).toHaveLength(1);
     expect(fill([...suspects, question("ada")])).toHaveLength(2);
   });
 });
 
-describe("work that may begin", () => {
+describe("work that can start", () => {
   const picture = (id: string, channelId = "general") => {
     return { ...command("imagine", "a fox", { author: { id, name: id } }), reply: { platform: "test", channelId } };
   };
@@ -158,14 +158,14 @@ describe("work that may begin", () => {
     return toWork(lane === undefined ? event : { ...event, lane });
   };
 
-  test("has a limit of conversations that does not depend on drawings", () => {
+  test("drawings do not count against the limit of conversations", () => {
     const mayBegin = running(message("a"), picture("ada"), picture("ben"), action("delete", "job.1"));
     expect(mayBegin(message("b", { author: ben }))).toBe(false);
     expect(running(message("a"), picture("ada"), picture("ben"))(message("b", { author: ben }))).toBe(true);
     expect(running(message("a"), message("b"))(picture(ada.id))).toBe(true);
   });
 
-  test("has a limit of two drawings for a person, four for a channel, and eight in all", () => {
+  test("at most two drawings of a person, four of a channel and eight in all run at a time", () => {
     const two = running(picture(ada.id), picture(ada.id, "other"));
     expect([two(picture(ada.id)), two(picture(ben.id))]).toEqual([false, true]);
     const four = running(...["a", "b", "c", "d"].map((id) => picture(id)));

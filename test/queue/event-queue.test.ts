@@ -1,27 +1,36 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../../src/port/events.ts";
-import { toTurnId } from "../../../src/port/ids.ts";
-import { createEmbeddedQueue } from "../../../src/queue/embedded/embedded-queue.ts";
-import type { Queue } from "../../../src/queue/queue.ts";
-import { ada, ben, message } from "../../support/events.ts";
-import { recordingLog, silent } from "../../support/log.ts";
-import { heldWorker, queueContract, quickWorker } from "../../support/queue-contract.ts";
+import { ada, ben, message } from "../../lab/support/events.ts";
+import { recordingLog, silent } from "../../lab/support/log.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import { createEventQueue } from "../../src/queue/event-queue.ts";
+import type { Entry, Journal, JournalReader } from "../../src/queue/journal.ts";
+import type { Queue, QueueOptions } from "../../src/queue/queue.ts";
+import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
+import { eventually } from "../support/eventually.ts";
+import { heldWorker, queueContract, quickWorker } from "../support/queue-contract.ts";
 
-function open(database = new DatabaseSync(":memory:"), maxActive = 16): Queue {
-  return createEmbeddedQueue({ database, maxActive, log: silent, retryMs: [1, 4] });
+function openQueue({ database, ...options }: { database: DatabaseSync } & Partial<QueueOptions>): Queue {
+  const { log = silent } = options;
+  const journals = { own: createSqliteJournal({ database, log }) };
+  return createEventQueue({ journals, maxActive: 16, retryMs: [1, 4], log, ...options });
 }
 
-describe("embedded queue", () => {
+function open(database = new DatabaseSync(":memory:")): Queue {
+  return openQueue({ database });
+}
+
+describe("the queue over a journal in SQLite", () => {
   queueContract(() => {
     const database = new DatabaseSync(":memory:");
     return {
-      open: ({ maxActive = 16, log = silent, ...rest } = {}) =>
-        createEmbeddedQueue({ database, maxActive, log, retryMs: [1, 4], ...rest }),
+      open: (options = {}) => openQueue({ database, ...options }),
     };
   });
 
-  test("takes an event at any moment of the end of another one's work", async () => {
+  test("the queue accepts events at any moment while other work ends", async () => {
     for (let steps = 0; steps < 12; steps++) {
       const queue = open();
       const { worker, ends, untilBegun } = heldWorker();
@@ -35,7 +44,7 @@ describe("embedded queue", () => {
     }
   });
 
-  test("starts beside events on disk that it cannot read, and logs them once", async () => {
+  test("the queue starts despite unreadable events on disk, and logs each once", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
     const events = ["one", "two", "three"].map((text) => message(text));
@@ -45,12 +54,12 @@ describe("embedded queue", () => {
     for (const [index, text] of ["{", "null"].entries()) spoil.run(text, events[index]?.key ?? "");
     const { log, lines } = recordingLog();
     const done = Promise.withResolvers<InboundEvent[]>();
-    createEmbeddedQueue({ database, maxActive: 16, log, retryMs: [1, 4] }).start(quickWorker(done.resolve));
+    openQueue({ database, log }).start(quickWorker(done.resolve));
     expect(await done.promise).toEqual(events.slice(2));
     expect(lines.map(({ key }) => key)).toEqual(["queue_event"]);
   });
 
-  test("takes up open events after a restart, in order, and no finished ones", async () => {
+  test("the queue resumes open events after a restart, in order, and no finished ones", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
     for (const text of ["one", "two", "three"]) await first.accept(message(text));
@@ -59,7 +68,7 @@ describe("embedded queue", () => {
     await untilBegun(1);
     ends[0]?.resolve();
     await untilBegun(2);
-    // The process "dies" here, in the middle of the second event: nothing of `first` is closed.
+    // The process "dies" here, in the middle of the second event. Nothing of `first` is closed.
 
     const texts: string[] = [];
     const done = Promise.withResolvers<void>();
@@ -73,7 +82,7 @@ describe("embedded queue", () => {
     expect(texts).toEqual(["two", "three"]);
   });
 
-  test("takes up an event on which the process dies five times, then gives it up, and says so", async () => {
+  test("the queue gives an event up after five deaths of the process, and reports it", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     for (let death = 0; death < 6; death++) {
@@ -95,7 +104,7 @@ describe("embedded queue", () => {
     expect(open(database).depth().waiting).toBe(0);
   });
 
-  test("blames no death on messages that were taken along and left to a turn of their own", async () => {
+  test("messages that a turn took and returned are not blamed for a death", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     await open(database).accept(message("innocent"));
@@ -117,7 +126,7 @@ describe("embedded queue", () => {
     expect(await worked.promise).toMatchObject([{ text: "innocent" }]);
   });
 
-  test("gives nothing up for restarts, nor for deaths after which it came further", async () => {
+  test("restarts, and deaths after progress, do not make the queue give up", async () => {
     const database = new DatabaseSync(":memory:");
     const event = message("long");
     await open(database).accept(event);
@@ -136,9 +145,9 @@ describe("embedded queue", () => {
     expect(database.prepare("SELECT max(begun) AS begun FROM queue_event").get()).toEqual({ begun: 0 });
   });
 
-  test("does not blame on work that it was cut by the end of the process, even when it did not end in time", async () => {
+  test("work that a shutdown aborted is not blamed, even if it did not finish in time", async () => {
     const database = new DatabaseSync(":memory:");
-    const queue = createEmbeddedQueue({ database, maxActive: 1, log: silent, cutMs: 5 });
+    const queue = openQueue({ database, maxActive: 1, cutMs: 5 });
     const { worker, untilBegun } = heldWorker();
     queue.start(worker);
     await queue.accept(message("endless"));
@@ -147,7 +156,23 @@ describe("embedded queue", () => {
     expect(database.prepare("SELECT begun FROM queue_event").get()).toEqual({ begun: 0 });
   });
 
-  test("drops at last what the process dies on also while it is given up", async () => {
+  test("close waits for the last call of abandoned work", async () => {
+    const queue = openQueue({ database: new DatabaseSync(":memory:"), maxActive: 1, cutMs: 1_500 });
+    const { worker, ends, untilBegun } = heldWorker();
+    queue.start(worker);
+    await queue.accept(message("endless"));
+    await untilBegun(1);
+    const closing = queue.close(0);
+    await eventually(() => queue.depth().active).toBe(0);
+    let isClosed = false;
+    void closing.then(() => (isClosed = true));
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(false);
+    ends[0]?.reject(new Error("cut"));
+    await closing;
+  });
+
+  test("the queue drops an event whose giving up kills the process too", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     let given = 0;
@@ -171,26 +196,10 @@ describe("embedded queue", () => {
     expect(open(database).depth().waiting).toBe(0);
   });
 
-  test("reads events that were stored before deaths were counted", async () => {
-    const database = new DatabaseSync(":memory:");
-    database.exec(
-      "CREATE TABLE queue_event (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, platform TEXT NOT NULL, author TEXT NOT NULL, event TEXT, accepted_at INTEGER NOT NULL) STRICT",
-    );
-    const insert = database.prepare(
-      "INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, 'test', 'ada', ?, 0)",
-    );
-    const event = message("old");
-    insert.run(event.key, JSON.stringify(event));
-    const { worker, untilBegun, texts } = heldWorker();
-    open(database).start(worker);
-    await untilBegun(1);
-    expect(texts()).toEqual(["old"]);
-  });
-
-  test("does no work again that is done, when the disk takes nothing for a while", async () => {
+  test("the queue does not repeat finished work while the disk rejects writes", async () => {
     const { log, lines } = recordingLog();
     const database = new DatabaseSync(":memory:");
-    const queue = createEmbeddedQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
+    const queue = openQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
     const texts: string[] = [];
     const done = Promise.withResolvers<void>();
     queue.start(
@@ -199,7 +208,7 @@ describe("embedded queue", () => {
         if (texts.length === 2) done.resolve();
       }),
     );
-    // Reading goes on, writing fails: what a full disk looks like.
+    // Reads work but writes fail, as on a full disk.
     const accepted = [queue.accept(message("first")), queue.accept(message("second"))];
     database.exec("PRAGMA query_only = ON");
     await Promise.all(accepted);
@@ -210,10 +219,10 @@ describe("embedded queue", () => {
     expect(texts).toEqual(["first", "second"]);
   });
 
-  test("gives work up also while the disk takes nothing", async () => {
+  test("the queue gives work up even while the disk rejects writes", async () => {
     const { log, lines } = recordingLog();
     const database = new DatabaseSync(":memory:");
-    const queue = createEmbeddedQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
+    const queue = openQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
     const done = Promise.withResolvers<void>();
     queue.start(
       quickWorker(([event]) => {
@@ -230,7 +239,7 @@ describe("embedded queue", () => {
     expect(lines.filter(({ msg }) => String(msg).includes("given up"))).toHaveLength(1);
   });
 
-  test("erases one author's waiting events and keeps the claims, without the person", async () => {
+  test("erasing an author removes their waiting events and keeps anonymous claims", async () => {
     const database = new DatabaseSync(":memory:");
     const queue = open(database);
     const [mine, other] = [message("secret of Ada", { author: ada }), message("of Ben", { author: ben })];
@@ -243,5 +252,99 @@ describe("embedded queue", () => {
     expect(rows).toContain("of Ben");
     expect(queue.depth().waiting).toBe(1);
     expect(await queue.accept(mine)).toBe(false);
+  });
+});
+
+describe("the queue with partitions that the process gains and loses", () => {
+  const PARTITION = 3;
+
+  /** A journal whose partitions the test adds and removes. */
+  function openJournal() {
+    const settled: string[] = [];
+    const { promise: opened, resolve } = Promise.withResolvers<JournalReader>();
+    const journal: Journal = {
+      ...createSqliteJournal({ database: new DatabaseSync(":memory:"), log: silent }),
+      open: resolve,
+      begin: async () => ({
+        type: "started",
+        deaths: 0,
+        right: {
+          held: NO_RIGHT,
+          settle: async (done) => void settled.push(...done.map(({ id }) => id)),
+          uncount: async () => {},
+          countAnew: async () => {},
+          revoke() {},
+        },
+      }),
+    };
+    const queue = createEventQueue({ journals: { own: journal }, maxActive: 16, log: silent, cutMs: 5 });
+    const held = heldWorker();
+    queue.start(held.worker);
+    return { opened, queue, settled, ...held };
+  }
+
+  const entriesOf = (...texts: string[]) =>
+    texts.map(
+      (text, index): Entry => ({ id: `${index + 1}-0`, event: message(text), partition: PARTITION, deaths: 0 }),
+    );
+
+  test("no work of a partition starts before its backlog is read to the end", async () => {
+    const { opened, texts, untilBegun, begun } = openJournal();
+    const reader = await opened;
+    const [first, second] = entriesOf("first", "second");
+    if (first === undefined || second === undefined) throw new Error("There are two.");
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, [second], false);
+    expect(begun).toEqual([]);
+    reader.onEntries(PARTITION, [first], true);
+    await untilBegun(1);
+    expect(texts()).toEqual(["first"]);
+  });
+
+  test("if a partition comes back while its work still runs, each of its events runs once, in order", async () => {
+    const { opened, texts, untilBegun, ends, settled, signals } = openJournal();
+    const reader = await opened;
+    const entries = entriesOf("running", "second", "third");
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, entries, true);
+    await untilBegun(1);
+    expect(reader.onGiving(PARTITION)).toEqual(["test:a"]);
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, structuredClone(entries), true);
+    for (const count of [1, 2, 3]) {
+      await untilBegun(count);
+      ends[count - 1]?.resolve();
+    }
+    await eventually(() => settled).toEqual(["1-0", "2-0", "3-0"]);
+    expect(texts()).toEqual(["running", "second", "third"]);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+  });
+
+  test("the new owner gets the waiting events once the kept work has ended", async () => {
+    const { opened, queue, begun, untilBegun, ends, settled } = openJournal();
+    const reader = await opened;
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, entriesOf("running", "second"), true);
+    await untilBegun(1);
+    reader.onGiving(PARTITION);
+    ends[0]?.resolve();
+    await eventually(queue.depth).toEqual({ waiting: 0, active: 0 });
+    expect([begun.length, settled]).toEqual([1, ["1-0"]]);
+  });
+
+  test("work of a lost partition is aborted, and if the partition returns, its events wait until that work has ended", async () => {
+    const { opened, begun, untilBegun, ends, signals } = openJournal();
+    const reader = await opened;
+    const entries = entriesOf("running");
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, entries, true);
+    await untilBegun(1);
+    reader.onLost(PARTITION);
+    expect(signals[0]?.reason).toBe("lost");
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, structuredClone(entries), true);
+    expect(begun).toHaveLength(1);
+    ends[0]?.reject(new Error("lost"));
+    await untilBegun(2);
   });
 });

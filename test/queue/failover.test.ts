@@ -1,24 +1,24 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
-import { StoreError } from "../../../src/store/outage.ts";
-import { connectToRedis } from "../../../src/store/redis-connection.ts";
-import { startDoor } from "../../support/door.ts";
-import { ada, message } from "../../support/events.ts";
-import { eventually } from "../../support/eventually.ts";
-import { silent } from "../../support/log.ts";
-import { heldWorker, quickWorker } from "../../support/queue-contract.ts";
-import { isRedisMissing, startRedis } from "../../support/redis.ts";
-import { connectWell } from "../../support/shared-redis.ts";
+import { ada, message } from "../../lab/support/events.ts";
+import { silent } from "../../lab/support/log.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
+import { openRedisQueue } from "../../lab/support/redis-queue.ts";
+import { StoreError } from "../../src/store/outage.ts";
+import { connectToRedis } from "../../src/store/redis-connection.ts";
+import { startDoor } from "../support/door.ts";
+import { eventually } from "../support/eventually.ts";
+import { heldWorker, quickWorker } from "../support/queue-contract.ts";
+import { connectWell } from "../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the queue on a Redis that becomes a replica (needs redis-server)", () => {
-  test("goes on at the primary that its address leads to then, with bells, leases and erasures", async () => {
+  test("the queue continues at the new primary with its partitions and erasures", async () => {
     const [first, second] = [await startRedis(), await startRedis()];
     const door = await startDoor(first.url);
     const [toFirst, connection] = [
       await connectWell(first.url),
       connectToRedis(door.origin.replace("http:", "redis:"), silent),
     ];
-    const queue = createRedisQueue({ connection, maxActive: 16, now: Date.now, log: silent, cutMs: 5 });
+    const queue = openRedisQueue({ connection });
     onTestFinished(async () => {
       await queue.close(0);
       await Promise.all([connection.close(), toFirst.close()]);
@@ -42,12 +42,12 @@ describe.skipIf(isRedisMissing)("the queue on a Redis that becomes a replica (ne
     await eventually(() => done).toEqual([before.key]);
 
     await toFirst.client.replicaOf("127.0.0.1", Number(new URL(second.url).port));
-    // The address still leads to the same server, so every new connection finds a replica there.
+    // The address still leads to the same server, so each new connection finds a replica.
     await expect(queue.accept(message("meanwhile"))).rejects.toThrow(StoreError);
     door.leadTo(second.url);
     for (const round of [1, 2, 3]) {
       const after = message(`after ${round}`, { conversationId: `test:${round}` });
-      // The first one may come before the client has found the new primary.
+      // The first attempt may come before the client has found the new primary.
       const accept = () => queue.accept(after).then(() => "accepted", String);
       await eventually(accept).toBe("accepted");
       await eventually(() => done).toContain(after.key);

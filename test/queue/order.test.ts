@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../../src/port/events.ts";
-import type { Queue } from "../../../src/queue/queue.ts";
-import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
-import { StoreError } from "../../../src/store/outage.ts";
-import { connectToRedis, type RedisConnection } from "../../../src/store/redis-connection.ts";
-import { message } from "../../support/events.ts";
-import { eventually } from "../../support/eventually.ts";
-import { silent } from "../../support/log.ts";
-import { isRedisMissing } from "../../support/redis.ts";
-import { shareRedis } from "../../support/shared-redis.ts";
+import { message } from "../../lab/support/events.ts";
+import { silent } from "../../lab/support/log.ts";
+import { isRedisMissing } from "../../lab/support/redis.ts";
+import { openRedisQueue } from "../../lab/support/redis-queue.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import type { Queue } from "../../src/queue/queue.ts";
+import { StoreError } from "../../src/store/outage.ts";
+import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
+import { eventually } from "../support/eventually.ts";
+import { shareRedis } from "../support/shared-redis.ts";
 
 const MESSAGES = 1_000;
 
-/** As a platform does it: what is not taken, as on a machine that stood still, is told again. */
+/** Delivers like a platform. An event that is not accepted, for example on a slow machine, is delivered again. */
 async function deliver(queue: Queue, event: InboundEvent): Promise<boolean> {
   for (;;) {
     try {
@@ -34,14 +34,14 @@ describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis
 
   function openOne(): Queue {
     const connection = connectToRedis(shared.redis.url, silent);
-    const queue = createRedisQueue({ connection, maxActive: 16, now: Date.now, log: silent });
+    const queue = openRedisQueue({ connection });
     open.push({ queue, connection });
     return queue;
   }
 
-  test("a thousand messages are worked on in order and once each, by one worker at a time, while workers come and go", async () => {
+  test("one worker at a time handles a thousand messages in order and once each, while workers come and go", async () => {
     const done: string[] = [];
-    /** At work on the conversation, and the most there ever were. */
+    /** The number of workers on the conversation at the moment, and the highest number so far. */
     let [writing, mostWriting] = [0, 0];
     const by = new Set<number>();
     let workers = 0;
@@ -71,7 +71,7 @@ describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis
     const first = Array.from({ length: 4 }, startWorker);
     for (const [index, text] of texts.entries()) {
       await deliver(index % 2 === 0 ? ingress : other, message(text));
-      // One worker after the other ends, and another one takes its place.
+      // One worker after another ends and is replaced by a new one.
       if (index % 250 === 200) {
         await first.shift()?.close(1_000);
         startWorker();

@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { FencedError } from "../../../src/concurrency/fence.ts";
-import type { InboundEvent } from "../../../src/port/events.ts";
-import { KEYS } from "../../../src/queue/redis/keys.ts";
-import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
-import { callPlatform } from "../../../src/reply/platform-call.ts";
-import type { RedisConnection } from "../../../src/store/redis-connection.ts";
-import { ada, ben, command, message } from "../../support/events.ts";
-import { eventually } from "../../support/eventually.ts";
-import { silent } from "../../support/log.ts";
-import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../../support/queue-contract.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../../support/redis.ts";
-import { connectWell } from "../../support/shared-redis.ts";
+import { ada, ben, command, message } from "../../lab/support/events.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { openRedisQueue } from "../../lab/support/redis-queue.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import { FencedError, type Work } from "../../src/port/right.ts";
+import { PART_KEYS, partitionOf } from "../../src/queue/partition.ts";
+import { callPlatform } from "../../src/reply/platform-call.ts";
+import type { RedisConnection } from "../../src/store/redis-connection.ts";
+import { eventually } from "../support/eventually.ts";
+import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../support/queue-contract.ts";
+import { connectWell } from "../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () => {
   let redis: RedisServer;
@@ -32,8 +31,8 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
       await connection.close();
     });
     return {
-      open: ({ maxActive = 16, log = silent, cutMs = 5 } = {}) => {
-        const queue = createRedisQueue({ connection, maxActive, log, now: Date.now, retryMs: [1, 4], cutMs });
+      open: (options = {}) => {
+        const queue = openRedisQueue({ connection, ...options });
         opened.push(queue);
         return queue;
       },
@@ -42,17 +41,35 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
 
   queueContract(startWorld);
 
-  test("erases one author's waiting events and keeps the claims, without the person", async () => {
+  test("erasing an author on Redis removes their waiting events and keeps anonymous claims", async () => {
     const queue = startWorld().open();
     const [mine, other] = [message("secret of Ada"), message("of Ben", { author: ben })];
     for (const event of [mine, other]) await queue.accept(event);
     await queue.forget("test", ada.id, "none");
-    const stored = await connection.run(() => connection.client.lRange(KEYS.lane("test:a"), 0, -1));
-    expect(stored.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ text: "of Ben" }]);
+    const key = PART_KEYS.journal(partitionOf("test:a"));
+    const stored = await connection.run(() => connection.client.xRange(key, "-", "+"));
+    expect(stored.map(({ message: { e = "" } }) => JSON.parse(e) as unknown)).toMatchObject([{ text: "of Ben" }]);
     expect(await queue.accept(mine)).toBe(false);
   });
 
-  test("ends though Redis is silent, well within what is kept of the grace for the end", async () => {
+  test("the queue sends no event to Redis twice, such as Slack's second delivery of a mention", async () => {
+    const world = startWorld();
+    const [queue, event] = [world.open(), message("hello")];
+    const countCommands = async () => {
+      const stats = await connection.run(() => connection.client.info("commandstats"));
+      return (
+        Number(/^cmdstat_xadd:calls=(\d+)/m.exec(stats)?.[1] ?? 0) +
+        Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1])
+      );
+    };
+    expect(await queue.accept(event)).toBe(true);
+    const before = await countCommands();
+    expect(await queue.accept(event)).toBe(false);
+    expect(await countCommands()).toBe(before);
+    expect(await world.open().accept(event)).toBe(false);
+  });
+
+  test("the queue closes within its reserve of the grace period although Redis is silent", async () => {
     const queue = startWorld().open();
     const { worker, untilBegun } = heldWorker();
     queue.start(worker);
@@ -66,13 +83,13 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     }
   });
 
-  test("lets work that it waits for no more write nothing: others may do it by then", async () => {
+  test("work that the queue no longer waits for writes nothing, because other processes can run it", async () => {
     const queue = startWorld().open();
     const { worker } = heldWorker();
     const [begun, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let calling: Promise<unknown> = Promise.resolve("not called");
-    const work = async (events: InboundEvent[]) => {
-      calling = closed.promise.then(() => callPlatform(async () => "written"));
+    const work = async (events: InboundEvent[], { right }: Work) => {
+      calling = closed.promise.then(() => callPlatform(right, async () => "written"));
       calling.catch(() => {});
       begun.resolve();
       await calling;
@@ -86,7 +103,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await expect(calling).rejects.toThrow(FencedError);
   });
 
-  test("knows the conversation of a message that waits, in every process, and no longer", async () => {
+  test("every process can find the conversation of a message while the message waits, and no longer", async () => {
     const world = startWorld();
     const [one, other] = [world.open(), world.open()];
     const event = message("hello");
@@ -96,7 +113,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await eventually(() => one.conversationOf(event.messageId)).toBeUndefined();
   });
 
-  test("counts the processes that only accept, which work on nothing, for as long as they are there", async () => {
+  test("processes that only accept are counted while they run, and work on nothing", async () => {
     const world = startWorld();
     const [ingress, worker] = [world.open(), world.open()];
     const done: string[] = [];
@@ -111,7 +128,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await eventually(() => worker.processes()).toBe(1);
   });
 
-  test("bounds what one person draws over all processes", async () => {
+  test("the limit of one person's drawings applies across all processes", async () => {
     const world = startWorld();
     const workers = [heldWorker(), heldWorker()];
     for (const { worker } of workers) world.open().start(worker);

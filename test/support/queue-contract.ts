@@ -1,14 +1,14 @@
 import type { Logger } from "pino";
 import { expect, test } from "vitest";
+import { ada, ben, command, deleted, message } from "../../lab/support/events.ts";
+import { recordingLog } from "../../lab/support/log.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
-import { ada, ben, command, deleted, message } from "./events.ts";
 import { eventually } from "./eventually.ts";
-import { recordingLog } from "./log.ts";
 
-/** One store, and the processes on it: each opens a queue of its own. */
+/** One store and its processes. Each process has its own queue. */
 export interface QueueWorld {
-  /** Work that failed is tried again almost at once. */
+  /** Failed work is retried almost immediately. */
   open(options?: { maxActive?: number; log?: Logger; cutMs?: number }): Queue;
 }
 
@@ -21,7 +21,7 @@ export function heldWorker() {
   const signals: AbortSignal[] = [];
   const worker: Worker = {
     take: (waiting) => waiting.slice(0, 1),
-    work(events, signal) {
+    work(events, { signal }) {
       begun.push(events);
       signals.push(signal);
       const end = Promise.withResolvers<void>();
@@ -38,7 +38,7 @@ export function heldWorker() {
   return { worker, begun, ends, noticed, signals, untilBegun, texts };
 }
 
-/** A worker that notes what it is given and ends at once. */
+/** A worker that records its events and finishes at once. */
 export function quickWorker(
   onWork: (events: InboundEvent[]) => void | Promise<void>,
   take: Worker["take"] = (all) => all.slice(0, 1),
@@ -50,9 +50,9 @@ export function quickWorker(
   return { take, work, onAccepted: () => {} };
 }
 
-/** What holds of every queue, wherever it keeps what waits. */
+/** The behaviour that all queues share, wherever they store their events. */
 export function queueContract(startWorld: () => QueueWorld): void {
-  test("drops a second delivery of the same key, also after its work is done and after a restart", async () => {
+  test("the queue drops a second delivery of the same key, also after its work is done and after a restart", async () => {
     const world = startWorld();
     const queue = world.open();
     const event = message("once");
@@ -65,7 +65,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(await world.open().accept(event)).toBe(false);
   });
 
-  test("does not take a message whose deletion came first", async () => {
+  test("the queue rejects a message whose deletion came first", async () => {
     const queue = startWorld().open();
     const question = message("tea?");
     expect(await queue.accept(deleted(question))).toBe(true);
@@ -73,7 +73,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(await queue.accept(message("coffee?"))).toBe(true);
   });
 
-  test("works in order within a conversation and side by side between conversations", async () => {
+  test("the queue works in order within a conversation and in parallel between conversations", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, ends, untilBegun, texts } = heldWorker();
@@ -87,7 +87,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(texts().at(-1)).toBe("a2");
   });
 
-  test("lets a flooded conversation take one place only", async () => {
+  test("the queue gives only one slot to a flooded conversation", async () => {
     const world = startWorld();
     const queue = world.open({ maxActive: 2 });
     const { worker, untilBegun, texts } = heldWorker();
@@ -98,7 +98,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(texts().toSorted()).toEqual(["calm", "flood 0"]);
   });
 
-  test("runs no more conversations at once than it may", async () => {
+  test("the queue never runs more conversations at once than allowed", async () => {
     const world = startWorld();
     const queue = world.open({ maxActive: 2 });
     const { worker, ends, untilBegun, begun } = heldWorker();
@@ -113,7 +113,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await untilBegun(3);
   });
 
-  test("begins a newcomer's question at once while one person's forty are answered slowly", async () => {
+  test("the queue starts a newcomer's question at once while one person's forty are answered slowly", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, untilBegun, texts } = heldWorker();
@@ -127,7 +127,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(texts().at(-1)).toBe("hi");
   });
 
-  test("finishes all events of a batch, wherever in the line they stood", async () => {
+  test("the queue finishes all events of a batch, wherever they were in the line", async () => {
     const world = startWorld();
     const queue = world.open();
     for (const text of ["one", "two", "three"]) await queue.accept(message(text));
@@ -144,7 +144,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(seen).toEqual([["one", "three"], ["two"]]);
   });
 
-  test("tries failed work again, before what came later in the conversation", async () => {
+  test("the queue retries failed work before later events of the conversation", async () => {
     const world = startWorld();
     const queue = world.open();
     const texts: string[] = [];
@@ -162,7 +162,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(texts).toEqual(["stubborn", "stubborn", "stubborn", "later"]);
   });
 
-  test("gives work up that fails again and again, says so in the log, and goes on", async () => {
+  test("the queue gives up work that fails repeatedly, logs it, and continues", async () => {
     const world = startWorld();
     const { log, lines } = recordingLog();
     const queue = world.open({ maxActive: 1, log });
@@ -179,7 +179,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(lines.some(({ msg }) => String(msg).includes("given up"))).toBe(true);
   });
 
-  test("tells the worker of every accepted event at once, while the conversation is busy", async () => {
+  test("the queue reports every accepted event to the worker at once, even while the conversation is busy", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, noticed, untilBegun } = heldWorker();
@@ -191,7 +191,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await eventually(() => noticed.at(-1)).toEqual(second);
   });
 
-  test("accepts nothing while it closes, lets running work finish, and keeps the rest for the next start", async () => {
+  test("a closing queue accepts nothing, lets running work finish, and keeps the rest for the next start", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, ends, signals, untilBegun, begun } = heldWorker();
@@ -211,7 +211,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(next.texts()).toEqual(["waiting"]);
   });
 
-  test("aborts work that is still running when the grace period is over", async () => {
+  test("the queue aborts work that is still running at the end of the grace period", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, ends, signals, untilBegun } = heldWorker();
@@ -227,7 +227,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await closed;
   });
 
-  test("hands out again what the work left", async () => {
+  test("the queue hands out again the events that the work left", async () => {
     const world = startWorld();
     const queue = world.open();
     for (const text of ["one", "two", "three"]) await queue.accept(message(text));
@@ -245,7 +245,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(seen).toEqual([3, 2, 1]);
   });
 
-  test("does not wait for ever for work that does not end when it is aborted", async () => {
+  test("the queue does not wait forever for aborted work that does not end", async () => {
     const world = startWorld();
     const { log, lines } = recordingLog();
     const queue = world.open({ maxActive: 1, log, cutMs: 5 });
@@ -261,7 +261,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(next.texts()).toEqual(["endless"]);
   });
 
-  test("ends the work on an author that is erased before it resolves, and hands out nothing more of theirs", async () => {
+  test("erasing an author resolves after their running work has ended, and the queue hands out none of their events afterwards", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, signals, ends, untilBegun, begun, texts } = heldWorker();
@@ -282,7 +282,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(begun).toHaveLength(2);
   });
 
-  test("erases drawings that wait, and no questions, tells of those under way as well, and hands out nothing more of them", async () => {
+  test("the queue erases waiting drawings but no questions, and reports the running ones too", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, ends, untilBegun, begun } = heldWorker();

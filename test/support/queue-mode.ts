@@ -1,4 +1,5 @@
-import { isOnRedis, keepBotsOnRedis } from "./bot-store.ts";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { keepBotsOnRedis } from "./bots-on-redis.ts";
 
-/** `npm run test:redis`: all bots of the tests have Redis. */
+/** With `npm run test:redis`, all bots in the tests use Redis. */
 if (isOnRedis) keepBotsOnRedis();

@@ -1,14 +1,14 @@
 /**
- * A process that works on the queue of a Redis, for tests that kill it, stop it and let it stand still. Each line it
- * prints is JSON. Its work lasts until the test says otherwise; what a message says decides what it does meanwhile:
- * "block <file>" lets the process named "first" stand still until there is that file, "die" ends the process, "write"
- * writes ever again, and "write until <file>" does that until there is that file and has then done its work.
+ * A process that works on the queue of a Redis, for tests that kill, stop or freeze it. Each line that it prints is
+ * JSON. Its work lasts until the test ends it. A message's text decides what the work does meanwhile. "block <file>"
+ * freezes the process named "first" until the file exists. "die" ends the process. "write" writes repeatedly. "write
+ * until <file>" writes repeatedly until the file exists, and then the work is done.
  */
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { isTakenUp } from "../../src/concurrency/fence.ts";
-import { createRedisQueue } from "../../src/queue/redis/redis-queue.ts";
+import { openRedisQueue } from "../../lab/support/redis-queue.ts";
+import { NO_RIGHT, type Right, type Work } from "../../src/port/right.ts";
 import { callPlatform } from "../../src/reply/platform-call.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
@@ -19,18 +19,14 @@ const WRITE_MS = 20;
 
 const [, , redisUrl, ownName = ""] = process.argv;
 const log = pino({ level: "silent" });
-const stores = createStores({ redisUrl, database: openDatabase(":memory:"), log });
+const stores = createStores({ redisUrl, database: openDatabase(":memory:"), log }, NO_RIGHT);
 if (stores.shared === undefined) throw new Error("There is no Redis.");
-const queue = createRedisQueue({
+const queue = openRedisQueue({
   connection: stores.shared,
-  maxActive: 16,
-  now: stores.now,
-  log,
   retryMs: [10, 20],
-  budgetOf: ({ reply }) => reply.channelId,
+  cutMs: 4_000,
   onTakenOver: () => say({ takenOver: true }),
 });
-const keyv = stores.open("trial");
 
 function say(line: object): void {
   process.stdout.write(
@@ -38,10 +34,11 @@ function say(line: object): void {
   );
 }
 
-/** As an answer that streams does: a call to a platform, and a note of how far it has come, which no outage stops. */
-async function write(text: string, isDone: () => boolean, signal: AbortSignal): Promise<void> {
+/** Writes like a streaming answer: a call to a platform, and a note of the progress. No outage stops it. */
+async function write(text: string, isDone: () => boolean, { signal, right }: Work): Promise<void> {
+  const keyv = stores.under(right).open("trial");
   for (let count = 1; !signal.aborted && !isDone(); count++) {
-    await callPlatform(async () => say({ call: text }));
+    await callPlatform(right, async () => say({ call: text }));
     await keyv.set(text, { by: ownName, count }).catch((error: unknown) => {
       if (!isStoreOutage(error)) throw error;
     });
@@ -50,10 +47,11 @@ async function write(text: string, isDone: () => boolean, signal: AbortSignal): 
 }
 
 /**
- * As an answer that has ended: once more until it is stored, or refused. Without a look at the clock: what the store itself
- * takes is what counts.
+ * Writes like a finished answer: retries until the write is stored or refused. Does not check the clock, because only
+ * the store's decision counts.
  */
-async function store(text: string): Promise<void> {
+async function store(text: string, right: Right): Promise<void> {
+  const keyv = stores.under(right).open("trial");
   for (;;) {
     try {
       await keyv.set(text, { by: ownName, count: -1 });
@@ -65,17 +63,18 @@ async function store(text: string): Promise<void> {
   }
 }
 
-/** Until there is this file, with everything else in this process. */
+/** Blocks this whole process until the file exists. */
 function standStill(file: string): void {
   while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCK_LOOK_MS);
 }
 
 queue.start({
   take: (waiting) => waiting.slice(0, 1),
-  async work(events, signal) {
+  async work(events, work) {
+    const { signal, right } = work;
     const [event] = events;
     const text = event?.kind === "message" ? event.text : "";
-    say({ begun: text, isTakenUp: isTakenUp() });
+    say({ begun: text, isResumed: right.isResumed });
     signal.addEventListener("abort", () => say({ aborted: text, reason: String(signal.reason) }));
     if (text.startsWith("die")) process.exit(1);
     if (text.startsWith("quick")) return events;
@@ -83,11 +82,11 @@ queue.start({
     if (file !== undefined && ownName === "first") standStill(file);
     const [, end] = /^write until (.+)/.exec(text) ?? [];
     try {
-      await write(text, () => end !== undefined && existsSync(end), signal);
+      await write(text, () => end !== undefined && existsSync(end), work);
     } catch (error) {
       say({ refused: text, error: error instanceof Error ? error.name : "" });
     }
-    await store(text);
+    await store(text, right);
     if (end !== undefined && !signal.aborted) return events;
     throw new Error(String(signal.reason));
   },

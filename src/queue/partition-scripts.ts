@@ -1,0 +1,110 @@
+import { PART_KEYS, PARTITIONS } from "./partition.ts";
+
+/**
+ * A process keeps its partitions this long without a heartbeat if Redis still sees its connection, and less if Redis
+ * does not.
+ */
+export const SILENT_MS = 3_000;
+export const GONE_MS = 1_500;
+/** A process without a heartbeat for this long has missed at least one and may be dead. */
+const MISSED_MS = 700;
+/** A mark must be renewed within this time. */
+export const KEPT_MS = 3_000;
+
+/** If a heartbeat arrives this late, it takes no partitions from other processes. */
+const LATE_MS = 1_000;
+const OWNER = PART_KEYS.owner("");
+const { members: MEMBERS, epoch: EPOCH } = PART_KEYS;
+
+/**
+ * ARGV: process, slots, running conversations, Redis's time when this is sent if it is known, and the owned partitions
+ * as "partition:epoch …" if an outage has just ended. With these, the heartbeat takes nothing from others and restores
+ * owners that the server lost. The response ends with the milliseconds until a process that lost its connection counts
+ * as dead, or with -1.
+ */
+export const BEAT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local id, places, held = ARGV[1], tonumber(ARGV[2]), ARGV[5]
+-- Redis was frozen while this was under way: nobody could beat meanwhile.
+if math.abs(now - (tonumber(ARGV[4]) or now)) > ${LATE_MS} then held = held or '' end
+redis.call('HSET', '${MEMBERS}', id, now .. ' ' .. places .. ' ' .. ARGV[3])
+local living, processes, working, all, elsewhere = {}, 0, 0, 0, 0
+local soon
+local known = redis.call('HGETALL', '${MEMBERS}')
+for at = 1, #known, 2 do
+  local member = known[at]
+  local seen, own, running = known[at + 1]:match('^(%d+) (%d+) (%d+)$')
+  local silent = now - (seen or 0)
+  local isAway = math.abs(silent) > ${MISSED_MS}
+    and redis.call('PUBSUB', 'NUMSUB', '${PART_KEYS.alive("")}' .. member)[2] == 0
+  local isGone = silent > ${SILENT_MS} or isAway and math.abs(silent) > ${GONE_MS}
+  if isAway and not isGone then soon = math.min(soon or ${GONE_MS}, ${GONE_MS} - math.abs(silent)) end
+  if isGone and not held then redis.call('HDEL', '${MEMBERS}', member)
+  else
+    living[member] = true
+    processes = processes + 1
+    all = all + (own or 0)
+    if tonumber(own or 0) > 0 then working = working + 1 end
+    if member ~= id then elsewhere = elsewhere + (running or 0) end
+  end
+end
+local keys = {}
+for partition = 0, ${PARTITIONS - 1} do keys[partition + 1] = '${OWNER}' .. partition end
+local owners = redis.call('MGET', unpack(keys))
+for partition, epoch in (held or ''):gmatch('(%d+):(%d+)') do
+  if not owners[partition + 1] then
+    owners[partition + 1] = epoch .. ':' .. id
+    redis.call('SET', keys[partition + 1], owners[partition + 1])
+    if tonumber(epoch) > tonumber(redis.call('GET', '${EPOCH}') or 0) then redis.call('SET', '${EPOCH}', epoch) end
+  end
+end
+local own, free = {}, {}
+for index = 1, ${PARTITIONS} do
+  local epoch, owner = (owners[index] or ''):match('^(%d+):(.*)$')
+  if owner == id then own[#own + 1] = index - 1 .. ':' .. epoch
+  elseif owner == '' or not held and not living[owner or ''] then free[#free + 1] = index end
+end
+local share = places > 0 and math.ceil(${PARTITIONS} / working) or 0
+local wanted = math.min(share - #own, #free)
+if wanted > 0 then
+  local epoch = redis.call('INCR', '${EPOCH}')
+  for at = 1, wanted do
+    redis.call('SET', keys[free[at]], epoch .. ':' .. id)
+    own[#own + 1] = free[at] - 1 .. ':' .. epoch
+  end
+end
+return { processes, all, elsewhere, share, table.concat(own, ' '), now, soon or -1 }`;
+
+/**
+ * ARGV: the process if it is leaving, so that it no longer gets a share. Then for each partition its number, the
+ * owner's value, the number of running lanes and their ids. Returns the lost lanes. If the response is lost, a second
+ * run finds the marks of the first.
+ */
+export const RELEASE = `
+local member = redis.call('HGET', '${MEMBERS}', ARGV[1])
+if member then redis.call('HSET', '${MEMBERS}', ARGV[1], (member:gsub('^(%d+) %d+', '%1 0'))) end
+local lost, at = {}, 2
+while at < #ARGV do
+  local owner, value, last = '${OWNER}' .. ARGV[at], ARGV[at + 1], at + 2 + ARGV[at + 2]
+  local isOurs = redis.call('GET', owner) == value
+  for index = at + 3, last do
+    local mark = '${PART_KEYS.kept("")}' .. ARGV[index]
+    if isOurs then redis.call('SET', mark, value, 'PX', ${KEPT_MS})
+    elseif redis.call('GET', mark) ~= value then lost[#lost + 1] = ARGV[index] end
+  end
+  if isOurs then redis.call('SET', owner, value:match('^%d+:')) end
+  at = last + 1
+end
+redis.call('PUBLISH', '${PART_KEYS.changed}', '')
+return lost`;
+
+/** ARGV: pairs of a lane and a value. Returns the lost lanes. */
+export const KEEP = `
+local lost = {}
+for at = 1, #ARGV, 2 do
+  local mark = '${PART_KEYS.kept("")}' .. ARGV[at]
+  if redis.call('GET', mark) == ARGV[at + 1] then redis.call('PEXPIRE', mark, ${KEPT_MS})
+  else lost[#lost + 1] = ARGV[at] end
+end
+return lost`;

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { isStoreOutage } from "../store/outage.ts";
+import type { RedisClient, RedisConnection } from "../store/redis-connection.ts";
+import { createStoredParser } from "../store/values.ts";
+import type { ErasedPerson } from "./event-lane.ts";
+import type { Entry } from "./journal.ts";
+import { JOURNAL_KEYS } from "./journal-scripts.ts";
+import { PART_KEYS } from "./partition.ts";
+import { storedEvent } from "./stored-event.ts";
+
+/** Shorter than the timeout of an operation. If a read gets no response, the connection is dead and is replaced. */
+const BLOCK_MS = 1_000;
+/** The largest number of entries that a read returns from one partition. */
+const MAX_READ = 200;
+const RETRY_MS = 100;
+
+/** The state of reading a partition's journal. A new one is created each time this process takes the partition. */
+export interface Stream {
+  readonly partition: number;
+  /** The last entry that was read. */
+  position: string;
+  /** The number of deaths for each entry when this process took the partition. Undefined until they are known. */
+  deaths: Map<string, number> | undefined;
+}
+
+export interface StreamsOptions {
+  connection: RedisConnection;
+  log: Logger;
+  /** Receives entries in order. `isAtEnd` is true if no older entries are left to read. */
+  onEntries(partition: number, entries: readonly Entry[], isAtEnd: boolean): void;
+  /** The entry with this id asks for a person's erasure. */
+  onErasure(stream: Stream, id: string, person: ErasedPerson): void;
+  /** The previous owner's list of calls against the partition's rate limits. */
+  onCalls(text: string): void;
+  /** True for partitions that this process owns, and for those in which it keeps a lane. */
+  isRead(partition: number): boolean;
+}
+
+/**
+ * Reads the journals of owned partitions. Also reads those of partitions with kept lanes, because their events can
+ * interrupt work.
+ */
+export interface Streams {
+  /** Reads the journal of this partition from its start. */
+  take(partition: number): void;
+  isCurrent(stream: Stream): boolean;
+  /** Reads until `close`. Never rejects. */
+  read(blocking: RedisClient, wakeKey: string): Promise<void>;
+  close(): void;
+}
+
+type Messages = ReadonlyArray<{ id: string; message: Record<string, string | undefined> }>;
+
+const erasedPerson: z.ZodType<ErasedPerson> = z.object({
+  platform: z.string(),
+  authorId: z.string(),
+  exceptKey: z.string(),
+});
+
+export function createStreams({ connection, log, ...options }: StreamsOptions): Streams {
+  const { client, run } = connection;
+  const parseEvent = createStoredParser(storedEvent, "palaver:parts:journal", log);
+  const parsePerson = createStoredParser(erasedPerson, "palaver:parts:journal:erasure", log);
+  const streams = new Map<number, Stream>();
+  let isClosed = false;
+
+  const isCurrent = (stream: Stream) => !isClosed && streams.get(stream.partition) === stream;
+
+  async function readOnce(blocking: RedisClient, wakeKey: string, wakePosition: string): Promise<string> {
+    for (const partition of streams.keys()) if (!options.isRead(partition)) streams.delete(partition);
+    const asked = new Map([...streams.values()].map((stream) => [PART_KEYS.journal(stream.partition), stream]));
+    const keys = [...asked].map(([key, { position: id }]) => ({ key, id }));
+    const all = [{ key: wakeKey, id: wakePosition }, ...keys];
+    const found = (await run(() => blocking.xRead(all, { BLOCK: BLOCK_MS, COUNT: MAX_READ }), blocking)) ?? [];
+    const read = found.flatMap(({ name, messages }) => {
+      const stream = asked.get(name);
+      return stream === undefined ? [] : [{ stream, messages }];
+    });
+    await Promise.all(read.map(({ stream }) => prepare(stream)));
+    for (const { stream, messages } of read) {
+      // If this process left or retook the stream meanwhile, these entries would break the order.
+      if (isCurrent(stream)) deliver(stream, messages);
+    }
+    return found.find(({ name }) => name === wakeKey)?.messages.at(-1)?.id ?? wakePosition;
+  }
+
+  /** When something waits in a partition, loads what the partition's previous owner knew. */
+  async function prepare(stream: Stream): Promise<void> {
+    if (stream.deaths !== undefined) return;
+    const { partition } = stream;
+    const [deaths, calls] = await Promise.all([
+      run(() => client.hGetAll(PART_KEYS.begun(partition))),
+      run(() => client.get(JOURNAL_KEYS.calls(partition))),
+    ]);
+    stream.deaths = new Map(Object.entries(deaths).map(([id, count]) => [id, Number(count)]));
+    if (calls !== null) options.onCalls(calls);
+  }
+
+  /**
+   * An unreadable event stays in its journal while later events continue, because a newer version may be able to read
+   * it.
+   */
+  function deliver(stream: Stream, messages: Messages): void {
+    const { partition } = stream;
+    let entries: Entry[] = [];
+    for (const { id, message } of messages) {
+      const { e: event, x: person } = message;
+      const accepted = event === undefined ? undefined : parseEvent(event);
+      const erased = person === undefined ? undefined : parsePerson(person);
+      if (accepted !== undefined) {
+        entries.push({ id, event: accepted, partition, deaths: stream.deaths?.get(id) ?? 0 });
+      }
+      if (erased !== undefined) {
+        options.onEntries(partition, entries, false);
+        entries = [];
+        options.onErasure(stream, id, erased);
+      }
+    }
+    stream.position = messages.at(-1)?.id ?? stream.position;
+    options.onEntries(partition, entries, messages.length < MAX_READ);
+  }
+
+  return {
+    take: (partition) => void streams.set(partition, { partition, position: "0-0", deaths: undefined }),
+    isCurrent,
+    async read(blocking, wakeKey) {
+      let wakePosition = "0-0";
+      for (;;) {
+        try {
+          wakePosition = await readOnce(blocking, wakeKey, wakePosition);
+        } catch (err) {
+          if (!isClosed) log[isStoreOutage(err) ? "debug" : "error"]({ err }, "the journal could not be read");
+          await sleep(RETRY_MS, undefined, { ref: false });
+        }
+        if (isClosed) return;
+      }
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}
