@@ -1,22 +1,22 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Longest jump ahead of the system's clock that is believed, as after a time in which the process did not run. */
+/** Longest forward jump of the system's clock that is accepted, for example after the process was suspended. */
 const BELIEVED_MS = 7 * 86_400_000;
 const KEPT_EVERY_MS = 60_000;
 
-/** The sources of a clock's time, in milliseconds; tests bring their own. */
+/** The sources of a clock's time, in milliseconds. Tests use their own. */
 export interface TimeSources {
-  /** The system's clock, which may be wrong, and may be set right. */
+  /** The system's clock. It can be wrong and can be corrected. */
   wall(): number;
-  /** Runs evenly from some moment on. */
+  /** Counts evenly from any start. */
   steady(): number;
 }
 
 const SYSTEM: TimeSources = { wall: Date.now, steady: () => performance.now() };
 
 /**
- * Milliseconds by which stored data ages, like Unix time. Never goes back, not even over a restart, and leaves out
- * jumps ahead of more than a week, so that a wrong system clock expires nothing early.
+ * Milliseconds that decide when stored data expires, similar to Unix time. Never goes back, not even after a restart.
+ * Ignores forward jumps of more than a week, so that a wrong system clock does not expire data early.
  */
 export type Clock = () => number;
 
@@ -48,7 +48,7 @@ export function createClock(database: DatabaseSync, { wall, steady }: TimeSource
     return at;
   }
 
-  /** Skipping it once costs a minute after a crash; a disk that takes no writes shows elsewhere. */
+  /** If a write fails, a crash loses at most a minute. Other code reports a disk that does not accept writes. */
   function keep(): void {
     keptAt = at;
     try {

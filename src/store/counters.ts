@@ -1,78 +1,74 @@
 import type { DatabaseSync } from "node:sqlite";
-import { z } from "zod";
 import { transact } from "./database.ts";
-import { parseStored } from "./values.ts";
 
 /** Whole numbers by name, such as `{ tokens: 12 }`. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** An amount that is added to each count of a row. Absent rows and counts are 0. */
+/** Amounts to add to the counts of a row. Missing rows and counts are 0. */
 export interface Addition {
   row: string;
   counts: Counts;
-  /** The row expires so long after its last addition. */
+  /** A new row lives at least this long. Later additions may not extend it. */
   ttlMs: number;
 }
 
-/** A hold on one count of a row: counted and held amounts together never exceed `most`. */
+/** An upper limit: the sum of `counts` in a row can be at most `most`. */
 export interface Bound {
   row: string;
-  count: string;
-  by: number;
+  counts: readonly string[];
   most: number;
+  /** The amount that the reservation needs. */
+  by: number;
+  /** The limit does not apply while this row exists. */
+  unless: string;
 }
 
-/** Part of several counts, kept for one piece of work until that is settled. */
-export interface Hold {
-  /** Names the piece of work; a later attempt uses the same name. */
+/** Additions that are made only if every bound has room for them. They are replaced when the real amounts are known. */
+export interface Reservation {
+  /** Unique. A repeated reservation with the same id counts once. */
   id: string;
-  /** Tells the attempts at it apart. */
-  token: string;
   bounds: readonly Bound[];
-  /** Counted in its place when nobody settles it: when another attempt holds under its id, and after `forMs`. */
-  loss: readonly Addition[];
-  /** Nothing is counted in its place until it is confirmed. */
-  isTentative?: true;
-  forMs: number;
+  additions: readonly Addition[];
 }
 
-/** Sums changed in single steps by all processes. A rejected operation but `list` may be repeated: it counts once. */
+/** Further additions with their own id. */
+export interface Also {
+  id: string;
+  additions: readonly Addition[];
+}
+
+/**
+ * Sums that all processes change in atomic steps. An operation that rejects, except `list`, can be repeated and counts
+ * once.
+ */
 export interface Counters {
   /**
-   * Holds all bounds or none. Resolves to the room each had; held if none was below its `by`. Rejects with a `FencedError`
-   * where the work is somebody else's by now: a late hold would end theirs.
+   * Makes all additions or none. Resolves to undefined if they were made, or else to the remaining room of each bound.
+   * Rejects with a `FencedError` if another process owns the work.
    */
-  hold(hold: Hold): Promise<number[]>;
-  /** From now on the loss of a hold counts. Resolves to false where it had ended before. */
-  confirm(id: string, token: string): Promise<boolean>;
-  /** Ends a hold and counts what was used instead. Resolves to false where it had ended before: then nothing is counted. */
-  settle(id: string, token: string, additions: readonly Addition[]): Promise<boolean>;
-  /** Counts once for each `once`. Resolves to false where it was counted before. */
-  add(once: string, additions: readonly Addition[]): Promise<boolean>;
-  read(row: string): Promise<Counts>;
-  /** All rows whose names begin like this, in the order of their names. */
+  reserve(reservation: Reservation): Promise<number[] | undefined>;
+  /**
+   * Adds once for each `id`: the `corrections` if a reservation with this id was made, or else the `additions`. If
+   * `corrections` is absent, nothing was reserved. Resolves to false if this id was added before. In the same step,
+   * adds `also` once for its own id.
+   */
+  add(id: string, additions: readonly Addition[], corrections?: readonly Addition[], also?: Also): Promise<boolean>;
+  /** Reads several rows at once. Missing rows have no counts. */
+  read(rows: readonly string[]): Promise<Map<string, Counts>>;
+  /** All rows whose names start with `prefix`, sorted by name. */
   list(prefix: string): Promise<Array<[row: string, counts: Counts]>>;
-  /** Gives a row another name; what is counted under that already stays too. */
+  /** Renames a row. If the new name exists, adds the counts to it. */
   rename(row: string, to: string): Promise<void>;
   remove(row: string): Promise<void>;
-  /** Reads the held amounts: `read` and `list` know only the counted ones. */
-  readHeld(row: string): Promise<Counts>;
-  countHolds(): Promise<number>;
 }
 
-/** How long it is remembered that something was counted: no work is taken up again after that. */
+/** How long ids are stored. Work older than this is never resumed, so its ids cannot come again. */
 export const ONCE_MS = 8 * 86_400_000;
+/** The id of a replaced reservation is stored this long, because only a repeated call can use it again. */
+export const REPLACED_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
-/** The part of a stored hold that counts when it ends unsettled. */
-const storedHold = z.object({
-  loss: z.array(z.object({ row: z.string(), counts: z.record(z.string(), z.number()), ttlMs: z.number() })),
-  isTentative: z.literal(true).exactOptional(),
-});
-
-type Loss = z.infer<typeof storedHold>;
-
-/** Sums in the database of one process. `now`: milliseconds, see `Clock`. */
+/** Sums in the database of one process. `now` returns milliseconds, see `Clock`. */
 export function createSqliteCounters(database: DatabaseSync, now: () => number): Counters {
   const table = openTables(database);
   let sweptAt = 0;
@@ -83,64 +79,43 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
     }
   }
 
-  /** One that cannot be read has no loss. */
-  function end(id: string): Loss {
-    const hold = parseStored(storedHold, String(table.hold.get(id)?.["body"])) ?? { loss: [] };
-    table.release.run(id);
-    table.unhold.run(id);
-    return hold;
-  }
-
-  function applyLoss({ isTentative, loss }: Loss): void {
-    if (isTentative !== true) apply(loss);
-  }
-
-  /** Ends what nobody has settled in time, and now and then forgets what is too old. */
   function sweep(): void {
-    for (const { id } of table.lapsed.all(now())) applyLoss(end(String(id)));
     if (now() - sweptAt < SWEEP_EVERY_MS) return;
     sweptAt = now();
     table.expireSums.run(now());
     table.expireOnce.run(now());
   }
 
-  function readCount(row: string, count: string): number {
-    return Number(table.count.get(row, count, now())?.["amount"] ?? 0);
+  const readRow = (row: string) => toCounts(table.row.all(row, now()));
+
+  function toRoom({ row, counts, most, by, unless }: Bound): number {
+    const counted = readRow(row);
+    const room = counts.reduce((left, count) => left - (counted[count] ?? 0), most);
+    return table.row.get(unless, now()) === undefined ? room : Math.max(room, by);
   }
 
-  function makeHold(hold: Hold): number[] {
+  function makeReservation({ id, bounds, additions }: Reservation): number[] | undefined {
     sweep();
-    const former = table.hold.get(hold.id);
-    if (former !== undefined) {
-      const lost = end(hold.id);
-      if (former["token"] !== hold.token) applyLoss(lost);
-    }
-    const left = hold.bounds.map(
-      ({ row, count, most }) => most - readCount(row, count) - Number(table.heldOf.get(row, count)?.["amount"] ?? 0),
-    );
-    if (hold.bounds.some(({ by }, index) => (left[index] ?? 0) < by)) return left;
-    table.addHold.run(hold.id, hold.token, now() + hold.forMs, JSON.stringify(hold));
-    for (const { row, count, by } of hold.bounds) table.addHeld.run(hold.id, row, count, by);
-    return left;
+    if (table.isKnown.get(id, toReservedId(id)) !== undefined) return undefined;
+    const rooms = bounds.map(toRoom);
+    if (bounds.some(({ by }, index) => (rooms[index] ?? 0) < by)) return rooms;
+    table.once.run(toReservedId(id), now() + ONCE_MS);
+    apply(additions);
+    return undefined;
   }
 
   return {
-    hold: async (hold) => transact(database, () => makeHold(hold)),
-    confirm: async (id, token) => Number(table.confirm.run(id, token).changes) === 1,
-    settle: async (id, token, additions) =>
+    reserve: async (reservation) => transact(database, () => makeReservation(reservation)),
+    add: async (id, additions, corrections = [], also) =>
       transact(database, () => {
-        if (table.hold.get(id)?.["token"] !== token) return false;
-        end(id);
-        apply(additions);
-        return true;
-      }),
-    add: async (once, additions) =>
-      transact(database, () => {
-        const isNew = table.once.run(once, now() + ONCE_MS).changes === 1;
-        if (isNew) apply(additions);
+        sweep();
+        if (also !== undefined && table.once.run(also.id, now() + ONCE_MS).changes === 1) apply(also.additions);
+        const isReserved = table.forget.run(toReservedId(id)).changes === 1;
+        const isNew = table.once.run(id, now() + (isReserved ? REPLACED_MS : ONCE_MS)).changes === 1;
+        if (isNew) apply(isReserved ? corrections : additions);
         return isNew;
       }),
-    read: async (row) => toCounts(table.row.all(row, now())),
+    read: async (rows) => new Map(rows.map((row) => [row, readRow(row)])),
     async list(prefix) {
       const rows = Map.groupBy(table.rows.all(prefix, `${prefix}\u{10FFFF}`, now()), (one) => String(one["row"]));
       return [...rows].map(([row, counts]) => [row, toCounts(counts)]);
@@ -151,15 +126,31 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
         table.remove.run(row);
       }),
     remove: async (row) => void table.remove.run(row),
-    readHeld: async (row) => {
-      transact(database, sweep);
-      return toCounts(table.held.all(row));
-    },
-    countHolds: async () => {
-      transact(database, sweep);
-      return Number(table.holds.get()?.["count"]);
-    },
   };
+}
+
+/** The additions that replace `reserved` with `used`. */
+export function toCorrections(used: readonly Addition[], reserved: readonly Addition[]): Addition[] {
+  const negated = reserved.map(({ counts, ...addition }) => {
+    return { ...addition, counts: Object.fromEntries(Object.entries(counts).map(([count, by]) => [count, -by])) };
+  });
+  return sumUp([...used, ...negated]);
+}
+
+/** Sums up the additions so that there is one for each row. */
+function sumUp(additions: readonly Addition[]): Addition[] {
+  const sums = new Map<string, Addition>();
+  for (const { row, counts, ttlMs } of additions) {
+    const sum = { ...sums.get(row)?.counts };
+    for (const [count, by] of Object.entries(counts)) sum[count] = (sum[count] ?? 0) + by;
+    sums.set(row, { ttlMs, ...sums.get(row), row, counts: sum });
+  }
+  return [...sums.values()];
+}
+
+/** The id under which a reservation is stored until it is replaced. */
+export function toReservedId(id: string): string {
+  return `reserved:${id}`;
 }
 
 function toCounts(rows: ReadonlyArray<Record<string, unknown>>): Counts {
@@ -173,14 +164,6 @@ function openTables(database: DatabaseSync) {
       PRIMARY KEY (row, count)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS counted_once (id TEXT PRIMARY KEY, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS hold (
-      id TEXT PRIMARY KEY, token TEXT NOT NULL, until INTEGER NOT NULL, body TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS held (
-      id TEXT NOT NULL, row TEXT NOT NULL, count TEXT NOT NULL, amount INTEGER NOT NULL,
-      PRIMARY KEY (row, count, id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS held_by_id ON held (id);
   `);
   const upsert = `ON CONFLICT (row, count) DO UPDATE
     SET amount = amount + excluded.amount, expires = MAX(expires, excluded.expires)`;
@@ -191,23 +174,15 @@ function openTables(database: DatabaseSync) {
        SELECT ?, count, amount, expires FROM counted WHERE row = ? ${upsert}`,
     ),
     remove: database.prepare("DELETE FROM counted WHERE row = ?"),
-    count: database.prepare("SELECT amount FROM counted WHERE row = ? AND count = ? AND expires > ?"),
-    row: database.prepare("SELECT count, amount FROM counted WHERE row = ? AND expires > ?"),
+    // A removed reservation leaves a 0 until the row expires.
+    row: database.prepare("SELECT count, amount FROM counted WHERE row = ? AND amount <> 0 AND expires > ?"),
     rows: database.prepare(
-      "SELECT row, count, amount FROM counted WHERE row >= ? AND row < ? AND expires > ? ORDER BY row",
+      "SELECT row, count, amount FROM counted WHERE row >= ? AND row < ? AND amount <> 0 AND expires > ? ORDER BY row",
     ),
     expireSums: database.prepare("DELETE FROM counted WHERE expires <= ?"),
     once: database.prepare("INSERT OR IGNORE INTO counted_once (id, expires) VALUES (?, ?)"),
+    isKnown: database.prepare("SELECT 1 FROM counted_once WHERE id IN (?, ?)"),
+    forget: database.prepare("DELETE FROM counted_once WHERE id = ?"),
     expireOnce: database.prepare("DELETE FROM counted_once WHERE expires <= ?"),
-    hold: database.prepare("SELECT token, body FROM hold WHERE id = ?"),
-    holds: database.prepare("SELECT COUNT(*) AS count FROM hold"),
-    addHold: database.prepare("INSERT INTO hold (id, token, until, body) VALUES (?, ?, ?, ?)"),
-    confirm: database.prepare("UPDATE hold SET body = json_remove(body, '$.isTentative') WHERE id = ? AND token = ?"),
-    unhold: database.prepare("DELETE FROM hold WHERE id = ?"),
-    lapsed: database.prepare("SELECT id FROM hold WHERE until <= ?"),
-    addHeld: database.prepare("INSERT INTO held (id, row, count, amount) VALUES (?, ?, ?, ?)"),
-    release: database.prepare("DELETE FROM held WHERE id = ?"),
-    heldOf: database.prepare("SELECT SUM(amount) AS amount FROM held WHERE row = ? AND count = ?"),
-    held: database.prepare("SELECT count, SUM(amount) AS amount FROM held WHERE row = ? GROUP BY count"),
   };
 }

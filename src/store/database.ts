@@ -1,37 +1,36 @@
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type DatabaseSyncOptions } from "node:sqlite";
 import { describeError, LoggableError } from "../port/errors.ts";
 import { sqliteCodeOf } from "./outage.ts";
 import { createFolder, makePrivate } from "./private-files.ts";
+import { describeRefusal, STORED_VERSION } from "./version.ts";
 
-/** The file's `user_version`. A change to a table that older code cannot read raises it. */
-const SCHEMA_VERSION = 1;
-/** A process that was just killed may need a moment until the system takes its locks away. */
+/** After a process is killed, the system may need a moment to release its locks. */
 const LOCK_WAIT_MS = 500;
-/** Only other programs that look into the file, such as a backup, can make a statement wait. */
+/** Other programs that read the file, such as a backup, can make a statement wait this long. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** Largest size the write-ahead log keeps on the disk once it has been copied into the file. */
+/** Size to which the write-ahead log is reduced after it was copied into the file. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** SQLite's primary result codes, https://www.sqlite.org/rescode.html. */
 const RESULT = { busy: 5, readonly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const;
 
-/** The database file cannot be used. The message says what is wrong, where, and what to do. */
+/** The database file cannot be used. The message says what is wrong, where, and how to fix it. */
 export class DatabaseError extends LoggableError {
   override readonly name = "DatabaseError";
 
-  /** Another process has the file open. */
+  /** True if another process has opened the file. */
   get isInUse(): boolean {
     return sqliteCodeOf(this.cause) === RESULT.busy;
   }
 }
 
 /**
- * Opens the one SQLite file of this process, or a database in memory for `":memory:"`, and creates it with its
- * folder when it is absent. What is committed survives the end of the process and of the machine; what is deleted
- * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one
- * process at a time: a lock beside it is held until `close`, and the system takes it away when the process dies.
- * Throws a `DatabaseError` when the file cannot be used.
+ * Opens the SQLite file of this process, or a database in memory for `":memory:"`. Creates the file and its folder if
+ * they are missing. Committed data survives a crash of the process or the machine, and deleted data is overwritten.
+ * Other users of the machine cannot read the file, if the file system supports that. Only one process can open the file
+ * at a time: it locks a lock file until `close`, and the system releases the lock if the process dies. Throws a
+ * `DatabaseError` if the file cannot be used.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);
@@ -46,7 +45,15 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Runs `work` in one transaction: all of it is stored, or, when it throws, nothing. `work` is synchronous. */
+/**
+ * Opens a file from `openDatabase` only for reading, even while a process is using it. Throws a `DatabaseError` if the
+ * file cannot be used.
+ */
+export function openForReading(path: string): DatabaseSync {
+  return openChecked(path, { readOnly: true });
+}
+
+/** Runs `work` in one transaction. If `work` throws, nothing is stored. `work` must be synchronous. */
 export function transact<T>(database: DatabaseSync, work: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -59,7 +66,9 @@ export function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Empties the write-ahead log, which may hold copies of erased data; later if somebody reads just now. */
+/**
+ * Empties the write-ahead log, which can contain copies of erased data. If a reader blocks this, a later call does it.
+ */
 export function emptyLog(database: DatabaseSync): void {
   database.exec("PRAGMA busy_timeout = 0");
   try {
@@ -74,13 +83,13 @@ function createFolderOf(path: string): void {
     createFolder(dirname(path));
   } catch (cause) {
     throw new DatabaseError(
-      `The folder ${dirname(path)} for the database cannot be created (${describeError(cause)}). Set DATA_DIR to a folder that may be written to.`,
+      `The folder ${dirname(path)} for the database cannot be created (${describeError(cause)}). Set DATA_DIR to a writable folder.`,
       { cause },
     );
   }
 }
 
-/** An exclusive lock of SQLite's own on an empty file: it needs no clean-up, because it ends with the process. */
+/** An exclusive SQLite lock on an empty file. It ends with the process, so it needs no clean-up. */
 function acquireLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
   try {
@@ -94,11 +103,7 @@ function acquireLock(path: string): DatabaseSync {
 }
 
 function prepareDatabase(path: string): DatabaseSync {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
-    // Refused before anything is changed in the file.
-    checkVersion(database, path);
+  return openChecked(path, { enableForeignKeyConstraints: true }, (database) => {
     const mode = database.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"];
     if (mode !== "wal" && mode !== "memory") {
       throw new DatabaseError(
@@ -106,8 +111,22 @@ function prepareDatabase(path: string): DatabaseSync {
       );
     }
     database.exec(
-      `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}; PRAGMA user_version = ${SCHEMA_VERSION};`,
+      `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}; PRAGMA user_version = ${STORED_VERSION};`,
     );
+  });
+}
+
+/** Refuses data that this code cannot read, before `prepare` changes anything in the file. */
+function openChecked(
+  path: string,
+  options: DatabaseSyncOptions,
+  prepare?: (database: DatabaseSync) => void,
+): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, ...options });
+    checkVersion(database, path);
+    prepare?.(database);
     return database;
   } catch (cause) {
     if (database?.isOpen === true) database.close();
@@ -117,14 +136,12 @@ function prepareDatabase(path: string): DatabaseSync {
 
 function checkVersion(database: DatabaseSync, path: string): void {
   const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-  if (version > SCHEMA_VERSION) {
-    throw new DatabaseError(
-      `The database ${path} was written by a newer version of this program (its schema is ${version}, this one knows ${SCHEMA_VERSION}). Run the newer version, or set DATA_DIR to another folder.`,
-    );
-  }
+  const isEmpty = version === 0 && database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  const refusal = describeRefusal(version, `The database ${path}`, "move the file away to start with an empty one");
+  if (!isEmpty && refusal !== undefined) throw new DatabaseError(refusal);
 }
 
-/** Lets the lock go only after the file is closed, however it is closed. */
+/** Releases the lock after the file is closed, even if the caller closes only the database. */
 function closeTogether(database: DatabaseSync, lock: DatabaseSync): DatabaseSync {
   const close = database.close.bind(database);
   database.close = () => {
@@ -147,13 +164,13 @@ function explain(cause: unknown, path: string): string {
       return `The database ${path} is in use by another process. Stop that one first, or set DATA_DIR to another folder.`;
     case RESULT.corrupt:
     case RESULT.notADatabase:
-      return `The file ${path} is damaged or is not a database. Put a backup in its place, or move it away to start empty.`;
+      return `The file ${path} is damaged or is not a database. Replace it with a backup, or move it away to start empty.`;
     case RESULT.full:
       return `The disk is full: the database ${path} cannot be written. Free some space and start again.`;
     case RESULT.readonly:
     case RESULT.ioError:
     case RESULT.cannotOpen:
-      return `The database ${path} cannot be opened for writing (${describeError(cause)}). Check the permissions of the folder, or set DATA_DIR to one that may be written to.`;
+      return `The database ${path} cannot be opened for writing (${describeError(cause)}). Check the permissions of the folder, or set DATA_DIR to a writable folder.`;
     default:
       return `The database ${path} cannot be opened (${describeError(cause)}).`;
   }

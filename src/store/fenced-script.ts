@@ -1,30 +1,56 @@
-import { FencedError, fencesHeld } from "../concurrency/fence.ts";
-import type { RedisConnection } from "./redis-connection.ts";
+import { FencedError, type Right } from "../port/right.ts";
+import type { RedisClient } from "./redis-connection.ts";
+import { evalScript } from "./redis-script.ts";
 
 const FENCED = "FENCED";
-/** Takes the fences off the end of what the script is given, and ends it where one of them has fallen. */
+/**
+ * Removes the fences from the end of the script's arguments. Stops the script if one of them is lost. If a fence has an
+ * empty value, its key must not exist.
+ */
 const CHECK = `
-for _ = 1, tonumber(table.remove(ARGV)) do
-  if redis.call('GET', table.remove(KEYS)) ~= table.remove(ARGV) then return redis.error_reply('${FENCED}') end
+local fences, fenceValues = {}, {}
+for index = 1, tonumber(table.remove(ARGV)) do
+  fences[index], fenceValues[index] = table.remove(KEYS), table.remove(ARGV)
+end
+if #fences > 0 then
+  for index, value in ipairs(redis.call('MGET', unpack(fences))) do
+    if (value or '') ~= fenceValues[index] then return redis.error_reply('${FENCED}') end
+  end
 end
 `;
 
 /**
- * Runs a Lua script in one step with the check of the fences that are held. Rejects with a `FencedError`, and nothing is
- * changed, when one has fallen.
+ * Runs a Lua script and checks the fences of the right in the same step. If a fence is lost, rejects with a
+ * `FencedError` and changes nothing.
  */
 export async function evalFenced(
-  client: RedisConnection["client"],
+  client: RedisClient,
   script: string,
   keys: readonly string[],
   values: readonly string[],
+  right: Right,
 ): Promise<unknown> {
-  const fences = fencesHeld();
-  const given = [...values, ...fences.map(({ value }) => value), String(fences.length)];
-  try {
-    return await client.eval(CHECK + script, { keys: [...keys, ...fences.map(({ key }) => key)], arguments: given });
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
-    throw new FencedError("Another process does this by now.", { cause: error });
+  for (;;) {
+    let sent = "";
+    try {
+      return await evalScript(client, CHECK + script, () => {
+        // A turn without a lock has the same right twice.
+        const fences = [...new Map(right.fences.map((fence) => [`${fence.key} ${fence.value}`, fence])).values()];
+        sent = keysOf(right);
+        return {
+          keys: [...keys, ...fences.map(({ key }) => key)],
+          arguments: [...values, ...fences.map(({ value }) => value), String(fences.length)],
+        };
+      });
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
+      // The right was renamed while the script was running: see `Partitions.rightOf`.
+      if (sent !== keysOf(right)) continue;
+      throw new FencedError("Another process has taken over this work.", { cause: error });
+    }
   }
+}
+
+function keysOf({ fences }: Right): string {
+  return fences.map(({ key }) => key).join();
 }

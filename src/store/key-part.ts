@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Longer ids are hashed, so that a key has a bound whatever a platform calls its things. */
+/** Longer ids are hashed, so that the length of keys is limited. */
 const MAX_KEY_PART_CHARS = 200;
 
-/** A collision-free part of a key without ":". Short ids stay readable; long or ill-formed ones are hashed. */
+/**
+ * Turns an id into a part of a key without ":". Different ids give different parts. Short ids stay readable; long or
+ * invalid ones are hashed.
+ */
 export function toKeyPart(id: string): string {
   if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
     const part = encodeURIComponent(id);
@@ -12,12 +15,12 @@ export function toKeyPart(id: string): string {
   return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
 }
 
-/** Begins the keys of what a person owns. */
+/** Names a person in the index of their entries and in usage rows. */
 export function toOwnerKey(platform: string, authorId: string): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
-/** The id that a part of a key was made of; undefined for one that was hashed. */
+/** The id behind a part of a key. Undefined if it was hashed. */
 export function readKeyPart(part: string): string | undefined {
   return part.startsWith("#") ? undefined : decodeURIComponent(part);
 }

@@ -2,75 +2,126 @@ import { EventEmitter } from "node:events";
 import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { z } from "zod";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { Right } from "../port/right.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { type Counters, createSqliteCounters } from "./counters.ts";
+import { createOwnedData, createOwnedEntries, type OwnedData, type OwnedEntries, type Texts } from "./owned.ts";
 import { createRedisStore, type OpenStore } from "./redis.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { createRedisCounters } from "./redis-counters.ts";
-import { createSharedTurns } from "./redis-turns.ts";
+import { createSharedTurns, type RunInTurn } from "./redis-turns.ts";
 import { type BatchStore, createSqliteStore } from "./sqlite.ts";
+import { parseStored } from "./values.ts";
+import { migrate, STORED_VERSION } from "./version.ts";
 
-/** Keeps our keys apart from those of other programs, and of the queue, on the same Redis. */
+/** Distinguishes our keys from those of other programs and of the queue in the same Redis. */
 const REDIS_ROOT = "palaver";
 const SQLITE_TABLE = "keyv";
 
 export interface StoresOptions {
-  /** Redis or Valkey; undefined: the embedded database. */
+  /** Redis or Valkey. Undefined: the embedded database. */
   redisUrl: string | undefined;
-  /** Stays open after `close`: it belongs to the caller. */
+  /** Belongs to the caller and stays open after `close`. */
   database: DatabaseSync;
   log: Logger;
 }
 
-export interface Stores {
+/** A namespace of the store: a Keyv whose entries can belong to people and conversations. */
+export type Entries = Keyv & OwnedEntries;
+
+/** The store, for writes under one right. */
+export interface Stores extends OwnedData {
   /**
-   * A Keyv over one namespace. Cheap: open it wherever it is needed. Every operation rejects when the store does not
-   * answer, within a few seconds. `setMany` and `deleteMany` do all or nothing. Values are JSON; one that cannot be
-   * parsed reads as null, one that is absent as undefined. Namespaces nest: key `b:c` of `a` is key `c` of `a:b`.
+   * Opens one namespace. This is cheap, so open it where you need it. Every operation rejects within a few seconds if
+   * the store is unavailable. `setMany` and `deleteMany` do all or nothing. Values are JSON. A missing value reads as
+   * undefined. A value that is invalid or from a newer version reads as null. Namespaces nest: key `b:c` in `a` is key
+   * `c` in `a:b`. Entries expire by the store's clock, so jumps of the system's clock don't matter.
    */
-  open: (namespace: string) => Keyv;
-  /** The time by which things grow old here, like Unix milliseconds. Where the system's clock jumps, it does not. */
+  open: (namespace: string) => Entries;
+  /** The time by which entries expire. Similar to Unix milliseconds, but without the jumps of the system's clock. */
   now: Clock;
-  /** Tries a write and resolves to whether the store took it; to false also when `signal` aborts first. */
+  /** Tries a write. Resolves to true if the store accepted it, and to false if not or if `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
   /** Sums that all processes of the store add to. */
   counters: Counters;
-  /** The connection to what several processes share; absent for the embedded store. */
+  /** The connection that processes share. Absent for the embedded store. */
   shared?: RedisConnection;
-  /** Turns that hold among all processes of the store: what is read, changed and written back is to be done in one. */
-  inTurn: KeyedQueue["run"];
+  /**
+   * Runs a task that reads, changes and writes back, one at a time per name among all processes of the store. The task
+   * must write with the `open` that it gets. These writes fail if its turn has ended.
+   */
+  inTurn: <T>(name: string, task: (open: Stores["open"]) => Promise<T>) => Promise<T>;
+  /** The same store for writes under another right. */
+  under: (right: Right) => Stores;
 }
 
-/** A write that went well holds so long for all who ask. */
+/** After a successful write, the store counts as reachable for this time. */
 const PROBED_MS = 1_000;
 
-/** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
-export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
-  const { store, now, untilTimed, shared, isReachable, close }: OpenStore =
+/**
+ * Chooses Redis if there is an address, or else the embedded database. Does not wait for a connection. Writes need
+ * `right`; use `under` for other rights.
+ */
+export function createStores({ redisUrl, database, log }: StoresOptions, right: Right): Stores {
+  const { storeUnder, now, shared, isReachable, close }: OpenStore =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
-  const toText = (data: Stored) => JSON.stringify(shiftExpiry(data, now() - Date.now()));
   const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
 
-  return {
-    open: (namespace) =>
-      new Keyv({
-        store: createNamespaceView(store, root + namespace),
-        namespace: root + namespace,
-        // The view prefixes keys itself, once; Keyv's own prefix is not the same for one key and for many.
-        useKeyPrefix: false,
-        throwOnErrors: true,
-        serialize: (data) => untilTimed?.()?.then(() => toText(data)) ?? toText(data),
-        deserialize: (text) => shiftExpiry(parseStored(text), Date.now() - now()),
-      }),
-    now,
-    inTurn: shared === undefined ? createKeyedQueue().run : createSharedTurns(shared, `${REDIS_ROOT}:turn:`),
-    counters: shared === undefined ? createSqliteCounters(database, now) : createRedisCounters(shared, now),
-    shared,
-    isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
-    close,
-  };
+  const turns = shared === undefined ? createLocalTurns() : createSharedTurns(shared, `${REDIS_ROOT}:turn:`);
+  const countersUnder = toCounters(shared, database, now);
+
+  function openUnder(store: BatchStore, namespace: string): Entries {
+    const keyv = new Keyv({
+      store: createNamespaceView(store, root + namespace),
+      namespace: root + namespace,
+      // The view adds the prefix. Keyv's own prefix is inconsistent between calls with one key and with many.
+      useKeyPrefix: false,
+      throwOnErrors: true,
+      serialize: ({ value }) => texts.toText(value),
+      // Omits `expires`, because Keyv would compare it with the system's clock. The store itself expires entries.
+      deserialize: (text) => ({ value: texts.toValue(namespace, text) as never, expires: undefined }),
+    });
+    return Object.assign(keyv, createOwnedEntries(store, namespace, `${root}${namespace}:`, texts));
+  }
+
+  function under(right: Right): Stores {
+    const store = storeUnder(right);
+    return {
+      open: (namespace) => openUnder(store, namespace),
+      ...createOwnedData(store, root, texts),
+      now,
+      inTurn: (name, task) =>
+        turns(right, name, (held) => {
+          const inTurn = storeUnder(held);
+          return task((namespace) => openUnder(inTurn, namespace));
+        }),
+      counters: countersUnder(right),
+      shared,
+      isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
+      close,
+      under,
+    };
+  }
+
+  return under(right);
+}
+
+function toCounters(
+  shared: RedisConnection | undefined,
+  database: DatabaseSync,
+  now: Clock,
+): (right: Right) => Counters {
+  if (shared !== undefined) return (right) => createRedisCounters(shared, right);
+  const counters = createSqliteCounters(database, now);
+  return () => counters;
+}
+
+function createLocalTurns(): RunInTurn {
+  const { run } = createKeyedQueue();
+  return (right, name, task) => run(name, () => task(right));
 }
 
 function createEmbeddedStore(database: DatabaseSync): OpenStore {
@@ -82,13 +133,13 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
   const probe = database.prepare("INSERT OR REPLACE INTO store_probe (only, at) VALUES (1, ?)");
   let writtenAt = Number.NEGATIVE_INFINITY;
   return {
-    store,
+    storeUnder: () => store,
     now,
     async isReachable() {
-      // Anybody may ask, and while the disk is written to nothing else is done.
+      // Any visitor can cause this check, and a write to disk blocks everything else.
       if (performance.now() - writtenAt < PROBED_MS) return true;
       try {
-        // Only what is committed shows that the disk is neither read-only nor full.
+        // Only a commit proves that the disk is neither read-only nor full.
         probe.run(Date.now());
         writtenAt = performance.now();
         return true;
@@ -100,39 +151,30 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
   };
 }
 
-interface Stored {
-  expires?: number | undefined | null;
-}
+const stored = z.object({ v: z.int(), value: z.unknown() });
 
-/** Keyv looks at the system's clock, and deletes what has expired by that; kept with the value is the store's own time. */
-function shiftExpiry<T extends Stored>(data: T, byMs: number): T {
-  return typeof data.expires === "number" ? { ...data, expires: data.expires + byMs } : data;
-}
-
-/** Keyv would throw on a damaged value in the middle of an iteration, and take the rest of it along. */
-function parseStored(text: string): { value: never; expires: number | undefined } {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === "object" && parsed !== null && "value" in parsed) {
-      return parsed as { value: never; expires: number | undefined };
-    }
-  } catch {
-    // Reads as null below, like any other text that Keyv did not write.
-  }
-  return { value: null as never, expires: undefined };
-}
+const texts: Texts = {
+  toText: (value) => JSON.stringify({ v: STORED_VERSION, value }),
+  /** Never throws for a damaged value, because Keyv would then stop in the middle of an iteration and lose the rest. */
+  toValue(namespace, text) {
+    // The first line of a list in SQLite.
+    const [first = ""] = text.split("\n", 1);
+    const found = parseStored(stored, first);
+    return (found && migrate(namespace, found.v, found.value)) ?? null;
+  },
+};
 
 function whenAborted(signal: AbortSignal): Promise<false> {
   if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(false), { once: true }));
 }
 
-/** Keys that `clear` deletes in one step. */
+/** Number of keys that `clear` deletes in one step. */
 const CLEAR_KEYS = 500;
 
 /**
- * One namespace of a shared store. Keys are stored as `{namespace}:{key}`, so key `b:c` of `a` is key `c` of `a:b`:
- * keys found by a walk can be written in one step with others.
+ * One namespace of a shared store. Keys are stored as `{namespace}:{key}`, so key `b:c` in `a` is key `c` in `a:b`.
+ * Therefore one step can write keys from several namespaces.
  */
 export function createNamespaceView(base: BatchStore, namespace: string): BatchStore {
   const prefix = `${namespace}:`;
@@ -140,7 +182,7 @@ export function createNamespaceView(base: BatchStore, namespace: string): BatchS
 
   async function* iterator(): AsyncGenerator<[string, string], void> {
     for await (const [key, value] of base.iterator<string>(namespace)) {
-      // A key that expired since it was listed has no value.
+      // A key that has expired since it was listed has no value.
       if (key !== undefined && value !== undefined) yield [key.slice(prefix.length), value];
     }
   }
@@ -148,7 +190,7 @@ export function createNamespaceView(base: BatchStore, namespace: string): BatchS
   const view = {
     opts: base.opts,
     namespace,
-    // The base tells its own listeners; a listener for each view would pile up.
+    // The base notifies its own listeners. One listener per view would accumulate.
     on: () => new EventEmitter(),
     iterator,
     get: (key: string) => base.get(toKey(key)),

@@ -2,36 +2,36 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const PRIVATE = 0o600;
-/** Files that SQLite puts beside a database, and our lock. */
+/** Files that SQLite creates next to a database, and our lock files. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock", ".lock-journal"];
 
 /**
- * Makes a database and what stands beside it unreadable for everybody else, whatever the umask, also where they were
- * there before. To be called before SQLite opens it, since SQLite gives new files beside a database the database's own
- * mode. Never throws: what cannot be written is told by SQLite, what stays readable by `findExposed`.
+ * Makes a database and the files next to it unreadable for other users, whatever the umask is, and even if the files
+ * exist. Call it before SQLite opens the database, because SQLite gives new files the database's mode. Never throws:
+ * SQLite reports files that cannot be written, and `findExposed` reports files that stay readable.
  */
 export function makePrivate(databasePath: string): void {
   for (const path of [databasePath, `${databasePath}.lock`]) create(path);
   for (const path of existing(databasePath)) {
     try {
-      // By its path: closing a file of one's own takes every lock of this process from it.
+      // Uses the path, because closing a file descriptor would release all of this process's locks on the file.
       if (modeOf(path) !== PRIVATE) chmodSync(path, PRIVATE);
     } catch {
-      // Somebody else's file, or a file system without modes.
+      // The file belongs to another user, or the file system has no modes.
     }
   }
 }
 
-/** Finds the files of a database that others on this machine can read or write. */
+/** Finds the files of a database that other users of this machine can read or write. */
 export function findExposed(databasePath: string): string[] {
-  // Windows has other means, and gives modes that say nothing.
+  // Windows has other permissions, and file modes mean nothing there.
   if (process.platform === "win32") return [];
   return existing(databasePath).filter((path) => (modeOf(path) & 0o077) !== 0);
 }
 
 /**
- * Creates a folder and its parents, readable by nobody else. Throws the system's error. Node's `recursive` never ends
- * where the system calls an existing folder absent, as below /proc.
+ * Creates a folder and its parents, readable only by this user. Throws the system's error. Node's `recursive` option
+ * would never end if the system reports an existing folder as missing, as below /proc.
  */
 export function createFolder(path: string): void {
   if (isFolder(path)) return;
@@ -40,7 +40,7 @@ export function createFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (!isFolder(path)) throw error;
   }
 }
@@ -53,7 +53,7 @@ function create(path: string): void {
   try {
     closeSync(openSync(path, "wx", PRIVATE));
   } catch {
-    // It is there already, or SQLite will say why it cannot be.
+    // The folder exists already, or SQLite will report why it cannot use it.
   }
 }
 

@@ -5,13 +5,13 @@ export interface ChannelOptions<T> {
   /** A client from `createListeningClient`. */
   client: RedisClient;
   channel: string;
-  /** Returns undefined for an unreadable message, which is then ignored. See `createStoredParser`. */
+  /** Undefined for an unreadable message, which is ignored. See `createStoredParser`. */
   parse(text: string): T | undefined;
   log: Logger;
 }
 
 /**
- * Calls `onTold` with each readable message on a channel. Logs an error that `onTold` throws: thrown into the client, it
+ * Calls `onTold` with each readable message on a channel. Logs errors from `onTold`, because an error in the client
  * would end the subscription.
  */
 export async function hearChannel<T>(

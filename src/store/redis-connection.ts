@@ -1,32 +1,32 @@
 import { createRequire } from "node:module";
 import type { Logger } from "pino";
-import { FencedError } from "../concurrency/fence.ts";
+import { FencedError } from "../port/right.ts";
 import { StoreError } from "./outage.ts";
 
-/** Longest an operation waits for its answer. */
+/** Longest time that an operation waits for its response. */
 const OPERATION_TIMEOUT_MS = 2_000;
-/** Longest it waits before that for a connection that was lost, counted from the loss: a short one is waited out. */
+/** Longest time that an operation waits for a lost connection, counted from the loss. It outlasts a short loss. */
 const LOSS_WAIT_MS = 2_000;
-/** Longest wait once the loss has lasted longer: nobody who asks for an answer waits for a store that is away. */
+/** Longest wait during a longer outage, because no caller should wait for a store that is unavailable. */
 const OUTAGE_WAIT_MS = 50;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection on which nothing moves for this long is dead; pings keep a living one moving. */
+/** A connection without traffic for this long counts as dead. Pings keep a working one alive. */
 const SOCKET_TIMEOUT_MS = 10_000;
 const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 500;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
-/** Pause before the next look for a primary at the address. */
+/** Pause before the next check whether the address leads to a primary. */
 const REPLICA_LOOK_MS = 500;
-/** Written to see whether the server takes writes. */
+/** Written to check whether the server accepts writes. */
 const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
-/** Error codes of a server that is there and does nothing, or stores nothing, at the moment. */
+/** Error codes from a server that is reachable but cannot work or store at the moment. */
 const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
 );
 
-/** Redis packages make up a third of what a process loads: loaded at once, and only when needed. */
+/** Redis packages are a third of the code that a process loads, so they are loaded only when needed. */
 export const loadRedis = () => createRequire(import.meta.url)("@keyv/redis") as typeof import("@keyv/redis");
 
 export type RedisClient = ReturnType<typeof createRedisClient>;
@@ -34,30 +34,31 @@ export type RedisClient = ReturnType<typeof createRedisClient>;
 export interface RedisConnection {
   client: RedisClient;
   /**
-   * Runs an operation on the client as soon as it is connected. Rejects with a `StoreError` where Redis is away or does
-   * not take it: after two seconds without an answer, after two without a connection, and at once while it is known to
-   * be away. An operation that was not begun by then never begins. One that a read-only replica refuses is made once more
-   * when the primary is found. `on` is the client that it is made on, where that is another one: whichever is silent is
-   * connected anew.
+   * Runs an operation on the client as soon as the client is connected. Rejects with a `StoreError` if Redis is
+   * unavailable or refuses: after two seconds without a response or a connection, or at once during a known outage. An
+   * operation that has not started by then never starts. If a read-only replica refuses it, runs it again once the
+   * primary is found. `on` is another client to use. Reconnects a client that does not respond.
    */
   run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
-  /** Further clients of the same server. When the address leads to another server, they reconnect as well. */
+  /** Other clients for the same server. If the address leads to another server, they reconnect too. */
   further: Set<RedisClient>;
-  /** Milliseconds since it came back after it had been lost or silent, or away at the start; infinite where it never was. */
+  /**
+   * Milliseconds since the connection returned after it was lost, silent, or unavailable at the start. Infinity if that
+   * never happened.
+   */
   backForMs: () => number;
   close: () => Promise<void>;
 }
 
-/** A connection that is kept for good: it is made in the background, and again whenever it is lost. */
+/** A permanent connection. It connects in the background and reconnects when it is lost. */
 export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
   const further = new Set<RedisClient>();
   const watch = watchConnection(client, where, log);
-  /** Other clients that were connected anew, and when. */
   const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
-  /** The server is a replica, and its address does not lead to the new primary yet. */
+  /** True if the server is a replica and the address does not lead to the new primary yet. */
   let isReplica = false;
 
   client.on("error", () => {
@@ -77,7 +78,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     isReplica = false;
     watch.reportReturn();
     for (const other of further) {
-      // One that is just connecting may have reached the replica. In its own event it cannot be ended yet.
+      // A client that is still connecting may have reached the replica too. It cannot be closed during its own event.
       if (other.isReady) reconnectReady(other);
       else other.once("ready", () => setImmediate(reconnectReady, other));
     }
@@ -86,7 +87,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   function leaveReplica(): void {
     if (isReplica || closed) return;
     isReplica = true;
-    watch.reportOutage("it is a replica, which takes no writes", 0);
+    watch.reportOutage("it is a replica, which accepts no writes", 0);
     reconnectReady(client);
   }
 
@@ -97,7 +98,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   }
 
   function giveUp(on: RedisClient): StoreError {
-    // Connected and silent: everything that waits on this connection would wait for good.
+    // The connection is open but silent, so everything on it would wait forever.
     if (on !== client) renew(on);
     else if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
@@ -106,12 +107,12 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     return describeSilence();
   }
 
-  /** A client that keeps what is asked while it is not connected may never come to be: nothing bounds its greeting. */
+  /** A client with an offline queue can hang forever during the handshake, because that has no timeout. */
   function renew(other: RedisClient): void {
     const isNew = performance.now() < (remadeAt.get(other) ?? Number.NEGATIVE_INFINITY) + OPERATION_TIMEOUT_MS;
     if (closed || isNew || !other.isOpen) return;
     remadeAt.set(other, performance.now());
-    log.warn({ redis: where }, "a further connection to Redis is silent and is made anew");
+    log.warn({ redis: where }, "another connection to Redis does not respond; reconnecting");
     other.destroy();
     connect(other);
   }
@@ -131,7 +132,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         return await tryTo(operation, on).catch((error: unknown) => {
           if (!isReadOnly(error)) throw error;
           leaveReplica();
-          // A replica refuses before it changes anything, so nothing is done twice.
+          // A replica refuses before it changes anything, so nothing runs twice.
           return tryTo(operation, on);
         });
       } catch (error) {
@@ -149,23 +150,26 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
 }
 
 function connect(client: RedisClient): void {
-  // Rejects only when it is closed meanwhile: failed attempts are repeated, and reported by the "error" event.
+  // Rejects only if the client is closed meanwhile. Failed attempts are repeated, and the "error" event reports them.
   client.connect().catch(() => {});
 }
 
-/** A client that is still connecting goes on with that: ended in the middle, it would open two connections. */
+/** Does not touch a client that is still connecting. If it were closed then, it would open two connections. */
 function reconnectReady(client: RedisClient): void {
   if (!client.isReady) return;
   client.destroy();
   connect(client);
 }
 
-/** Rejects if the server refuses a write. A read-only server, or one without memory, still answers a ping. */
+/**
+ * Rejects if the server refuses a write. A ping is not enough: a server that is read-only or out of memory still
+ * responds to it.
+ */
 export async function probe(client: RedisClient): Promise<void> {
   await client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } });
 }
 
-/** True if a replica refused a write, alone or inside a script. */
+/** True if a replica refused a write, directly or in a script. */
 function isReadOnly(error: unknown): boolean {
   return error instanceof Error && /\bREADONLY\b/.test(error.message);
 }
@@ -174,7 +178,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   const deadline = Promise.withResolvers<never>();
   let isSettled = false;
   const timer = setTimeout(() => {
-    // An answer that has arrived is read first: it may be this process that was slow.
+    // Reads a response that has already arrived, because only this process may have been slow.
     setImmediate(() => {
       if (!isSettled) deadline.reject(giveUp());
     });
@@ -187,42 +191,42 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   }
 }
 
-/** Says of what the client threw, or the server refused, that it is an outage, where it is one. */
+/** Converts an error that means an outage to a `StoreError`. Returns other errors unchanged. */
 function toStoreError(error: unknown, where: string): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error;
   if (error instanceof StoreError || error instanceof FencedError) return error;
   const [, code] = /^([A-Z]{3,}) /.exec(error.message) ?? [];
   if (code !== undefined && !REFUSALS.has(code)) return error;
   const reason = error.message.replace(/\.$/, "");
-  return new StoreError(`Redis at ${where} did not carry this out (${reason}). ${toRemedy(code)}`, { cause: error });
+  return new StoreError(`Redis at ${where} rejected this command (${reason}). ${toRemedy(code)}`, { cause: error });
 }
 
 function toRemedy(code: string | undefined): string {
   if (code === undefined) return "Check that it runs there.";
   if (code === "NOAUTH" || code === "NOPERM") return "Check the user and the password in REDIS_URL.";
-  return "Its operator has to set that right.";
+  return "Its operator must fix that.";
 }
 
 interface Watch {
-  /** Resolves to true when the connection can be used, and to false when that takes too long. */
+  /** Resolves to true when the connection can be used, and to false if that takes too long. */
   whenReady: () => Promise<boolean>;
-  /** `sinceMs`: for how long that has been so. */
+  /** `sinceMs` is how long the outage has lasted. */
   reportOutage: (reason: string, sinceMs: number) => void;
-  /** The connection can be used again, or for the first time. */
+  /** Called when the connection can be used, for the first time or again. */
   reportReturn: () => void;
-  /** The reason in brackets; empty while there is none. */
+  /** The reason in brackets; "" if it is unknown. */
   describeOutage: () => string;
   backForMs: () => number;
 }
 
-/** Logs an outage once, and its end once. */
+/** Logs the start and the end of an outage, once each. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
   const waiting = new Set<() => void>();
   let reported: { reason: string; atMs: number } | undefined;
   let wasReady = false;
   let backAtMs = Number.NEGATIVE_INFINITY;
   function reportReturn(): void {
-    // The first time is a return only where it had to be waited for.
+    // The first connection counts as a return only if something had to wait for it.
     if (wasReady || reported !== undefined) backAtMs = performance.now();
     wasReady = true;
     for (const wake of waiting) wake();
@@ -232,7 +236,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
   function reportOutage(reason: string, sinceMs: number): void {
     if (reported !== undefined) return;
     reported = { reason, atMs: performance.now() - sinceMs };
-    log.error({ redis: where, reason }, "Redis is not reachable: trying again until it is");
+    log.error({ redis: where, reason }, "Redis is not reachable; retrying");
   }
   client.on("error", (error: Error) => reportOutage(error.message, 0));
 
@@ -249,7 +253,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
         waiting.delete(wake);
         resolve(isReady);
       };
-      // Nothing of an operation that was given up stays here until the end of a long outage.
+      // An abandoned operation must not leave anything here during a long outage.
       const wake = () => settle(true);
       const timer = setTimeout(settle, toPatienceMs(), false);
       waiting.add(wake);
@@ -265,7 +269,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
 function createRedisClient(url: string) {
   return loadRedis().createClient({
     url,
-    // A queue would send what its caller gave up long ago; `run` waits for the connection instead.
+    // An offline queue would send operations whose callers gave up long ago. `run` waits for the connection instead.
     disableOfflineQueue: true,
     commandOptions: { timeout: OPERATION_TIMEOUT_MS },
     pingInterval: PING_INTERVAL_MS,
@@ -278,17 +282,17 @@ function createRedisClient(url: string) {
   });
 }
 
-/** A further connection that waits for messages: never given up for silence. The first one reports problems. */
+/** Another connection, which can wait for messages as long as necessary. The first connection reports problems. */
 export function createListeningClient({ client, further }: Pick<RedisConnection, "client" | "further">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
-  // After an error on an open connection a client has lost its place in the stream, and drops all messages.
+  // After an error on an open connection, the client has lost its position in the stream and drops all messages.
   listening.on("error", () => reconnectReady(listening));
   further.add(listening);
   return listening;
 }
 
-/** Host and port only: the address may carry a password. */
+/** Only host and port, because the address can contain a password. */
 function describeAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {

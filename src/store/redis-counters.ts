@@ -1,181 +1,165 @@
-import { type Counters, type Counts, ONCE_MS } from "./counters.ts";
+import { z } from "zod";
+import type { Right } from "../port/right.ts";
+import { type Counters, type Counts, ONCE_MS, REPLACED_MS, toReservedId } from "./counters.ts";
 import { evalFenced } from "./fenced-script.ts";
 import type { RedisConnection } from "./redis-connection.ts";
+import { evalScript } from "./redis-script.ts";
+import { parseStored } from "./values.ts";
 
-/** Braces keep all keys on one node of a cluster: a script changes several of them. */
+/** The braces keep all keys on one node of a cluster, because a script changes several of them. */
 const PLACE = "palaver:{counters}:";
-/** Holds that one step ends because nobody settled them: the others wait for the next one. */
-const LAPSED_AT_ONCE = 100;
 
 /**
- * The common beginning of all scripts. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` work counted
- * already; `rows` is the index of all rows. Redis takes no row out of it that expires. So every addition looks at twice
- * as many names of it, by chance, as it may put in: at most about half of them are of rows that are gone. A count that is
- * no number counts as 0, and an unreadable hold counts as absent.
+ * The common start of all scripts. `row:` is JSON of decimal numbers by name, `once:` stores what was counted already,
+ * and `rows` indexes all rows. Redis does not remove expired rows from the index, so each new row checks two random
+ * names in it: at most about half of the index are expired rows. A row or a count that cannot be read counts as 0.
  */
 const COMMON = `
 local place = KEYS[1]
-for _, name in ipairs({'rows', 'holds'}) do
-  if redis.call('TYPE', place .. name).ok ~= 'zset' then redis.call('DEL', place .. name) end
-end
+local index = place .. 'rows'
 local function whole(number) return string.format('%.0f', number) end
-local function tidy(most)
-  if most == 0 then return end
-  for _, row in ipairs(redis.call('ZRANDMEMBER', place .. 'rows', most)) do
-    if redis.call('EXISTS', place .. 'row:' .. row) == 0 then redis.call('ZREM', place .. 'rows', row) end
+local function read(rows)
+  local keys, found = {}, {}
+  for at, row in ipairs(rows) do keys[at] = place .. 'row:' .. row end
+  for at, text in ipairs(#keys > 0 and redis.call('MGET', unpack(keys)) or {}) do
+    local isJson, counts = pcall(cjson.decode, text or '')
+    found[at] = isJson and type(counts) == 'table' and counts
   end
+  return found
 end
-local function amount(key, count) return tonumber(redis.pcall('HGET', key, count)) or 0 end
-local function increase(key, count, by)
-  local sum = redis.pcall('HINCRBY', key, count, whole(by))
-  if type(sum) == 'number' then return sum end
-  if redis.call('TYPE', key).ok ~= 'hash' then redis.call('DEL', key) end
-  redis.call('HSET', key, count, whole(by))
-  return by
+local function amount(counts, count) return counts and tonumber(counts[count]) or 0 end
+local function enter(new)
+  local looked = redis.pcall('ZRANDMEMBER', index, 2 * #new)
+  if looked.err then
+    redis.call('DEL', index)
+    looked = {}
+  end
+  local members = {}
+  for _, row in ipairs(new) do
+    members[#members + 1] = 0
+    members[#members + 1] = row
+  end
+  redis.call('ZADD', index, unpack(members))
+  for at, row in ipairs(read(looked)) do
+    if not row then redis.call('ZREM', index, looked[at]) end
+  end
 end
 local function add(additions)
+  local rows, sums, ttls = {}, {}, {}
   for _, addition in ipairs(additions) do
-    local key = place .. 'row:' .. addition.row
-    for count, by in pairs(addition.counts) do
-      if by ~= 0 then increase(key, count, by) end
+    local row = addition.row
+    if not sums[row] then
+      rows[#rows + 1] = row
+      sums[row], ttls[row] = {}, addition.ttlMs
     end
-    redis.call('ZADD', place .. 'rows', 0, addition.row)
-    if redis.call('PTTL', key) < addition.ttlMs then redis.call('PEXPIRE', key, whole(addition.ttlMs)) end
+    for count, by in pairs(addition.counts) do
+      if by ~= 0 then sums[row][count] = (sums[row][count] or 0) + by end
+    end
   end
-  tidy(2 * #additions)
-end
-local function read(id)
-  local isRead, hold = pcall(cjson.decode, redis.pcall('GET', place .. 'hold:' .. id))
-  return isRead and type(hold) == 'table' and hold.id == id and hold or nil
-end
-local function unhold(bounds)
-  for _, bound in ipairs(bounds) do
-    local key = place .. 'held:' .. bound.row
-    if increase(key, bound.count, -bound.by) <= 0 then redis.call('HDEL', key, bound.count) end
+  local known, new = read(rows), {}
+  for at, row in ipairs(rows) do
+    local counts = known[at] or {}
+    for count, by in pairs(sums[row]) do counts[count] = whole(amount(counts, count) + by) end
+    if next(sums[row]) then
+      local key, text = place .. 'row:' .. row, cjson.encode(counts)
+      if known[at] then redis.call('SET', key, text, 'KEEPTTL')
+      else
+        redis.call('SET', key, text, 'PX', whole(ttls[row]))
+        new[#new + 1] = row
+      end
+    end
   end
-end
-local function release(hold)
-  redis.call('DEL', place .. 'hold:' .. hold.id)
-  redis.call('ZREM', place .. 'holds', hold.id)
-  pcall(unhold, hold.bounds)
-end
-local function lose(hold)
-  if not hold.isTentative then pcall(add, hold.loss) end
-end
-local function sweep(now)
-  for _, id in ipairs(redis.call('ZRANGE', place .. 'holds', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${LAPSED_AT_ONCE})) do
-    local hold = read(id)
-    if hold then release(hold) lose(hold) else redis.call('ZREM', place .. 'holds', id) end
-  end
+  if #new > 0 then enter(new) end
 end
 `;
 
-const HOLD = `${COMMON}
-local hold, now = cjson.decode(ARGV[1]), tonumber(ARGV[2])
-sweep(ARGV[2])
-local former = read(hold.id)
-if former then
-  release(former)
-  if former.token ~= hold.token then lose(former) end
-end
-local left, fits = {}, true
-for i, bound in ipairs(hold.bounds) do
-  local counted = amount(place .. 'row:' .. bound.row, bound.count)
-  local held = amount(place .. 'held:' .. bound.row, bound.count)
-  local room = bound.most - counted - held
-  left[i] = whole(room)
+const RESERVE = `${COMMON}
+local reservation = cjson.decode(ARGV[1])
+local once, reserved = place .. 'once:' .. reservation.id, place .. 'once:' .. ARGV[2]
+if redis.call('EXISTS', once, reserved) > 0 then return false end
+local rows, lifts = {}, {}
+for i, bound in ipairs(reservation.bounds) do rows[i], lifts[i] = bound.row, bound.unless end
+local used, lifted = read(rows), read(lifts)
+local rooms, fits = {}, true
+for i, bound in ipairs(reservation.bounds) do
+  local room = bound.most
+  for _, count in ipairs(bound.counts) do room = room - amount(used[i], count) end
+  if lifted[i] then room = math.max(room, bound.by) end
+  rooms[i] = whole(room)
   if room < bound.by then fits = false end
 end
-if fits then
-  redis.call('SET', place .. 'hold:' .. hold.id, ARGV[1])
-  redis.call('ZADD', place .. 'holds', whole(now + hold.forMs), hold.id)
-  for _, bound in ipairs(hold.bounds) do
-    increase(place .. 'held:' .. bound.row, bound.count, bound.by)
-  end
-end
-return left`;
-
-/** Changes the text as it is: decoded and encoded again, large numbers would lose digits. No name can hold bare quotes. */
-const CONFIRM = `${COMMON}
-local hold = read(ARGV[1])
-if not hold or hold.token ~= ARGV[2] then return 0 end
-local key = place .. 'hold:' .. hold.id
-local text = string.gsub(redis.call('GET', key), '"isTentative":true', '"isTentative":false', 1)
-redis.call('SET', key, text)
-return 1`;
-
-const SETTLE = `${COMMON}
-local hold = read(ARGV[1])
-if not hold or hold.token ~= ARGV[2] then return 0 end
-release(hold)
-add(cjson.decode(ARGV[3]))
-return 1`;
+if not fits then return rooms end
+redis.call('SET', reserved, '1', 'PX', ${ONCE_MS})
+add(reservation.additions)
+return false`;
 
 const ADD = `${COMMON}
-if not redis.call('SET', place .. 'once:' .. ARGV[1], '1', 'NX', 'PX', ARGV[3]) then return 0 end
-add(cjson.decode(ARGV[2]))
-return 1`;
+local isReserved = ARGV[2] ~= '' and redis.call('DEL', place .. 'once:' .. ARGV[2]) == 1
+local keptMs = isReserved and ${REPLACED_MS} or ${ONCE_MS}
+local isNew = redis.call('SET', place .. 'once:' .. ARGV[1], '1', 'NX', 'PX', keptMs)
+local additions = isNew and cjson.decode(isReserved and ARGV[4] or ARGV[3]) or {}
+if ARGV[5] and redis.call('SET', place .. 'once:' .. ARGV[5], '1', 'NX', 'PX', ${ONCE_MS}) then
+  for _, addition in ipairs(cjson.decode(ARGV[6])) do additions[#additions + 1] = addition end
+end
+add(additions)
+return isNew and 1 or 0`;
 
 const RENAME = `${COMMON}
-local from, to = place .. 'row:' .. ARGV[1], place .. 'row:' .. ARGV[2]
-local counts, ttl = redis.pcall('HGETALL', from), redis.call('PTTL', from)
-if ttl > 0 then
-  local moved = {}
-  for i = 1, #counts, 2 do moved[counts[i]] = tonumber(counts[i + 1]) or 0 end
-  add({{row = ARGV[2], counts = moved, ttlMs = ttl}})
+local from = place .. 'row:' .. ARGV[1]
+local counts, ttl = read({ARGV[1]})[1], redis.call('PTTL', from)
+if counts and ttl > 0 then
+  for count in pairs(counts) do counts[count] = amount(counts, count) end
+  add({{row = ARGV[2], counts = counts, ttlMs = ttl}})
 end
 redis.call('DEL', from)
-redis.call('ZREM', place .. 'rows', ARGV[1])
+redis.call('ZREM', index, ARGV[1])
 return 1`;
 
 const LIST = `${COMMON}
-local found = {}
-for _, row in ipairs(redis.call('ZRANGE', place .. 'rows', ARGV[1], ARGV[2], 'BYLEX')) do
-  local counts = redis.pcall('HGETALL', place .. 'row:' .. row)
-  if #counts == 0 then redis.call('ZREM', place .. 'rows', row) else found[#found + 1] = {row, counts} end
+local found, rows = {}, redis.pcall('ZRANGE', index, ARGV[1], ARGV[2], 'BYLEX')
+for _, row in ipairs(rows) do
+  local counts = read({row})[1]
+  if counts then found[#found + 1] = {row, cjson.encode(counts)} else redis.call('ZREM', index, row) end
 end
 return found`;
 
-const SWEEP = `${COMMON}
-sweep(ARGV[1])
-return redis.call('ZCARD', place .. 'holds')`;
+const namedRows = z.array(z.tuple([z.string(), z.string()]));
+const rooms = z.array(z.string()).nullable();
+const storedCounts = z.record(z.string(), z.unknown());
 
-/** Sums in a Redis that processes share. `now`: milliseconds by a clock that all of them share. */
-export function createRedisCounters({ client, run }: RedisConnection, now: () => number): Counters {
-  const evaluate = <T>(script: string, ...given: string[]) =>
-    run(() => client.eval(script, { keys: [PLACE], arguments: given })) as Promise<T>;
-  const sweep = () => evaluate<number>(SWEEP, String(now()));
-  const readHash = async (key: string) => {
-    const counts = await run(() => client.hGetAll(PLACE + key));
-    return toCounts(Object.entries(counts).flat());
-  };
+/** Sums in a Redis that processes share. They expire by Redis's clock. */
+export function createRedisCounters({ client, run }: RedisConnection, right: Right): Counters {
+  const evaluate = (script: string, ...given: string[]) =>
+    run(() => evalScript(client, script, () => ({ keys: [PLACE], arguments: given })));
 
   return {
-    async hold(hold) {
-      const left = await run(() => evalFenced(client, HOLD, [PLACE], [JSON.stringify(hold), String(now())]));
-      return (left as string[]).map(Number);
+    async reserve(reservation) {
+      const given = [JSON.stringify(reservation), toReservedId(reservation.id)];
+      const found = rooms.parse(await run(() => evalFenced(client, RESERVE, [PLACE], given, right)));
+      return found?.map(Number);
     },
-    confirm: async (id, token) => (await evaluate(CONFIRM, id, token)) === 1,
-    settle: async (id, token, additions) => (await evaluate(SETTLE, id, token, JSON.stringify(additions))) === 1,
-    add: async (once, additions) => (await evaluate(ADD, once, JSON.stringify(additions), String(ONCE_MS))) === 1,
-    read: (row) => readHash(`row:${row}`),
+    async add(id, additions, corrections, also) {
+      const given = [additions, corrections ?? []].map((list) => JSON.stringify(list));
+      if (also !== undefined) given.push(also.id, JSON.stringify(also.additions));
+      return (await evaluate(ADD, id, corrections === undefined ? "" : toReservedId(id), ...given)) === 1;
+    },
+    async read(rows) {
+      const keys = rows.map((row) => `${PLACE}row:${row}`);
+      const found = keys.length === 0 ? [] : await run(() => client.mGet(keys));
+      return new Map(rows.map((row, index) => [row, toCounts(found[index] ?? "")]));
+    },
     async list(prefix) {
-      const rows = await evaluate<Array<[string, string[]]>>(LIST, `[${prefix}`, `(${prefix}\u{10FFFF}`);
-      return rows.map(([row, counts]) => [row, toCounts(counts)]);
+      const found = namedRows.parse(await evaluate(LIST, `[${prefix}`, `(${prefix}\u{10FFFF}`));
+      const rows = found.map(([row, counts]) => [row, toCounts(counts)] as const);
+      return rows.flatMap(([row, counts]) => (Object.keys(counts).length === 0 ? [] : [[row, counts]]));
     },
     rename: async (row, to) => void (await evaluate(RENAME, row, to)),
     remove: async (row) => void (await run(() => client.del(`${PLACE}row:${row}`))),
-    async readHeld(row) {
-      await sweep();
-      return readHash(`held:${row}`);
-    },
-    countHolds: sweep,
   };
 }
 
-/** Redis gives names and values in turn. */
-function toCounts(pairs: readonly string[]): Counts {
-  const counts: Record<string, number> = {};
-  for (let at = 0; at + 1 < pairs.length; at += 2) counts[pairs[at] ?? ""] = Number(pairs[at + 1]) || 0;
-  return counts;
+/** A removed reservation leaves a 0. */
+function toCounts(text: string): Counts {
+  const counts = Object.entries(parseStored(storedCounts, text) ?? {});
+  return Object.fromEntries(counts.flatMap(([name, number]) => (Number(number) ? [[name, Number(number)]] : [])));
 }

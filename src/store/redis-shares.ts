@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { claimShare, leaveShares, NO_SHARES, type SharedParts, type Shares } from "../concurrency/shares.ts";
+import { claimShare, leaveShares, NO_SHARES, type Shares } from "../concurrency/shares.ts";
+import type { SharedParts } from "../port/shares.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { createStoredParser } from "./values.ts";
 
-/** A process that has not reported for this long counts as gone. */
+/** A process that has not reported for this long counts as stopped. */
 const MEMBER_MS = 3_000;
 const KEPT_MS = 60_000;
 const COLLISION_MS = 10;
@@ -21,7 +22,7 @@ const shares: z.ZodType<Shares> = z.object({
   parts: z.array(z.object({ holder: z.string().exactOptional(), heir: z.string().exactOptional() })),
 });
 
-/** `now`: milliseconds by a clock that all processes share. */
+/** `now` returns milliseconds from a clock that all processes share. */
 export function createSharedParts(
   connection: RedisConnection,
   place: string,
@@ -33,7 +34,7 @@ export function createSharedParts(
   const id = randomUUID();
 
   async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
-    // Processes that divide into different numbers of parts do not share parts.
+    // Only processes with the same number of parts share them.
     const key = `${place}:${count}`;
     for (;;) {
       const known = (await run(() => client.get(key))) ?? "";
@@ -47,7 +48,7 @@ export function createSharedParts(
   return {
     claim: (given) =>
       change(given.count, (before) => {
-        // After Redis was away for all, members first renew what they have.
+        // After a Redis outage, members first renew the parts that they have.
         const atOnce = backForMs() < MEMBER_MS ? 0 : given.atOnce;
         const { after, share } = claimShare(before, { ...given, atOnce, id, forMs: MEMBER_MS, now: now() });
         return { after, result: share };

@@ -1,52 +1,103 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkFences, type Fence, FencedError, withFence } from "../concurrency/fence.ts";
-import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { checkRight, type Fence, FencedError, type Right, withFence } from "../port/right.ts";
 import { StoreError } from "./outage.ts";
 import type { RedisConnection } from "./redis-connection.ts";
+import { evalScript } from "./redis-script.ts";
 
-/** Longer than any task in a turn takes. A process that dies with a turn holds up the others for this long. */
+/** Longer than any task. If a process dies during its turn, others are blocked for this long. */
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;
+/** Left by a finished turn. It outlives any turn, so a turn without a lock notices that another one ran meanwhile. */
+const TRACE = "-";
+const TRACE_MS = 2 * TURN_MS;
 
-const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+const TAKE = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= '${TRACE}' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ${TURN_MS})
+return 1`;
+const RELEASE = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], '${TRACE}', 'PX', ${TRACE_MS})
+return 1`;
+
+/** Runs a task after other tasks with the same name. The task writes under the right that it gets. */
+export type RunInTurn = <T>(right: Right, name: string, task: (held: Right) => Promise<T>) => Promise<T>;
 
 /**
- * Turns shared by processes, each fenced: a process that stood still past its turn writes nothing more, and is told of
- * an outage, to try again. Rejects when no turn comes.
+ * Turns that processes share.
+ *
+ * Each turn has a fence, so a process that was suspended past the end of its turn can no longer write: its task rejects
+ * with an outage error. A call also rejects if it gets no turn in time.
+ *
+ * If a process's right covers the key, it starts without a lock, because no other process has that right. If another
+ * process held the lock in the meantime, Redis rejects the writes, and the task runs again with a lock. So each task
+ * can run twice.
  */
-export function createSharedTurns(connection: RedisConnection, place: string): KeyedQueue["run"] {
+export function createSharedTurns(connection: RedisConnection, place: string): RunInTurn {
   const { client, run } = connection;
   const { run: inTurn } = createKeyedQueue();
+  const evaluate = (script: string, key: string, value: string) =>
+    run(() => evalScript(client, script, () => ({ keys: [key], arguments: [value] })));
 
   async function begin(key: string): Promise<Fence> {
     const value = randomUUID();
     const until = performance.now() + WAIT_MS;
-    for (;;) {
-      const options = { condition: "NX", expiration: { type: "PX", value: TURN_MS } } as const;
-      if ((await run(() => client.set(key, value, options))) !== null) return { key, value, check };
-      if (performance.now() > until) throw new StoreError("Another process has held up a conversation for too long.");
+    while ((await evaluate(TAKE, key, value)) !== 1) {
+      if (performance.now() > until) throw new StoreError("Another process has blocked a conversation for too long.");
       await sleep(LOOK_MS * (0.5 + Math.random()));
+    }
+    return { key, value, check };
+  }
+
+  async function runLocked<T>(right: Right, key: string, task: (held: Right) => Promise<T>): Promise<T> {
+    const fence = await begin(key);
+    try {
+      return await task(withFence(right, fence));
+    } catch (error) {
+      if (!(error instanceof FencedError)) throw error;
+      // Either another process owns all of this now, or only the turn took too long. In that case, a new turn starts.
+      await checkRight(right);
+      throw new StoreError("The work took longer than its turn.", { cause: error });
+    } finally {
+      // A turn that cannot be released expires.
+      await evaluate(RELEASE, key, fence.value).catch(() => {});
     }
   }
 
-  return (key, task) =>
-    inTurn(key, async () => {
-      const fence = await begin(place + key);
-      try {
-        return await withFence(fence, task);
-      } catch (error) {
-        if (!(error instanceof FencedError)) throw error;
-        // Either all of this is another's by now, or the turn alone took too long: then there is another one.
-        await checkFences();
-        throw new StoreError("What is done in turn took longer than its turn.", { cause: error });
-      } finally {
-        // A turn that cannot be given back expires.
-        await run(() => client.eval(RELEASE, { keys: [fence.key], arguments: [fence.value] })).catch(() => {});
-      }
+  async function runCovered<T>(right: Right, fence: Fence, key: string, task: (held: Right) => Promise<T>): Promise<T> {
+    const from = performance.now();
+    // A copy of the fence with its current name. After a rename, the right no longer covers the key, so writes must
+    // fail.
+    const covering: Fence = { key: fence.key, value: fence.value, check };
+    const unlocked: Fence = {
+      key,
+      get value() {
+        return performance.now() - from < TURN_MS ? "" : "too late";
+      },
+      check,
+    };
+    try {
+      return await task(withFence(withFence(right, covering), unlocked));
+    } catch (error) {
+      if (!(error instanceof FencedError)) throw error;
+      await checkRight(right);
+      return runLocked(right, key, task);
+    }
+  }
+
+  return (right, name, task) =>
+    inTurn(name, async () => {
+      const fence = right.fences.find((one) => one.covers?.(name));
+      // Hashed, because a name can contain a person's id, and the trace of a lock would outlive the erasure of that
+      // person.
+      const key = place + createHash("sha256").update(name).digest("base64url");
+      return fence === undefined ? runLocked(right, key, task) : runCovered(right, fence, key, task);
     });
 }
 
-/** Only the store is written to in a turn, and looks at the fence itself. */
+/** A turn writes only to the store, and the store checks the fence itself. */
 async function check(): Promise<void> {}

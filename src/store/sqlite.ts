@@ -5,24 +5,62 @@ import type { KeyvStoreAdapter } from "keyv";
 import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
-/** Between two erasures of expired rows, which are never read. */
+/** Pause between two deletions of expired rows. Reads ignore expired rows. */
 const SWEEP_INTERVAL_MS = 60_000;
-/** Rows one statement erases: the event loop stands still meanwhile. */
+/** Maximum number of rows per delete statement, because a statement blocks the event loop. */
 const SWEEP_ROWS = 1_000;
 const ITERATOR_ROWS = 100;
-/** Above every key. */
+const ERASED_ROWS = 500;
+/** Sorts after every key. */
 const LAST_KEY = "\u{10FFFF}";
 
-/** A Keyv store that does several keys in one step: all of them or none. */
+/** A Keyv store that changes several keys in one step, all or none, and finds keys by their owners. */
 export type BatchStore = KeyvStoreAdapter &
   Required<
     Pick<KeyvStoreAdapter, "setMany" | "getMany" | "deleteMany" | "has" | "hasMany" | "iterator" | "disconnect">
-  >;
+  > &
+  OwnedTexts;
+
+export interface TextEntry {
+  key: string;
+  value: string;
+  /** Absent: the entry never expires. */
+  ttl?: number | undefined;
+  /** Names of the indexes that find the entry. They replace the previous ones. */
+  of?: readonly string[] | undefined;
+  /** Writes only if the key exists. Without `ttl`, the entry keeps its expiry. */
+  isRewrite?: true | undefined;
+  /** The first text of a list that `append` extends. Replaces an existing value. */
+  isList?: true | undefined;
+}
+
+/** Entries by the names of indexes. `prefix` limits a call to keys that start with it. */
+export interface OwnedTexts {
+  /** Writes and removes in one step. If a key to rewrite is missing, changes nothing and resolves to false. */
+  write(entries: readonly TextEntry[], removed: readonly string[]): Promise<boolean>;
+  /** Adds a text of one line to a list. Does not check rights. Resolves to false if the list does not exist. */
+  append(key: string, text: string): Promise<boolean>;
+  readAppended(key: string): Promise<string[]>;
+  /**
+   * Keys that an index finds. The one that expires last is at the end. In a shared store, some keys may meanwhile
+   * belong to others.
+   */
+  keysOf(index: string, prefix: string): Promise<string[]>;
+  /** Reads the entries that all of these indexes find. */
+  readOf(of: Indexes, prefix: string): AsyncIterable<[key: string, value: string]>;
+  /** Erases the entries that all of these indexes find, including those written meanwhile. Resolves to their number. */
+  eraseOf(of: Indexes, prefix: string): Promise<number>;
+  /** Names of the indexes that start with `prefix` and find an entry, or did so until recently. */
+  indexes(prefix: string): AsyncIterable<string>;
+}
+
+/** One index or two. If there are two, an entry must be in both. */
+export type Indexes = readonly [string, string?];
 
 export interface SqliteStoreOptions {
-  /** Created when it is absent. Not quoted: letters, digits and underscores only. */
+  /** Created if it is missing. Used without quotes, so it can contain only letters, digits and underscores. */
   table: string;
-  /** The clock by which values expire; absent: the database's own. */
+  /** The clock that expires values. Absent: the database's own clock. */
   now?: Clock;
 }
 
@@ -33,12 +71,21 @@ interface Statements {
   page: StatementSync;
   clear: StatementSync;
   sweep: StatementSync;
+  rewrite: StatementSync;
+  append: StatementSync;
+  has: StatementSync;
+  own: StatementSync;
+  disown: StatementSync;
+  keysOf: StatementSync;
+  pageOf: StatementSync;
+  eraseOf: StatementSync;
+  indexes: StatementSync;
 }
 
 /**
- * A store for Keyv in one table of an open database. Whatever a call changes is committed, together, before it
- * resolves. `iterator` and `clear` touch keys that begin with `{namespace}:`, or all when there is no namespace.
- * `disconnect` ends the sweeping; the database stays open, because it belongs to the caller.
+ * A store for Keyv in one table of an open database. A call commits all of its changes together before it resolves.
+ * `iterator` and `clear` cover keys that start with `{namespace}:`, or all keys if there is no namespace. `disconnect`
+ * ends the regular deletion of expired rows; the database belongs to the caller and stays open.
  */
 export function createSqliteStore(
   database: DatabaseSync,
@@ -53,7 +100,7 @@ export function createSqliteStore(
     isSweeping = true;
     sweep(database, statements, now)
       .catch((error: unknown) => {
-        // A sweep that fails is done by the next one; without a listener an "error" event would end the process.
+        // The next deletion makes up for a failed one. Without a listener, an "error" event would end the process.
         if (events.listenerCount("error") > 0) events.emit("error", error);
       })
       .finally(() => {
@@ -74,16 +121,32 @@ export function createSqliteStore(
     },
     iterator: (namespace?: string) => iterate(statements.page, now, namespace),
     ...keyOperations(database, statements, now),
+    ...ownedOperations(statements, now),
   };
-  // Keyv's type lets the caller choose what a value is; a store only ever has what Keyv serialised.
+  // Keyv's type lets the caller choose the type of values, but a store gets only text that Keyv serialized.
   return store as unknown as BatchStore;
 }
 
 function keyOperations(database: DatabaseSync, statements: Statements, now: Clock) {
   const get = (key: string) => statements.get.get(key, now())?.["value"] as string | undefined;
-  const set = (key: string, value: string, ttl: number | undefined) =>
-    statements.set.run(key, value, ttl === undefined ? null : now() + ttl);
   const remove = (key: string) => Number(statements.delete.run(key).changes) > 0;
+
+  function set({ key, value, ttl, of = [], isRewrite }: TextEntry): void {
+    if (isRewrite && ttl === undefined) return void statements.rewrite.run(value, key);
+    statements.set.run(key, value, ttl === undefined ? null : now() + ttl);
+    statements.disown.run(key);
+    for (const owner of of) statements.own.run(owner, key);
+  }
+
+  async function write(entries: readonly TextEntry[], removed: readonly string[]): Promise<boolean> {
+    return transact(database, () => {
+      const rewritten = entries.filter(({ isRewrite }) => isRewrite);
+      if (rewritten.some(({ key }) => statements.has.get(key, now()) === undefined)) return false;
+      for (const entry of entries) set(entry);
+      for (const key of removed) remove(key);
+      return true;
+    });
+  }
 
   return {
     async get(key: string) {
@@ -92,18 +155,15 @@ function keyOperations(database: DatabaseSync, statements: Statements, now: Cloc
     async getMany(keys: string[]) {
       return transact(database, () => keys.map(get));
     },
-    async set(key: string, value: string, ttl?: number) {
-      set(key, value, ttl);
-    },
-    async setMany(entries: Array<{ key: string; value: string; ttl?: number }>) {
-      transact(database, () => {
-        for (const { key, value, ttl } of entries) set(key, value, ttl);
-      });
-    },
+    write,
+    append: async (key: string, text: string) => statements.append.run(`\n${text}`, key, now()).changes > 0,
+    readAppended: async (key: string) => (get(key) ?? "").split("\n").slice(1),
+    set: (key: string, value: string, ttl?: number) => write([{ key, value, ttl }], []),
+    setMany: (entries: TextEntry[]) => write(entries, []),
     async delete(key: string) {
       return remove(key);
     },
-    /** Resolves to whether any of them was there. */
+    /** Resolves to whether any of them existed. */
     async deleteMany(keys: string[]) {
       return transact(database, () => keys.map(remove).includes(true));
     },
@@ -116,16 +176,54 @@ function keyOperations(database: DatabaseSync, statements: Statements, now: Cloc
   };
 }
 
+function ownedOperations(statements: Statements, now: Clock) {
+  return {
+    async keysOf(index: string, prefix: string) {
+      return statements.keysOf.all(index, prefix, prefix + LAST_KEY, now()).map(({ key }) => String(key));
+    },
+    async *readOf([first, second]: Indexes, prefix: string): AsyncGenerator<[string, string], void> {
+      let from = prefix;
+      for (;;) {
+        const rows = statements.pageOf.all(first, second ?? null, from, prefix + LAST_KEY, now());
+        // An expired entry has no value.
+        for (const { key, value } of rows) if (typeof value === "string") yield [String(key), value];
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < ITERATOR_ROWS) return;
+        from = `${String(last["key"])}\0`;
+        await setImmediate();
+      }
+    },
+    async eraseOf([first, second]: Indexes, prefix: string) {
+      for (let erased = 0; ; await setImmediate()) {
+        const count = Number(statements.eraseOf.run(first, second ?? null, prefix, prefix + LAST_KEY).changes);
+        erased += count;
+        if (count < ERASED_ROWS) return erased;
+      }
+    },
+    async *indexes(prefix: string) {
+      for (const { owner } of statements.indexes.all(prefix, prefix + LAST_KEY)) yield String(owner);
+    },
+  };
+}
+
 function createTable(database: DatabaseSync, table: string): void {
-  if (!/^\w+$/.test(table)) throw new TypeError(`"${table}" is not a name for a table`);
+  if (!/^\w+$/.test(table)) throw new TypeError(`"${table}" is not a valid table name`);
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${table} (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER) STRICT;
     CREATE INDEX IF NOT EXISTS ${table}_expires_at ON ${table} (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE IF NOT EXISTS ${table}_owner (
+      owner TEXT NOT NULL,
+      key TEXT NOT NULL REFERENCES ${table} (key) ON DELETE CASCADE,
+      PRIMARY KEY (owner, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS ${table}_owner_key ON ${table}_owner (key);
   `);
 }
 
 function prepareStatements(database: DatabaseSync, table: string): Statements {
   const live = "(expires_at IS NULL OR expires_at > ?)";
+  const owned = `${table}_owner AS o WHERE o.owner = ?1 AND o.key >= ?3 AND o.key < ?4
+    AND (?2 IS NULL OR EXISTS (SELECT 1 FROM ${table}_owner AS other WHERE other.owner = ?2 AND other.key = o.key))`;
   return {
     get: database.prepare(`SELECT value FROM ${table} WHERE key = ? AND ${live}`),
     set: database.prepare(
@@ -137,13 +235,28 @@ function prepareStatements(database: DatabaseSync, table: string): Statements {
       `SELECT key, value FROM ${table} WHERE key >= ? AND key < ? AND ${live} ORDER BY key LIMIT ${ITERATOR_ROWS}`,
     ),
     clear: database.prepare(`DELETE FROM ${table} WHERE key >= ? AND key < ?`),
+    rewrite: database.prepare(`UPDATE ${table} SET value = ? WHERE key = ?`),
+    append: database.prepare(`UPDATE ${table} SET value = value || ? WHERE key = ? AND ${live}`),
+    has: database.prepare(`SELECT 1 FROM ${table} WHERE key = ? AND ${live}`),
+    own: database.prepare(`INSERT OR IGNORE INTO ${table}_owner (owner, key) VALUES (?, ?)`),
+    disown: database.prepare(`DELETE FROM ${table}_owner WHERE key = ?`),
+    keysOf: database.prepare(
+      `SELECT key FROM ${table} JOIN ${table}_owner USING (key)
+       WHERE owner = ? AND key >= ? AND key < ? AND ${live} ORDER BY expires_at, key`,
+    ),
+    pageOf: database.prepare(
+      `SELECT o.key, (SELECT value FROM ${table} WHERE key = o.key AND (expires_at IS NULL OR expires_at > ?5)) AS value
+       FROM ${owned} ORDER BY o.key LIMIT ${ITERATOR_ROWS}`,
+    ),
+    eraseOf: database.prepare(`DELETE FROM ${table} WHERE key IN (SELECT o.key FROM ${owned} LIMIT ${ERASED_ROWS})`),
+    indexes: database.prepare(`SELECT DISTINCT owner FROM ${table}_owner WHERE owner >= ? AND owner < ?`),
     sweep: database.prepare(
       `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE expires_at <= ? LIMIT ${SWEEP_ROWS})`,
     ),
   };
 }
 
-/** Reads page by page: rows may change meanwhile, and others get the thread in between. */
+/** Reads in pages, so that rows can change and other work can run in between. */
 async function* iterate(
   page: StatementSync,
   now: Clock,
@@ -151,21 +264,21 @@ async function* iterate(
 ): AsyncGenerator<[string, string], void> {
   let [from, to] = rangeOf(namespace);
   for (;;) {
-    const rows = page.all(from, to, now()) as Array<{ key: string; value: string }>;
-    for (const { key, value } of rows) yield [key, value];
+    const rows = page.all(from, to, now());
+    for (const { key, value } of rows) yield [String(key), String(value)];
     const last = rows.at(-1);
     if (last === undefined || rows.length < ITERATOR_ROWS) return;
-    from = `${last.key}\0`;
+    from = `${String(last["key"])}\0`;
     await setImmediate();
   }
 }
 
-/** The first key and the end of the keys of a namespace; ";" is the character after ":". */
+/** The first key of a namespace and the end of its keys; ";" is the character after ":". */
 function rangeOf(namespace: string | undefined): [from: string, to: string] {
   return namespace === undefined ? ["", LAST_KEY] : [`${namespace}:`, `${namespace};`];
 }
 
-/** Erases all that has expired, a bounded number of rows at a time, so that none pile up however many are written. */
+/** Deletes all expired rows in limited batches, so that they don't accumulate. */
 async function sweep(database: DatabaseSync, statements: Statements, now: Clock): Promise<void> {
   while (database.isOpen && Number(statements.sweep.run(now()).changes) === SWEEP_ROWS) await setImmediate();
   if (database.isOpen) emptyLog(database);

@@ -2,16 +2,18 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { z } from "zod";
 
-/** Damaged keys of one kind that are logged; beyond this many no more are. */
+/** The keys that each log has reported, so that a damaged value with several readers is logged once. */
+const loggedKeys = new WeakMap<Logger, Set<string>>();
+/** Maximum number of damaged keys of one kind that are logged. */
 const MAX_LOGGED_KEYS = 1_000;
 
 /** Everything in a namespace, see `Stores.open`. */
 export async function* walk({ namespace, iterator }: Keyv): AsyncGenerator<[key: string, value: unknown]> {
-  if (iterator === undefined) throw new TypeError(`The store of ${namespace} cannot be walked through.`);
+  if (iterator === undefined) throw new TypeError(`The store of ${namespace} cannot be iterated.`);
   yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
 }
 
-/** Keys of a namespace, each once although the store may change meanwhile. */
+/** The keys of a namespace, each once, even if the store changes meanwhile. */
 export async function keysOf(keyv: Keyv): Promise<Set<string>> {
   return new Set(await Array.fromAsync(walk(keyv), ([key]) => key));
 }
@@ -21,7 +23,7 @@ export function parseStored<T>(schema: z.ZodType<T>, text: string): T | undefine
   return schema.safeParse(parseJson(text)).data;
 }
 
-/** Makes a `parseStored` for one place that logs each unreadable `kind` of text once. */
+/** Creates a `parseStored` that logs each unreadable `kind` of text once. */
 export function createStoredParser<T>(
   schema: z.ZodType<T>,
   place: string,
@@ -43,18 +45,18 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The `kind` that a text names, as a suffix: a newer version may send kinds that this one does not know. */
+/** The `kind` in a text, as a suffix. A newer version can send kinds that this version does not know. */
 function kindOf(text: string): string {
   const [, kind] = /"kind":"(\w{1,40})"/.exec(text) ?? [];
   return kind === undefined ? "" : `:${kind}`;
 }
 
-/** Logs each key once whose value cannot be read. */
 export function createDamageLog(log: Logger): (key: string) => void {
-  const logged = new Set<string>();
+  const logged = loggedKeys.get(log) ?? new Set<string>();
+  loggedKeys.set(log, logged);
   return (key) => {
     if (logged.has(key) || logged.size >= MAX_LOGGED_KEYS) return;
     logged.add(key);
-    log.error({ key }, "a stored value cannot be read and counts as absent");
+    log.error({ key }, "a stored value is invalid and is treated as missing");
   };
 }

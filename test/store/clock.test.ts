@@ -1,15 +1,16 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openEventTable } from "../../src/queue/embedded/event-table.ts";
+import { message } from "../../lab/support/events.ts";
+import { silent } from "../../lab/support/log.ts";
+import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
 import { createClock } from "../../src/store/clock.ts";
 import { createSqliteStore } from "../../src/store/sqlite.ts";
-import { message } from "../support/events.ts";
 
 const HOUR = 3_600_000;
 const YEARS = 20 * 365 * 24 * HOUR;
 const TODAY = Date.UTC(2026, 10, 22);
 
-/** A machine whose clock can be set, beside the time that really goes by. */
+/** A machine with an adjustable clock, in addition to the real time. */
 function machine(wallMs = TODAY) {
   let steadyMs = 0;
   return {
@@ -19,7 +20,7 @@ function machine(wallMs = TODAY) {
       wallMs += ms;
       steadyMs += ms;
     },
-    /** As while nothing runs: then the time that runs evenly begins anew, too. */
+    /** The machine is off, so its steady time restarts too. */
     rest(ms: number) {
       wallMs += ms;
       steadyMs = 0;
@@ -31,7 +32,7 @@ function machine(wallMs = TODAY) {
 }
 
 describe("the clock of a database", () => {
-  test("the clock of a database goes with the system's, and goes on from there after a restart", () => {
+  test("the clock of a database follows the system's clock, and continues from there after a restart", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine()];
     const now = createClock(database, time);
     time.pass(HOUR);
@@ -44,7 +45,7 @@ describe("the clock of a database", () => {
     ["ahead", YEARS],
     ["back", -YEARS],
   ] as const) {
-    test(`takes no part in a jump of years ${name} while it runs, or while it rests`, () => {
+    test(`the clock of a database ignores a jump of years ${name}, during a run or between two runs`, () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];
       const now = createClock(database, time);
       time.set(TODAY + jump);
@@ -60,7 +61,7 @@ describe("the clock of a database", () => {
     });
   }
 
-  test("the clock of a database goes on evenly from a first start with a wrong clock, also once that is set right", () => {
+  test("the clock of a database continues evenly after a first start with a wrong clock, even once that is corrected", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine(0)];
     const now = createClock(database, time);
     time.set(TODAY);
@@ -82,7 +83,7 @@ describe("the clock of a database", () => {
     }
   });
 
-  test("the clock of a database goes on while nothing can be written", () => {
+  test("the clock of a database continues while the disk accepts no writes", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine()];
     const now = createClock(database, time);
     database.exec("PRAGMA query_only = ON");
@@ -93,7 +94,7 @@ describe("the clock of a database", () => {
 
 describe("after a jump of the system's clock by years", () => {
   for (const jump of [YEARS, -YEARS]) {
-    test(`a stored value is still there, and expires in time: ${jump / HOUR} hours`, async () => {
+    test(`a stored value survives a clock jump and expires in time: ${jump / HOUR} hours`, async () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];
       const options = { table: "kept", now: createClock(database, time) };
       const store = createSqliteStore(database, options);
@@ -106,19 +107,21 @@ describe("after a jump of the system's clock by years", () => {
       await store.disconnect();
     });
 
-    test(`a delivery is still known to be the second one: ${jump / HOUR} hours`, () => {
+    test(`a second delivery is still recognized after a clock jump: ${jump / HOUR} hours`, async () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];
       const event = message("once");
-      const table = openEventTable(database, createClock(database, time));
-      table.claim(event);
-      table.finish([event]);
+      // A starting process deletes old claims.
+      const start = () => createSqliteJournal({ database, log: silent, now: createClock(database, time) });
+      const journal = start();
+      await journal.accept(event);
+      const id = String(database.prepare("SELECT seq FROM queue_event").get()?.["seq"]);
+      const entry = { id, event, partition: 0, deaths: 0 };
+      const started = await journal.begin({ id: event.conversationId, partition: 0 }, [entry]);
+      if (started.type === "started") await started.right.settle([entry]);
       time.set(TODAY + jump);
-      const restarted = openEventTable(database, createClock(database, time));
-      restarted.sweep();
-      expect(restarted.claim(event)).toBe(false);
+      expect(await start().accept(event)).toBe(false);
       time.pass(49 * HOUR);
-      restarted.sweep();
-      expect(restarted.claim(event)).toBe(true);
+      expect(await start().accept(event)).toBe(true);
     });
   }
 });

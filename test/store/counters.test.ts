@@ -2,38 +2,52 @@ import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { FencedError, withFence } from "../../src/concurrency/fence.ts";
-import { type Counters, createSqliteCounters, type Hold } from "../../src/store/counters.ts";
+import { isRedisMissing } from "../../lab/support/redis.ts";
+import { FencedError, NO_RIGHT, withFence } from "../../src/port/right.ts";
+import {
+  type Addition,
+  type Counters,
+  createSqliteCounters,
+  type Reservation,
+  toCorrections,
+} from "../../src/store/counters.ts";
 import { createRedisCounters } from "../../src/store/redis-counters.ts";
-import { isRedisMissing } from "../support/redis.ts";
 import { shareRedis } from "../support/shared-redis.ts";
 
 const DAY_MS = 86_400_000;
 const usedUp = (row: string, tokens: number) => ({ row, counts: { tokens }, ttlMs: DAY_MS });
 
-function toHold(id: string, by: number, most: number, more: Partial<Hold> = {}): Hold {
-  const bounds = [{ row: "all", count: "tokens", by, most }];
-  return { id, token: randomUUID(), bounds, loss: [usedUp("all", by)], forMs: 60_000, ...more };
+/** Reserves `by` of 100 tokens of `row`. */
+function toReservation(by: number, row = "all"): Reservation {
+  const bounds = [{ row, counts: ["tokens", "reserved"], by, most: 100, unless: "lifted" }];
+  return { id: randomUUID(), bounds, additions: [{ row, counts: { reserved: by }, ttlMs: DAY_MS }] };
 }
 
-/** `clients`: as many processes have the store. */
+const settle = (counters: Counters, { id, additions }: Reservation, used: Addition[]) =>
+  counters.add(id, used, toCorrections(used, additions));
+
+/** `clients` is the number of processes that use the store. */
 function countersContract(open: (clients: number) => { clients: Counters[]; clock: { now: number } }): void {
   const one = () => {
     const { clients, clock } = open(1);
     return { counters: clients[0] as Counters, clock };
   };
 
-  test("additions sum up, and the same one counts once", async () => {
+  test("additions sum up, and a repeated one counts once", async () => {
     const { counters } = one();
     await counters.add("first", [usedUp("a", 2), usedUp("b", 1)]);
     await counters.add("first", [usedUp("a", 2), usedUp("b", 1)]);
     await counters.add("second", [usedUp("a", 9_007_199_254_740_000)]);
-    expect(await counters.read("a")).toEqual({ tokens: 9_007_199_254_740_002 });
-    expect(await counters.read("b")).toEqual({ tokens: 1 });
-    expect(await counters.read("none")).toEqual({});
+    expect([...(await counters.read(["b", "none", "a"]))]).toEqual([
+      ["b", { tokens: 1 }],
+      ["none", {}],
+      ["a", { tokens: 9_007_199_254_740_002 }],
+    ]);
   });
 
-  test("rows are found by how they begin, given other names, and removed", async () => {
+  const read = async (counters: Counters, row = "all") => (await counters.read([row])).get(row) ?? {};
+
+  test("rows are found by prefix, renamed, and removed", async () => {
     const { counters } = one();
     await counters.add("1", [usedUp("by:ada:1", 1), usedUp("by:ada:2", 2), usedUp("by:adam:1", 4), usedUp("by", 8)]);
     await counters.rename("by:ada:1", "by:@x:1");
@@ -48,121 +62,97 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await counters.list("by:a")).toEqual([]);
   });
 
-  test("a hold takes room until it is settled with what was used", async () => {
+  test("a reservation counts until the used amounts replace it", async () => {
     const { counters } = one();
-    const first = toHold("first", 60, 100);
-    expect(await counters.hold(first)).toEqual([100]);
-    expect(await counters.readHeld("all")).toEqual({ tokens: 60 });
-    expect(await counters.hold(toHold("second", 60, 100))).toEqual([40]);
-    expect(await counters.countHolds()).toBe(1);
-    expect(await counters.settle("first", first.token, [usedUp("all", 30)])).toBe(true);
-    expect(await counters.settle("first", first.token, [usedUp("all", 30)])).toBe(false);
-    expect(await counters.read("all")).toEqual({ tokens: 30 });
-    expect(await counters.readHeld("all")).toEqual({});
-    expect(await counters.hold(toHold("second", 60, 100))).toEqual([70]);
+    const first = toReservation(60);
+    expect(await counters.reserve(first)).toBeUndefined();
+    expect(await read(counters)).toEqual({ reserved: 60 });
+    expect(await counters.reserve(toReservation(60))).toEqual([40]);
+    expect(await settle(counters, first, [usedUp("all", 30)])).toBe(true);
+    expect(await settle(counters, first, [usedUp("all", 30)])).toBe(false);
+    expect(await read(counters)).toEqual({ tokens: 30 });
+    expect(await counters.reserve(toReservation(60))).toBeUndefined();
   });
 
-  test("of several bounds all are held, or none", async () => {
+  test("a reservation of several bounds adds all of its amounts or none", async () => {
     const { counters } = one();
-    const bounds = [
-      { row: "person", count: "tokens", by: 10, most: 100 },
-      { row: "channel", count: "requests", by: 1, most: 0 },
-    ];
-    expect(await counters.hold(toHold("first", 0, 0, { bounds }))).toEqual([100, 0]);
-    expect(await counters.readHeld("person")).toEqual({});
-    expect(await counters.countHolds()).toBe(0);
+    const { id, additions, bounds } = toReservation(10, "person");
+    const full = { row: "channel", counts: ["requests"], by: 1, most: 0, unless: "lifted" };
+    expect(await counters.reserve({ id, additions, bounds: [...bounds, full] })).toEqual([100, 0]);
+    expect(await read(counters, "person")).toEqual({});
   });
 
-  test("another attempt at the same work finds what the one before it held, which counts as lost", async () => {
+  test("a bound does not apply while the row exists that suspends it", async () => {
     const { counters } = one();
-    const dead = toHold("turn", 60, 100);
-    await counters.hold(dead);
-    expect(await counters.hold(dead)).toEqual([100]);
-    expect(await counters.hold(toHold("turn", 40, 100))).toEqual([40]);
-    expect(await counters.read("all")).toEqual({ tokens: 60 });
-    // The dead one was only slow: it may not end what is another's.
-    expect(await counters.settle("turn", dead.token, [usedUp("all", 50)])).toBe(false);
-    expect(await counters.readHeld("all")).toEqual({ tokens: 40 });
+    const first = toReservation(100);
+    await counters.reserve(first);
+    await counters.add("lift", [usedUp("lifted", 1)]);
+    expect(await counters.reserve(toReservation(60))).toBeUndefined();
+    await counters.remove("lifted");
+    expect(await counters.reserve(toReservation(60))).toEqual([-60]);
   });
 
-  test("a hold that nobody settles lapses, and counts as lost", async () => {
-    const { counters, clock } = one();
-    await counters.hold(toHold("dead", 60, 100));
-    clock.now += 60_000;
-    expect(await counters.countHolds()).toBe(0);
-    expect(await counters.readHeld("all")).toEqual({});
-    expect(await counters.read("all")).toEqual({ tokens: 60 });
+  test("a reservation that is repeated after an outage counts once, even if it arrives after the used amounts", async () => {
+    const { counters } = one();
+    const reservation = toReservation(60);
+    await counters.reserve(reservation);
+    expect(await counters.reserve(reservation)).toBeUndefined();
+    expect(await read(counters)).toEqual({ reserved: 60 });
+    await settle(counters, reservation, [usedUp("all", 30)]);
+    expect(await counters.reserve(reservation)).toBeUndefined();
+    expect(await read(counters)).toEqual({ tokens: 30 });
   });
 
-  test.each([true, false])(
-    "what is held tentatively is lost without being counted, until it is confirmed: %j",
-    async (isConfirmed) => {
-      const { counters, clock } = one();
-      const money = 4_503_599_627_370_001;
-      const loss = [{ row: 'by: "isTentative":true', counts: { tokens: 60, money }, ttlMs: DAY_MS }];
-      const [taken, left] = ["taken", "left"].map((id) => toHold(id, 10, 100, { loss, isTentative: true }));
-      if (taken === undefined || left === undefined) throw new Error("two holds are made");
-      for (const hold of [taken, left]) {
-        await counters.hold(hold);
-        if (isConfirmed) expect(await counters.confirm(hold.id, hold.token)).toBe(true);
-      }
-      const next = toHold("taken", 10, 100);
-      await counters.hold(next);
-      expect(await counters.confirm("taken", taken.token)).toBe(false);
-      expect(await counters.settle("taken", next.token, [])).toBe(true);
-      const once = isConfirmed ? { tokens: 60, money } : {};
-      expect(await counters.read(loss[0]?.row ?? "")).toEqual(once);
-      await counters.settle("left", randomUUID(), loss);
-      clock.now += 60_000;
-      expect(await counters.countHolds()).toBe(0);
-      expect((await counters.read(loss[0]?.row ?? ""))["tokens"]).toBe(isConfirmed ? 120 : undefined);
-      expect(await counters.readHeld("all")).toEqual({});
-    },
-  );
+  test("further additions count in the same step, once for their own id", async () => {
+    const { counters } = one();
+    const first = toReservation(60);
+    await counters.reserve(first);
+    const used = [usedUp("all", 30)];
+    const answer = { id: "answer", additions: [{ row: "all", counts: { answers: 1 }, ttlMs: DAY_MS }] };
+    expect(await counters.add(first.id, used, toCorrections(used, first.additions), answer)).toBe(true);
+    expect(await counters.add("second", used, [], answer)).toBe(true);
+    expect(await read(counters)).toEqual({ tokens: 60, answers: 1 });
+  });
 
-  test("ten at once never hold more than there is, whether they settle or lapse", async () => {
+  test("used amounts count in full if their reservation was never made", async () => {
+    const { counters } = one();
+    expect(await settle(counters, toReservation(60), [usedUp("all", 30)])).toBe(true);
+    expect(await read(counters)).toEqual({ tokens: 30 });
+  });
+
+  test("ten concurrent processes never use more than the limit, and no use counts twice", async () => {
     const works = fc.array(
       fc.record({
         by: fc.integer({ min: 1, max: 60 }),
-        end: fc.constantFrom<"settled" | "settled twice" | "taken over" | "dead">(
-          "settled",
-          "settled twice",
-          "taken over",
-          "dead",
-        ),
+        times: fc.integer({ min: 0, max: 2 }),
+        isRepeated: fc.boolean(),
         part: fc.double({ min: 0, max: 1, noNaN: true }),
       }),
       { minLength: 1, maxLength: 10 },
     );
     await fc.assert(
       fc.asyncProperty(works, async (list) => {
-        const { clients, clock } = open(4);
+        const { clients } = open(4);
         const row = randomUUID();
-        let isOver = false;
-        const check = async (client: Counters) => {
-          const used = (await client.read(row))["tokens"] ?? 0;
-          if (used > 100) isOver = true;
-        };
+        let [used, lost] = [0, 0];
         await Promise.all(
-          list.map(async ({ by, end, part }, index) => {
+          list.map(async ({ by, times, isRepeated, part }, index) => {
             const client = clients[index % clients.length] as Counters;
-            const bounds = [{ row, count: "tokens", by, most: 100 }];
-            const hold = toHold(`${row}:${index}`, by, 100, { bounds, loss: [usedUp(row, by)] });
-            const [left = 0] = await client.hold(hold);
-            if (left < by) return;
-            const used = [usedUp(row, Math.floor(by * part))];
-            if (end === "taken over") await (clients.at(-1) as Counters).hold({ ...hold, token: "another" });
-            if (end.startsWith("settled")) await client.settle(hold.id, hold.token, used);
-            if (end === "settled twice") await client.settle(hold.id, hold.token, used);
-            await check(client);
+            const reservation = toReservation(by, row);
+            if ((await client.reserve(reservation)) !== undefined) return;
+            if (isRepeated) expect(await client.reserve(reservation)).toBeUndefined();
+            const amount = Math.floor(by * part);
+            // If it was called 0 times, its process died.
+            if (times === 0) lost += by;
+            else used += amount;
+            const end = () => settle(client, reservation, [usedUp(row, amount)]);
+            await Promise.all(Array.from({ length: times }, end));
+            const { tokens = 0, reserved = 0 } = await read(client, row);
+            expect(tokens + reserved).toBeLessThanOrEqual(100);
           }),
         );
-        clock.now += 60_000;
-        const [client] = clients as [Counters];
-        expect(await client.countHolds()).toBe(0);
-        expect(await client.readHeld(row)).toEqual({});
-        await check(client);
-        expect(isOver).toBe(false);
+        const { tokens = 0, reserved = 0 } = await read(clients[0] as Counters, row);
+        expect([tokens, reserved]).toEqual([used, lost]);
       }),
       { numRuns: 40 },
     );
@@ -176,7 +166,7 @@ describe("counters in the database", () => {
     return { clients: Array.from({ length: count }, () => counters), clock };
   });
 
-  test("rows are kept for as long as they were given, and over a restart", async () => {
+  test("rows live for their given time, even across a restart", async () => {
     const clock = { now: 0 };
     const database = new DatabaseSync(":memory:");
     const counters = createSqliteCounters(database, () => clock.now);
@@ -185,60 +175,115 @@ describe("counters in the database", () => {
     const again = createSqliteCounters(database, () => clock.now);
     expect(await again.list("")).toEqual([["long", { tokens: 1 }]]);
   });
-
-  test("a hold on disk that cannot be read ends without a loss", async () => {
-    const database = new DatabaseSync(":memory:");
-    const counters = createSqliteCounters(database, () => 0);
-    await counters.hold(toHold("turn", 5, 10));
-    database.exec("UPDATE hold SET body = 'x'");
-    expect(await counters.hold(toHold("turn", 10, 10))).toEqual([10]);
-    expect(await counters.read("all")).toEqual({});
-  });
 });
 
 describe.skipIf(isRedisMissing)("counters in Redis", () => {
   const shared = shareRedis();
   countersContract((count) => {
     const clock = { now: 1_000_000 };
-    const clients = Array.from({ length: count }, () => createRedisCounters(shared.connection, () => clock.now));
+    const clients = Array.from({ length: count }, () => createRedisCounters(shared.connection, NO_RIGHT));
     return { clients, clock };
   });
 
-  test("rows that expired leave the index while others are added", async () => {
+  test("expired rows leave the index while others are added", async () => {
     const { connection } = shared;
-    const counters = createRedisCounters(connection, () => 0);
+    const counters = createRedisCounters(connection, NO_RIGHT);
     const gone = Array.from({ length: 20 }, (_, at) => ({ ...usedUp(`limit:${at}`, 1), ttlMs: 1 }));
     await counters.add("short", gone);
     await counters.add("long", [usedUp("by:ada", 1), usedUp("in:general", 1)]);
     const readIndex = () => connection.run(() => connection.client.zRange("palaver:{counters}:rows", 0, -1));
-    // Each addition looks at a few names by chance: at two of at most 22.
+    // Each new row checks two random names.
     await vi.waitFor(
       async () => {
-        await counters.add(randomUUID(), [usedUp("by:ada", 1)]);
-        expect(await readIndex()).toEqual(["by:ada", "in:general"]);
+        const row = randomUUID();
+        await counters.add(row, [usedUp(row, 1)]);
+        expect((await readIndex()).filter((name) => name.startsWith("limit:"))).toEqual([]);
       },
       { timeout: 10_000, interval: 1 },
     );
   });
 
-  test("rows are kept for as long as they were given", async () => {
+  test("rows live for their given time", async () => {
     const { connection } = shared;
-    const counters = createRedisCounters(connection, () => 0);
+    const counters = createRedisCounters(connection, NO_RIGHT);
     await counters.add("1", [usedUp("long", 1)]);
     const ttlMs = await connection.run(() => connection.client.pTTL("palaver:{counters}:row:long"));
     expect(ttlMs).toBeGreaterThan(DAY_MS - 60_000);
   });
 
-  test("a late hold of a process that was taken over from ends no other one", async () => {
+  test("a process whose work another one took over reserves nothing", async () => {
     const { client, run } = shared.connection;
-    const counters = createRedisCounters(shared.connection, () => 0);
+    const under = (value: string) => withFence(NO_RIGHT, { key: "owner", value, check: async () => {} });
+    const counters = createRedisCounters(shared.connection, NO_RIGHT);
     await run(() => client.set("owner", "2"));
-    const hold = (value: string, one: Hold) =>
-      withFence({ key: "owner", value, check: async () => {} }, () => counters.hold(one));
-    const own = toHold("turn", 5, 10);
-    await hold("2", own);
-    await expect(hold("1", toHold("turn", 5, 10))).rejects.toThrow(FencedError);
-    expect(await counters.confirm("turn", own.token)).toBe(true);
-    expect(await counters.readHeld("all")).toEqual({ tokens: 5 });
+    const reserve = (value: string) => createRedisCounters(shared.connection, under(value)).reserve(toReservation(5));
+    expect(await reserve("2")).toBeUndefined();
+    await expect(reserve("1")).rejects.toThrow(FencedError);
+    expect(await counters.list("all")).toEqual([["all", { reserved: 5 }]]);
+  });
+
+  test("reserving, replacing and reading take one command each, however many rows there are", async () => {
+    const { client, run } = shared.connection;
+    const counters = createRedisCounters(shared.connection, NO_RIGHT);
+    const rows = ["person", "channel", "workspace", "all"];
+    const work = async () => {
+      const all = rows.map((row) => toReservation(5, row));
+      const [bounds, additions] = [all.flatMap((one) => one.bounds), all.flatMap((one) => one.additions)];
+      const reservation = { id: randomUUID(), bounds, additions };
+      await counters.reserve(reservation);
+      await settle(counters, reservation, [usedUp("all", 3)]);
+      await counters.read(rows);
+    };
+    // The server knows the scripts only after that.
+    await work();
+    await run(() => client.configResetStat());
+    await work();
+    const stats = await run(() => client.info("commandstats"));
+    // Reading needs no script.
+    expect([...stats.matchAll(/cmdstat_(eval\w*):calls=(\d+)/g)].map(([, name, calls]) => [name, calls])).toEqual([
+      ["evalsha", "2"],
+    ]);
+  });
+
+  test("counting further amounts takes one command to read all known rows, and one to write each", async () => {
+    const { client, run } = shared.connection;
+    const counters = createRedisCounters(shared.connection, NO_RIGHT);
+    const rows = ["person", "channel", "workspace", "all"];
+    const additions = rows.map((row) => ({ row, counts: { requests: 1, tokens: 2, money: 3 }, ttlMs: DAY_MS }));
+    await counters.add("first", additions);
+    await run(() => client.configResetStat());
+    await counters.add("second", additions);
+    const stats = await run(() => client.info("commandstats"));
+    const calls = [...stats.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, count]) => [name, Number(count)]);
+    // One more command for the id.
+    expect(Object.fromEntries(calls)).toMatchObject({ mget: 1, set: 5 });
+  });
+
+  test("one command replaces a reservation and counts the answer of the same question", async () => {
+    const { client, run } = shared.connection;
+    const counters = createRedisCounters(shared.connection, NO_RIGHT);
+    const reservation = toReservation(60);
+    const used = [usedUp("all", 30)];
+    await counters.reserve(reservation);
+    await counters.add("first", used);
+    await run(() => client.configResetStat());
+    const answer = { id: "answer", additions: [{ row: "all", counts: { answers: 1 }, ttlMs: DAY_MS }] };
+    await counters.add(reservation.id, used, toCorrections(used, reservation.additions), answer);
+    const stats = await run(() => client.info("commandstats"));
+    const calls = [...stats.matchAll(/cmdstat_(evalsha|mget|set):calls=(\d+)/g)].map(([, name, count]) => [
+      name,
+      count,
+    ]);
+    // One more command for each id.
+    expect(Object.fromEntries(calls)).toEqual({ evalsha: "1", mget: "1", set: "3" });
+  });
+
+  test("a server that forgot the scripts receives them again", async () => {
+    const { client, run } = shared.connection;
+    const counters = createRedisCounters(shared.connection, NO_RIGHT);
+    await counters.add("1", [usedUp("all", 1)]);
+    await run(() => client.scriptFlush());
+    expect(await counters.add("2", [usedUp("all", 1)])).toBe(true);
+    expect(await counters.list("all")).toEqual([["all", { tokens: 2 }]]);
   });
 });

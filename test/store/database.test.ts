@@ -18,32 +18,35 @@ const pragma = (database: DatabaseSync, name: string) =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 
 describe("openDatabase", () => {
-  test("openDatabase creates the folder, for nobody else to read, and the file in it", () => {
+  test("openDatabase creates the folder and the file, readable by no other user", () => {
     const database = openDatabase(join(folder, "deep", "er", "p.sqlite"));
     database.close();
     expect(statSync(join(folder, "deep", "er")).mode & 0o077).toBe(0);
     expect(statSync(join(folder, "deep", "er", "p.sqlite")).isFile()).toBe(true);
   });
 
-  describe.runIf(process.platform !== "win32")("lets nobody else read", () => {
+  describe.runIf(process.platform !== "win32")("no other user can read", () => {
     const FILES = ["p.sqlite", "p.sqlite-shm", "p.sqlite-wal", "p.sqlite.lock"];
     const modes = () => FILES.map((name) => (statSync(join(folder, name)).mode & 0o777).toString(8));
     const write = (database: DatabaseSync) => database.exec("CREATE TABLE IF NOT EXISTS t (x TEXT)");
 
-    test.each(["0", "22", "77", "777"])("what it makes under the umask %s, in a folder that existed", (umask) => {
-      chmodSync(folder, 0o755);
-      const before = process.umask(Number.parseInt(umask, 8));
-      try {
-        using database = openDatabase(join(folder, "p.sqlite"));
-        write(database);
-        expect(modes()).toEqual(FILES.map(() => "600"));
-        expect(findExposed(join(folder, "p.sqlite"))).toEqual([]);
-      } finally {
-        process.umask(before);
-      }
-    });
+    test.each(["0", "22", "77", "777"])(
+      "openDatabase protects the files it creates under the umask %s in an existing folder",
+      (umask) => {
+        chmodSync(folder, 0o755);
+        const before = process.umask(Number.parseInt(umask, 8));
+        try {
+          using database = openDatabase(join(folder, "p.sqlite"));
+          write(database);
+          expect(modes()).toEqual(FILES.map(() => "600"));
+          expect(findExposed(join(folder, "p.sqlite"))).toEqual([]);
+        } finally {
+          process.umask(before);
+        }
+      },
+    );
 
-    test("what an earlier version left readable, a log that a crash left behind included", () => {
+    test("openDatabase protects files that an earlier version left readable, including a log that a crash left behind", () => {
       const path = join(folder, "p.sqlite");
       const crashed = openDatabase(path);
       write(crashed);
@@ -60,7 +63,7 @@ describe("openDatabase", () => {
     });
   });
 
-  test("a database keeps what is committed through a crash of the machine, and overwrites what is deleted", () => {
+  test("a database keeps committed data through a crash of the machine, and overwrites deleted data", () => {
     using database = openDatabase(join(folder, "p.sqlite"));
     const settings = ["journal_mode", "synchronous", "secure_delete", "foreign_keys"].map((name) =>
       pragma(database, name),
@@ -86,7 +89,7 @@ describe("openDatabase", () => {
     expect(database.prepare("SELECT 1 AS one").get()).toEqual({ one: 1 });
   });
 
-  test("a database is refused a second time while it is open, and allowed again once it is closed", () => {
+  test("a database cannot be opened a second time while it is open, and can be opened again once it is closed", () => {
     const path = join(folder, "p.sqlite");
     const first = openDatabase(path);
     expect(() => openDatabase(path)).toThrow(/is in use by another process\. Stop that one first, or set DATA_DIR/);
@@ -100,7 +103,7 @@ describe("openDatabase", () => {
     openDatabase(path).close();
   });
 
-  test("a database is refused to a second process, until the first one is killed", async () => {
+  test("a second process cannot open a database until the first one is killed", async () => {
     const path = join(folder, "p.sqlite");
     const child = await holdInChild(path);
     expect(() => openDatabase(path)).toThrow(DatabaseError);
@@ -111,27 +114,18 @@ describe("openDatabase", () => {
     expect(database.prepare("SELECT x FROM t").get()).toEqual({ x: "committed" });
   });
 
-  test("openDatabase says in one sentence what is wrong with a damaged file, and leaves it as it is", () => {
+  test("openDatabase reports a damaged file in one sentence, and leaves it unchanged", () => {
     const path = join(folder, "p.sqlite");
     const bytes = "this is a letter, not a database ".repeat(100);
     writeFileSync(path, bytes);
-    expect(() => openDatabase(path)).toThrow(`The file ${path} is damaged or is not a database. Put a backup`);
+    expect(() => openDatabase(path)).toThrow(`The file ${path} is damaged or is not a database. Replace it`);
     expect(readFileSync(path, "utf8")).toBe(bytes);
-    // The lock is let go with the failure.
+    // The failure releases the lock.
     rmSync(path);
     openDatabase(path).close();
   });
 
-  test("openDatabase refuses a file of a newer version, and leaves it as it is", () => {
-    const path = join(folder, "p.sqlite");
-    const newer = new DatabaseSync(path);
-    newer.exec("PRAGMA user_version = 99; CREATE TABLE later (x)");
-    newer.close();
-    expect(() => openDatabase(path)).toThrow(/written by a newer version .*schema is 99.*Run the newer version/);
-    expect(pragma(new DatabaseSync(path), "user_version")).toBe(99);
-  });
-
-  test("openDatabase says where it may not write", () => {
+  test("openDatabase names a folder in which it cannot write", () => {
     writeFileSync(join(folder, "file"), "");
     expect(() => openDatabase(join(folder, "file", "p.sqlite"))).toThrow(
       /folder .*file.* cannot be created .*DATA_DIR/,
@@ -141,7 +135,7 @@ describe("openDatabase", () => {
 });
 
 describe("emptyLog", () => {
-  test("emptyLog leaves nothing in the log, and waits for nobody who reads", () => {
+  test("emptyLog leaves nothing in the log, and does not wait for readers", () => {
     const path = join(folder, "p.sqlite");
     using database = openDatabase(path);
     database.exec("CREATE TABLE t (x)");
@@ -159,7 +153,7 @@ describe("emptyLog", () => {
 });
 
 describe("transact", () => {
-  test("transact stores all of it, or nothing when it throws", () => {
+  test("transact stores all of it, or nothing if it throws", () => {
     using database = openDatabase(":memory:");
     database.exec("CREATE TABLE t (x)");
     const insert = database.prepare("INSERT INTO t VALUES (?)");

@@ -23,18 +23,18 @@ const full = errorOf("INSERT INTO t VALUES (1, hex(zeroblob(100000)))", (databas
 );
 
 describe("an outage of the store", () => {
-  test("an outage of the store is a store that does not answer, and a disk that is full or takes nothing", () => {
+  test("a store that does not answer and a disk that is full or read-only are outages", () => {
     expect(readonly).toMatchObject({ errcode: 8 });
     expect(full).toMatchObject({ errcode: 13 });
     for (const error of [new StoreError("away"), readonly, full]) expect(isStoreOutage(error)).toBe(true);
   });
 
-  test("an outage of the store is seen behind what was made of it", () => {
+  test("an outage is recognized behind the error that wraps it", () => {
     expect(isStoreOutage(new SinkError("unavailable", "not taken", { cause: full }))).toBe(true);
     expect(isStoreOutage(new SinkError("unavailable", "a platform that is away"))).toBe(false);
   });
 
-  test("an outage of the store is no mistake in what was to be stored", () => {
+  test("a mistake in the stored data is not an outage", () => {
     const duplicate = errorOf("INSERT INTO t VALUES (1, '')", (database) =>
       database.exec("INSERT INTO t VALUES (1, '')"),
     );

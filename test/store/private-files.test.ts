@@ -9,20 +9,20 @@ describe("createFolder", () => {
   beforeAll(() => void (root = mkdtempSync(join(tmpdir(), "palaver-folder-"))));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  test("createFolder makes a folder and those it stands in, for nobody else to read", () => {
+  test("createFolder creates a folder and its parents, readable by no other user", () => {
     createFolder(join(root, "a", "b"));
     expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
     expect(statSync(join(root, "a", "b")).mode & 0o777).toBe(0o700);
   });
 
-  test("createFolder leaves one that is there as it is, also behind a link", () => {
+  test("createFolder leaves an existing folder unchanged, also behind a link", () => {
     createFolder(root);
     symlinkSync(root, join(root, "link"));
     createFolder(join(root, "link"));
     createFolder(".");
   });
 
-  test("createFolder throws where a file is in the way, or a link to nothing", () => {
+  test("createFolder throws if a file or a dangling link is in the way", () => {
     writeFileSync(join(root, "file"), "");
     symlinkSync(join(root, "nothing"), join(root, "broken"));
     expect(() => createFolder(join(root, "file"))).toThrow(/EEXIST/);
@@ -30,9 +30,12 @@ describe("createFolder", () => {
     expect(() => createFolder(join(root, "broken"))).toThrow(/EEXIST/);
   });
 
-  // Node's own recursive form never returns from this one.
-  test.runIf(process.platform === "linux")("throws where the system denies the existing parent", () => {
-    expect(() => createFolder("/proc/palaver")).toThrow(/ENOENT/);
-    expect(() => createFolder("/proc/palaver/inside")).toThrow(/ENOENT/);
-  });
+  // Node's own recursive form never returns here.
+  test.runIf(process.platform === "linux")(
+    "createFolder throws if the system denies that the existing parent exists",
+    () => {
+      expect(() => createFolder("/proc/palaver")).toThrow(/ENOENT/);
+      expect(() => createFolder("/proc/palaver/inside")).toThrow(/ENOENT/);
+    },
+  );
 });

@@ -1,15 +1,15 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { recordingLog, silent } from "../../lab/support/log.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { createRedisStore } from "../../src/store/redis.ts";
 import { connectToRedis, createListeningClient } from "../../src/store/redis-connection.ts";
 import { startDoor } from "../support/door.ts";
 import { eventually } from "../support/eventually.ts";
-import { recordingLog, silent } from "../support/log.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
 
 describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", () => {
-  // Holders of lanes that have yet to come back are waited for by those who know of a return.
-  test("counts its first time as a return where Redis was away at the start, and only there", async () => {
+  // Work that waits until the holders of lanes return must learn of each return.
+  test("the first connection counts as a return only if Redis was away at the start", async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
     const early = connectToRedis(redis.url, silent);
@@ -28,7 +28,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     expect(late.backForMs()).toBeLessThan(Infinity);
   });
 
-  test("is left alone where another client is silent, which is connected anew", async () => {
+  test("a connection stays while another client is silent, which reconnects", async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
     const connection = connectToRedis(redis.url, silent);
@@ -37,14 +37,14 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await other.connect();
     onTestFinished(() => other.destroy());
     const id = await connection.run(() => connection.client.clientId());
-    // Redis answers nothing more there before this ends.
+    // Redis does nothing else on this connection until this ends.
     other.blPop("nothing", 0).catch(() => {});
     await expect(connection.run(() => other.ping(), other)).rejects.toThrow("did not answer");
     expect(await connection.run(() => other.ping(), other)).toBe("PONG");
     expect(await connection.run(() => connection.client.clientId())).toBe(id);
   });
 
-  /** Two servers and an address that leads to the first one. */
+  /** Two servers, and an address that leads to the first one. */
   async function startPair() {
     const [first, second] = [await startRedis(), await startRedis()];
     const door = await startDoor(first.url);
@@ -58,7 +58,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     return { second, door, url: door.origin.replace("http:", "redis:"), toFirst, demote };
   }
 
-  test("leaves a server that has become a replica, with all its clients, for the primary that its address leads to", async () => {
+  test("all clients of a server that became a replica move to the primary at its address", async () => {
     const { second, door, url, demote } = await startPair();
     const connection = connectToRedis(url, silent);
     onTestFinished(connection.close);
@@ -80,7 +80,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await eventually(() => heard).toEqual(["hello"]);
   });
 
-  test("logs one outage while its address leads to a replica, and its end", async () => {
+  test("the connection logs one outage while its address leads to a replica, and its end", async () => {
     const { url, toFirst, demote } = await startPair();
     const { log, lines } = recordingLog();
     const { shared, isReachable, close } = createRedisStore(url, log);
@@ -92,7 +92,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await toFirst.run(() => toFirst.client.sendCommand(["REPLICAOF", "NO", "ONE"]));
     await eventually(isReachable).toBe(true);
     expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
-      ["Redis is not reachable: trying again until it is", "it is a replica, which takes no writes"],
+      ["Redis is not reachable; retrying", "it is a replica, which accepts no writes"],
       ["Redis is reachable again", undefined],
     ]);
   });

@@ -2,13 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { message } from "../../lab/support/events.ts";
+import { silent } from "../../lab/support/log.ts";
+import { noFiles } from "../../lab/support/picture-turn.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { PROCESS_ENV } from "../../lab/support/service.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createTurnRecords, newRecord } from "../../src/turn/record.ts";
+import { newRecord } from "../../src/turn/record.ts";
+import { createTurnRecords } from "../../src/turn/records.ts";
 import { createUsage } from "../../src/usage/usage.ts";
-import { message } from "../support/events.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
-import { PROCESS_ENV } from "../support/service.ts";
 
 const TIMES = 200;
 
@@ -29,15 +32,21 @@ describe.skipIf(isRedisMissing)("two processes that count at once (needs redis-s
     return child;
   }
 
-  test("lose nothing of what was used, and no judgement of an answer", async () => {
-    const { open, inTurn, counters, close } = createStores({
-      redisUrl: redis.url,
-      database: new DatabaseSync(":memory:"),
-      log: silent,
-    });
+  test("two processes that count at once lose no usage and no rating", async () => {
+    const { open, inTurn, counters, close } = createStores(
+      {
+        redisUrl: redis.url,
+        database: new DatabaseSync(":memory:"),
+        log: silent,
+      },
+      NO_RIGHT,
+    );
     onTestFinished(close);
     const common = { open, inTurn, ttlMs: 60_000, log: silent };
-    const [records, usage] = [createTurnRecords(common), createUsage({ open, counters, log: silent, now: Date.now })];
+    const [records, usage] = [
+      createTurnRecords({ ...common, files: noFiles }),
+      createUsage({ counters, log: silent, now: Date.now }),
+    ];
     const question = message("tea?");
     await records.save({ ...newRecord([question], [question]), id: "one" });
 

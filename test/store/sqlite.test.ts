@@ -24,11 +24,11 @@ function openStore(): BatchStore {
   return store;
 }
 
-describe("what Keyv expects of a store", () => {
+describe("Keyv's rules for a store", () => {
   describeKeyvStore((namespace) => new Keyv({ store: openStore(), namespace }));
 });
 
-/** How often others had a turn on this thread. */
+/** How often other code could run on this thread. */
 function countTurns(): { stop(): number } {
   let turns = 0;
   let isOver = false;
@@ -51,7 +51,7 @@ describe("createSqliteStore", () => {
   test("a store on SQLite writes many keys together or none of them", async () => {
     const entries = [
       { key: "a", value: "1" },
-      // Not text: the database refuses it after the first one was written.
+      // This is not text, so the database refuses it after it has written the first one.
       { key: "b", value: null },
     ];
     await expect(store.setMany(entries)).rejects.toThrow();
@@ -59,7 +59,7 @@ describe("createSqliteStore", () => {
     expect(database.isTransaction).toBe(false);
   });
 
-  test("a store on SQLite keeps a time to live for each key of many", async () => {
+  test("a store on SQLite keeps a separate time to live for each of many keys", async () => {
     await store.setMany([
       { key: "short", value: "1", ttl: 1 },
       { key: "long", value: "2", ttl: 60_000 },
@@ -70,18 +70,18 @@ describe("createSqliteStore", () => {
     expect(await store.hasMany(["long", "short", "ever", "absent"])).toEqual([true, false, true, false]);
   });
 
-  test("a store on SQLite tells whether any of many keys was deleted", async () => {
+  test("a store on SQLite reports whether any of many keys was deleted", async () => {
     await store.set("a", "1");
     expect(await store.deleteMany(["a", "b"])).toBe(true);
     expect(await store.deleteMany(["a", "b"])).toBe(false);
   });
 
-  test("a store on SQLite sweeps out expired rows and keeps the others", async () => {
+  test("a store on SQLite erases expired rows and keeps the others", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const swept = openStore();
     const expired = Array.from({ length: 2_500 }, (_, index) => ({ key: `k${index}`, value: "1", ttl: -1 }));
     await swept.setMany([...expired, { key: "kept", value: "2", ttl: 60_000 }, { key: "ever", value: "3" }]);
-    // One sweep only: what it leaves would stay for a minute.
+    // There is only one sweep, because anything that it leaves would stay for a minute.
     vi.advanceTimersByTime(60_000);
     vi.useRealTimers();
     for (let turn = 0; turn < 100 && rows() > 2; turn++) await new Promise(setImmediate);
@@ -89,14 +89,14 @@ describe("createSqliteStore", () => {
     expect(await store.getMany(["kept", "ever"])).toEqual(["2", "3"]);
   });
 
-  test("a store on SQLite lets others go on while it is walked through, however little time each row takes", async () => {
+  test("a store on SQLite yields the thread while it is iterated, however little time each row takes", async () => {
     await store.setMany(Array.from({ length: 1_000 }, (_, index) => ({ key: `n:${index}`, value: "1" })));
     const others = countTurns();
     for await (const [key] of store.iterator<string>("n")) await store.delete(String(key));
     expect(others.stop()).toBeGreaterThanOrEqual(5);
   });
 
-  test("a store on SQLite walks through a namespace only, in pages, while rows are deleted", async () => {
+  test("a store on SQLite iterates over one namespace only, in pages, while rows are deleted", async () => {
     const keys = Array.from({ length: 250 }, (_, index) => `n:${String(index).padStart(4, "0")}`);
     await store.setMany(["m", "n", "n:", "n;", "nn:x", ...keys].map((key) => ({ key, value: key })));
     const seen: string[] = [];
@@ -108,18 +108,18 @@ describe("createSqliteStore", () => {
     expect(rows()).toBe(4);
   });
 
-  test("a store on SQLite takes keys and values of any characters", async () => {
+  test("a store on SQLite accepts keys and values of any characters", async () => {
     const texts = ["", "%", "_", "'", '"', ":", "a:b", "日本語 🦊", "a\0b", "a\0c", "x".repeat(100_000)];
     await store.setMany(texts.map((text) => ({ key: text, value: text })));
     expect(await store.getMany(texts)).toEqual(texts);
     expect(rows()).toBe(texts.length);
   });
 
-  test("a store on SQLite refuses a table name that is none", () => {
-    expect(() => createSqliteStore(database, { table: "a; DROP TABLE kv" })).toThrow(/not a name for a table/);
+  test("a store on SQLite refuses an invalid table name", () => {
+    expect(() => createSqliteStore(database, { table: "a; DROP TABLE kv" })).toThrow(/not a valid table name/);
   });
 
-  test("a store on SQLite rejects when the database is closed, and never answers as if it were empty", async () => {
+  test("a store on SQLite rejects once the database is closed, and never looks empty", async () => {
     const closed = openDatabase(":memory:");
     const other = createSqliteStore(closed, { table: "kv" });
     closed.close();
