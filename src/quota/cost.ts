@@ -1,30 +1,33 @@
 import type { ModelPrices, Prices } from "../config/policy/prices.ts";
 
-/** Money is counted in billionths, which a price for a million tokens divides evenly enough. */
+/** Money is counted in billionths, so that the price of one token is precise enough. */
 export const BILLIONTHS = 1_000_000_000;
-/** Billionths for one token, at a price of 1 for a million. */
+/** Billionths per token if a million tokens cost 1. */
 const PER_TOKEN = BILLIONTHS / 1_000_000;
 
-/** The amounts that one request used, by the gateway's count or by estimate. */
+/** The usage of one request, as counted by the gateway or estimated. */
 export interface Spent {
   promptTokens: number;
-  /** The part of the prompt that the gateway had read before. */
+  /** Prompt tokens that came from the gateway's cache. */
   cachedTokens?: number | undefined;
   completionTokens: number;
   isEstimated: boolean;
   pictures?: number;
-  /** The one that answered, where it is not the one that was asked. */
+  /** The model that answered, if it is not the requested model. */
   model?: string | undefined;
-  /** In the currency of the prices, where the gateway says it. */
+  /** In the currency of the prices, if the gateway reports it. */
   cost?: number | undefined;
 }
 
-/** Undefined for a model without a price. */
+/** Why a request used no tokens: the gateway refused it, or never received it. */
+export type Unspent = "refused" | "unsent";
+
+/** Undefined if the model has no price. */
 export function priceOf(prices: Prices | undefined, model: string): ModelPrices | undefined {
   return prices?.models[model] ?? prices?.models["*"];
 }
 
-/** In billionths, rounded up; undefined where neither the gateway nor the prices tell. */
+/** In billionths, rounded up. Undefined if neither the gateway nor the prices show the cost. */
 export function costOf(spent: Omit<Spent, "isEstimated">, price: ModelPrices | undefined): number | undefined {
   if (spent.cost !== undefined) return Math.ceil(spent.cost * BILLIONTHS);
   if (price === undefined) return undefined;

@@ -10,11 +10,11 @@ import {
 import { toKeyPart } from "../store/key-part.ts";
 import { BILLIONTHS } from "./cost.ts";
 
-/** Characters of an ISO date and time that name a window. */
+/** A window is identified by the beginning of an ISO date and time. This is its length in characters. */
 const NAME_CHARS: Record<QuotaWindow, number> = { minute: 16, hour: 13, day: 10, month: 7 };
 const DURATION_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
-/** The person, by a pseudonym so that counts name nobody, and the place. */
+/** The channel, and the person as a pseudonym, so that counts name no one. */
 export interface Asker {
   platform: string;
   pseudonym: string;
@@ -22,29 +22,28 @@ export interface Asker {
   workspaceId?: string;
 }
 
-/** One limit as it holds for one request, now. */
+/** One limit as it applies to one request now. */
 export interface QuotaLimit {
   scope: QuotaScope;
   window: QuotaWindow;
   measure: QuotaMeasure;
-  /** Money in billionths. */
+  /** The maximum. Money is in billionths. */
   most: number;
   row: string;
-  /** The person, channel or workspace that it is counted for. */
+  /** The person, channel or workspace whose usage is counted. */
   subject: string;
-  /** Unix milliseconds; then its count begins anew. */
+  /** When the count resets, in Unix milliseconds. */
   endsAt: number;
 }
 
-/** One limit, and how much of it is used. */
 export interface Standing extends QuotaLimit {
   used: number;
-  /** Reserved for requests under way. */
+  /** Reserved for running requests. */
   held: number;
   isLifted: boolean;
 }
 
-/** All limits that a request has to keep, the longest windows first: those free up last. */
+/** All limits that apply to a request. Longer windows come first, because they reset last. */
 export function toLimits(quotas: Quotas | undefined, asker: Asker, now: number): QuotaLimit[] {
   return SCOPES.flatMap((scope) => {
     const subject = toSubject(scope, asker);
@@ -68,7 +67,7 @@ function toWindowLimits(
   });
 }
 
-/** Undefined where there is none, as for the workspace of a direct message. */
+/** Undefined if the request has no such subject. For example, a direct message has no workspace. */
 export function toSubject(scope: QuotaScope, asker: Asker): string | undefined {
   const { platform, pseudonym, channelId, workspaceId } = asker;
   if (scope === "all") return "all";

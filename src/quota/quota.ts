@@ -1,101 +1,99 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { FencedError } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist, retry } from "../concurrency/retry.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
-import type { QuotaMeasure } from "../config/policy/quotas.ts";
+import { MEASURES, type QuotaMeasure } from "../config/policy/quotas.ts";
 import { LoggableError } from "../port/errors.ts";
-import type { Addition, Counters, Counts } from "../store/counters.ts";
+import { checkRight, FencedError, type Right } from "../port/right.ts";
+import { type Addition, type Bound, type Counters, type Counts, toCorrections } from "../store/counters.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Usage, UsedBy } from "../usage/usage.ts";
-import type { Spent } from "./cost.ts";
+import type { Spent, Unspent } from "./cost.ts";
 import { type QuotaLimit, type Standing, toLimits, toSubject } from "./limits.ts";
-import { createReckoning, type Need, type Reckoning } from "./reckon.ts";
+import { createReckoning, type Measured, type Need, type Reckoning } from "./reckon.ts";
 import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
-/** Longest answer where the policy says nothing else, and tokens or money have a limit. */
+/** Longest answer if tokens or money are limited and the policy sets no length. */
 const ANSWER_TOKENS = 4_096;
-/** With less than this left for an answer, no request is made. */
+/** If fewer tokens are left for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
-/** Gateways count prompts in ways of their own: an estimate may be too small by this share. */
+/** Gateways count prompts differently, so an estimate can be too small by this factor. */
 const PROMPT_MARGIN = 1.25;
-/** A request ends long before: what is reserved for longer is nobody's any more. */
-export const RESERVED_MS = 15 * 60_000;
-/** Milliseconds that counts outlive their window: a request may end in the next one. */
+/** Counts are kept this long after their window, because a request can end in the next window. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
-/** Others may take what was found to be left, so a reservation is tried again. */
+/** Another process can take the room that was just found, so a reservation is retried this often. */
 const MAX_TRIES = 4;
-const STORE_IS_AWAY = "Not answered: I cannot look up the limits, because my memory is out of reach.";
+const STORE_IS_AWAY = "Not answered: I can't check the limits, because my storage is unavailable.";
 
-/** Room that is kept for one request. */
 export interface Reservation {
-  /** The longest answer there is room for; undefined: any. */
+  /** The longest answer that fits. Undefined: no limit. */
   maxTokens: number | undefined;
-  /** The limit that leaves less room than usual, in words. */
+  /** The limit that shortens the answer, in words. */
   tight?: string;
   /**
-   * To be called, and waited for, right before the request is sent, each time: from then on it counts although nobody
-   * settles it. Rejects with a QuotaError where it may not be sent, and with the signal's reason.
+   * Replaces the reservation with the actual usage. A refused request counts without tokens; an unsent one does not
+   * count. Never rejects. If this is not called, the reservation counts until the windows of its limits end. In the
+   * same step, `answer` counts an answer, once per id.
    */
-  confirm(signal: AbortSignal): Promise<void>;
-  /**
-   * Counts what was used instead of the reservation. Undefined: the gateway refused, so it counts as a request without
-   * tokens; if it was never confirmed, it was not sent and counts for nothing. Never rejects.
-   */
-  settle(spent: Spent | undefined): Promise<void>;
+  settle(outcome: Spent | Unspent, answer?: { id: string; by: UsedBy }): Promise<void>;
 }
 
-/** A limit does not allow a request. The message is a sentence for people: which limit, how much, and when it frees up. */
+/**
+ * A limit does not allow a request. The message is a sentence for people that says which limit, how much is left, and
+ * when it resets.
+ */
 export class QuotaError extends LoggableError {
   override readonly name = "QuotaError";
 }
 
 /**
- * Keeps usage below the policy's limits across processes: a request's need is reserved before it is made, and its use
- * counted after. Usage is counted in the same steps, with limits or without.
+ * Keeps usage below the policy's limits across processes. An estimate counts before a request, and the actual usage
+ * replaces it afterwards. Without limits, nothing is reserved, and usage counts when the request ends.
  */
 export interface Quota {
   /**
-   * Reserves room for a request; with little left, for a shorter answer. Rejects with a `QuotaError` when a limit
-   * allows nothing, or when there are limits and the store stays away; and with the signal's reason.
+   * Reserves room for a request. If little is left, reserves room for a shorter answer. Rejects with a `QuotaError` if
+   * there is no room, or if there are limits and the store stays unavailable. Rejects with the signal's reason.
    */
   reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
   /**
-   * The sentence for somebody for whom a limit has no room for anything just now; undefined where there is some, and
-   * where that is not known. Never rejects. What is let pass here is still to be reserved.
+   * If a limit has no room left, resolves to a sentence for the person. Undefined if there is room or if that is
+   * unknown. Never rejects. Reserves nothing, so the request still needs a reservation.
    */
   findRefusal(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
-  /** Rejects when the store does not answer. */
+  /** Rejects if the store is unavailable. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
-  /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
+  /**
+   * Lifts one scope's limits for a day. Resolves to false if there was no limit. Rejects if the store is unavailable.
+   */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
   /**
-   * Finds the limit of tokens or money of which the least is left, from 0 to 1; undefined where there is none, or where
-   * that is not known. Limits of a minute do not count: nobody saves for the next minute. Never rejects.
+   * Finds the limit of tokens or money with the smallest share left, from 0 to 1. Undefined if no limit applies or if
+   * that is unknown. Ignores limits per minute, because they reset soon anyway. Never rejects.
    */
   readScarcest(by: Omit<UsedBy, "model">): Promise<{ left: number; limit: string } | undefined>;
   currency(): string;
 }
 
 export interface QuotaOptions {
+  right: Right;
   policy(): Policy;
   counters: Counters;
-  usage: Pick<Usage, "note" | "toAdditions">;
+  usage: Pick<Usage, "toAdditions">;
   pseudonym(platform: string, userId: string): string;
   /** Unix milliseconds. */
   now(): number;
   log: Logger;
 }
 
-/** The least that anything needs. */
 const LEAST: Record<"chat" | "pictures", Record<QuotaMeasure, number>> = {
   chat: { tokens: MIN_ANSWER_TOKENS, requests: 1, pictures: 0, money: 1 },
   pictures: { tokens: 0, requests: 1, pictures: 1, money: 1 },
 };
 
 export function createQuota(options: QuotaOptions): Quota {
-  const { policy, counters, usage, pseudonym, now, log } = options;
+  const { right, policy, counters, usage, pseudonym, now, log } = options;
   const reckoning = createReckoning(policy);
 
   function toAsker({ author, reply: { platform, channelId, workspaceId } }: Omit<UsedBy, "model">) {
@@ -107,25 +105,23 @@ export function createQuota(options: QuotaOptions): Quota {
     return toLimits(policy().quotas, toAsker(by), now());
   }
 
-  async function isLifted(subject: string): Promise<boolean> {
-    return ((await counters.read(toLiftedRow(subject)))["lifted"] ?? 0) > 0;
-  }
-
   async function read(by: Omit<UsedBy, "model">): Promise<Standing[]> {
-    return Promise.all(
-      limitsOf(by).map(async (limit) => {
-        const { row, measure, subject } = limit;
-        const [used, held] = await Promise.all([counters.read(row), counters.readHeld(row)]);
-        const amounts = { used: used[measure] ?? 0, held: held[measure] ?? 0 };
-        return { ...limit, ...amounts, isLifted: await isLifted(subject) };
-      }),
-    );
+    const limits = limitsOf(by);
+    if (limits.length === 0) return [];
+    const rows = await counters.read([...new Set(limits.flatMap(({ row, subject }) => [row, toLiftedRow(subject)]))]);
+    return limits.map((limit) => {
+      const { row, measure, subject } = limit;
+      const counts = rows.get(row) ?? {};
+      const isLifted = (rows.get(toLiftedRow(subject))?.["lifted"] ?? 0) > 0;
+      return { ...limit, used: counts[measure] ?? 0, held: counts[toReservedName(measure)] ?? 0, isLifted };
+    });
   }
 
-  /** Without `spent` a request counts too: a person could make the service send refused ones without end. */
-  function toAdditions(asked: Need, limits: readonly QuotaLimit[], spent: Spent | undefined): Addition[] {
-    const need = spent === undefined ? asked : toAnswered(asked, spent);
-    const used = spent === undefined ? { requests: 1 } : reckoning.toAmounts(need, spent);
+  /** A refused request counts too. Otherwise, a person could send such requests without limit. */
+  function toAdditions(request: Need, limits: readonly QuotaLimit[], outcome: Spent | Unspent): Addition[] {
+    if (outcome === "unsent") return [];
+    const need = outcome === "refused" ? request : toAnswered(request, outcome);
+    const used = outcome === "refused" ? { requests: 1 } : reckoning.toAmounts(need, outcome);
     const measured = reckoning.toMeasured(need, used);
     return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, measured, now())];
   }
@@ -133,49 +129,37 @@ export function createQuota(options: QuotaOptions): Quota {
   return {
     currency: reckoning.currency,
     async reserve(need, signal) {
-      const token = randomUUID();
+      const id = randomUUID();
       const limits = limitsOf(need.by);
-      const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "usage could not be counted");
-      try {
-        const reserve = () => tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
-        // A limit is not passed because the store is away for a moment, and nobody is refused for that.
-        const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
-        const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
-        let confirming: Promise<void> | undefined;
-        let isConfirmed = false;
-        async function confirmOnce(signal: AbortSignal): Promise<void> {
-          const write = () => counters.confirm(need.id, token);
-          const isHeld = await retry(write, { pausesMs, mayPass: isStoreOutage }, signal).catch((err: unknown) => {
-            signal.throwIfAborted();
-            onFailure(err);
-            if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
-            return true;
-          });
-          if (!isHeld) throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
-          isConfirmed = true;
-        }
-        return {
-          ...reservation,
-          confirm: (signal) => (confirming ??= confirmOnce(signal)),
-          async settle(spent) {
-            const additions = spent === undefined && !isConfirmed ? [] : toAdditions(need, limits, spent);
-            await persist(() => counters.settle(need.id, token, additions), onFailure);
-          },
-        };
-      } catch (err) {
+      let reserved: Addition[] | undefined;
+      async function settle(outcome: Spent | Unspent, answer?: { id: string; by: UsedBy }): Promise<void> {
+        const additions = toAdditions(need, limits, outcome);
+        const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "usage could not be counted");
+        const corrections = reserved && toCorrections(additions, reserved);
+        const also = answer && { id: answer.id, additions: usage.toAdditions(answer.by, { answers: 1 }) };
+        await persist(() => counters.add(id, additions, corrections, also), onFailure);
+      }
+      if (limits.length === 0) {
+        await checkRight(right);
         signal.throwIfAborted();
-        if (err instanceof QuotaError || err instanceof FencedError) throw err;
+        return { maxTokens: need.maxTokens, settle };
+      }
+      try {
+        const given = await reserveMost({ ...options, reckoning }, need, limits, (bounds, additions) => {
+          reserved = additions;
+          const write = () => counters.reserve({ id, bounds, additions });
+          // Retries, so that a short outage neither lifts a limit nor refuses a request.
+          return retry(write, { pausesMs: PATIENT_PAUSES_MS, mayPass: isStoreOutage }, signal);
+        });
+        return { ...given, settle };
+      } catch (err) {
+        const mayBeReserved = !(err instanceof QuotaError || err instanceof FencedError);
+        // The store may have made the reservation although its response was lost.
+        if (mayBeReserved) void settle("unsent");
+        signal.throwIfAborted();
+        if (!mayBeReserved) throw err;
         log.warn({ err, id: need.id }, "the tokens of a request could not be reserved");
-        if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
-        return {
-          maxTokens: need.maxTokens,
-          confirm: async () => {},
-          async settle(spent) {
-            if (spent === undefined) return;
-            const answered = toAnswered(need, spent);
-            await usage.note(`${need.id}:${token}`, answered.by, reckoning.toAmounts(answered, spent));
-          },
-        };
+        throw new QuotaError(STORE_IS_AWAY);
       }
     },
     async findRefusal(by, what) {
@@ -183,10 +167,10 @@ export function createQuota(options: QuotaOptions): Quota {
         const full = (await read(by)).find((one) => !one.isLifted && isFull(one, LEAST[what][one.measure]));
         if (full === undefined) return undefined;
         const room = full.most - full.used - full.held;
-        const told = { currency: reckoning.currency(), now: now() };
-        return toRefusal(what === "pictures", { limit: full, room }, LEAST[what][full.measure], told).message;
+        const wording = { currency: reckoning.currency(), now: now() };
+        return toRefusal(what === "pictures", { limit: full, room }, LEAST[what][full.measure], wording).message;
       } catch (err) {
-        log.warn({ err }, "the room under a limit could not be read");
+        log.warn({ err }, "the remaining amount of a limit could not be read");
         return undefined;
       }
     },
@@ -195,13 +179,15 @@ export function createQuota(options: QuotaOptions): Quota {
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;
+      // Removed first, because adding to an existing row would not extend its TTL.
+      await counters.remove(toLiftedRow(subject));
       await counters.add(randomUUID(), [{ row: toLiftedRow(subject), counts: { lifted: 1 }, ttlMs: LIFTED_MS }]);
       return true;
     },
   };
 }
 
-/** A request that needs nothing of an overdrawn limit is not held back by it. */
+/** A limit that is exceeded does not block requests that use nothing of it. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
 }
@@ -217,7 +203,7 @@ function toScarcest(standings: readonly Standing[], currency: string) {
   return limits.toSorted((one, other) => one.left - other.left)[0];
 }
 
-/** Price and usage are those of the model that answered. */
+/** Price and usage belong to the model that answered. */
 function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
   return { ...need, by: { ...need.by, model } };
 }
@@ -231,52 +217,53 @@ function toLimitAdditions(limits: readonly QuotaLimit[], counts: Counts, now: nu
   return [...ends].map(([row, endsAt]) => ({ row, counts, ttlMs: endsAt - now + ROW_MS }));
 }
 
-interface ReserveDeps extends Pick<QuotaOptions, "policy" | "counters" | "usage" | "now"> {
+interface ReserveDeps extends Pick<QuotaOptions, "policy" | "usage" | "now"> {
   reckoning: Reckoning;
-  isLifted(subject: string): Promise<boolean>;
 }
 
-/** Holds room for the longest answer that there is any for. Rejects as `Quota.reserve` does, or with the store's error. */
-async function tryReserve(
-  { policy, counters, usage, now, reckoning, isLifted }: ReserveDeps,
-  asked: Need,
-  token: string,
+/** Usage counts only the estimated prompt. Limits count the most that the request can use. */
+function toEstimate(
+  { usage, now, reckoning }: ReserveDeps,
+  need: Need,
+  limits: readonly QuotaLimit[],
+  most: Measured,
+): Addition[] {
+  const { promptTokens } = need;
+  const request = reckoning.toAmounts(need, { promptTokens, completionTokens: 0, isEstimated: true });
+  const reserved = Object.fromEntries(MEASURES.map((measure) => [toReservedName(measure), most[measure]]));
+  return [...usage.toAdditions(need.by, request), ...toLimitAdditions(limits, reserved, now())];
+}
+
+/** Reserves room for the longest answer that fits. `tryOut` resolves to undefined if all bounds have room. */
+async function reserveMost(
+  deps: ReserveDeps,
+  request: Need,
   all: readonly QuotaLimit[],
-): Promise<Omit<Reservation, "confirm" | "settle">> {
-  const need = { ...asked, promptTokens: Math.ceil(asked.promptTokens * PROMPT_MARGIN) };
-  const lost = { promptTokens: asked.promptTokens, completionTokens: 0, isEstimated: true };
-  const loss = usage.toAdditions(asked.by, reckoning.toAmounts(asked, lost));
+  tryOut: (bounds: Bound[], additions: Addition[]) => Promise<number[] | undefined>,
+): Promise<Omit<Reservation, "settle">> {
+  const { policy, now, reckoning } = deps;
+  const need = { ...request, promptTokens: Math.ceil(request.promptTokens * PROMPT_MARGIN) };
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // Limits that the request does not draw on may be used up, or overdrawn after they were lowered.
+  // Ignores limits that the request does not use, because they may be used up, or exceeded after they were lowered.
   const concerned = reckoning.toMost(need, usual);
-  let limits = all.filter(({ measure }) => concerned[measure] > 0);
+  const limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;
   let tight: string | undefined;
   for (let tries = 1; ; tries++) {
     const most = reckoning.toMost(need, answerTokens);
-    const bounds = limits.map(({ row, measure, most }) => ({ row, count: measure, most }));
-    const left = await counters.hold({
-      id: need.id,
-      token,
-      bounds: bounds.map((bound) => ({ ...bound, by: most[bound.count] })),
-      loss: [...loss, ...toLimitAdditions(all, most, now())],
-      isTentative: true,
-      forMs: RESERVED_MS,
-    });
+    const rooms = await tryOut(
+      limits.map((limit) => toBound(limit, most)),
+      toEstimate(deps, request, all, most),
+    );
     const short = limits.flatMap((limit, index) => {
-      const room = left[index] ?? 0;
+      const room = rooms?.[index] ?? Number.POSITIVE_INFINITY;
       return room < most[limit.measure] ? [{ limit, room, tokens: reckoning.toAffordable(need, limit, room) }] : [];
     });
     const [first] = short;
     if (first === undefined) {
       const maxTokens = isLong ? answerTokens : need.maxTokens;
       return { maxTokens, ...(tight !== undefined && { tight }) };
-    }
-    const kept = tries > 1 ? limits : await withoutLifted(limits, isLifted);
-    if (kept.length < limits.length) {
-      limits = kept;
-      continue;
     }
     const least = short.reduce((one, other) => (other.tokens < one.tokens ? other : one), first);
     const enough = Math.min(usual, MIN_ANSWER_TOKENS);
@@ -289,11 +276,14 @@ async function tryReserve(
   }
 }
 
-async function withoutLifted(limits: QuotaLimit[], isLifted: ReserveDeps["isLifted"]): Promise<QuotaLimit[]> {
-  const subjects = [...new Set(limits.map(({ subject }) => subject))];
-  const lifted = new Set<string>();
-  for (const subject of subjects) if (await isLifted(subject)) lifted.add(subject);
-  return limits.filter(({ subject }) => !lifted.has(subject));
+function toBound({ row, measure, most, subject }: QuotaLimit, needed: Measured): Bound {
+  const counts = [measure, toReservedName(measure)];
+  return { row, counts, most, by: needed[measure], unless: toLiftedRow(subject) };
+}
+
+/** The name of the count of open reservations. It is in the same row as the usage. */
+function toReservedName(measure: QuotaMeasure): string {
+  return `reserved:${measure}`;
 }
 
 function toRefusal(
@@ -304,8 +294,8 @@ function toRefusal(
 ): QuotaError {
   const { measure, endsAt, most } = limit;
   const rest = describeAmount(measure, Math.max(0, room), currency);
-  const verb = isPicture ? "Not drawn" : "Not answered";
-  const frees = most === 0 ? "" : ` It begins anew ${describeTime(endsAt, now)}.`;
+  const verb = isPicture ? "Not created" : "Not answered";
+  const frees = most === 0 ? "" : ` It resets ${describeTime(endsAt, now)}.`;
   const may = describeAmount(measure, needed, currency);
   return new QuotaError(
     `${verb}: ${describeLimit(limit, currency)} is used up (${rest} left, this may need ${may}).${frees}`,

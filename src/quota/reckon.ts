@@ -4,33 +4,32 @@ import type { Amounts, UsedBy } from "../usage/usage.ts";
 import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
 import type { QuotaLimit } from "./limits.ts";
 
-/** The currency of costs that the gateway reports, when the policy has no prices. */
+/** The currency of costs that the gateway reports, if the policy has no prices. */
 const USUAL_CURRENCY = "USD";
 
 export interface Need {
-  /** Names the piece of work; a later attempt uses the same name. */
+  /** The id of the work, for the log. */
   id: string;
   by: UsedBy & { model: string };
-  /** Estimated; somewhat more is reserved. */
+  /** An estimate. The reservation adds a margin. */
   promptTokens: number;
-  /** The longest answer that is asked for; absent: any. */
+  /** The longest requested answer; absent: no limit. */
   maxTokens?: number | undefined;
-  /** Absent for an answer in words. */
+  /** Absent for a text answer. */
   pictures?: number;
 }
 
-type Measured = Record<QuotaMeasure, number>;
+export type Measured = Record<QuotaMeasure, number>;
 
-/** Arithmetic of what requests need and use, at the prices of the policy. */
+/** Calculates what requests need and use, with the policy's prices. */
 export interface Reckoning {
-  /** The currency of the policy's prices. */
   currency(): string;
   toAmounts(need: Need, spent: Spent): Partial<Amounts>;
-  /** The amounts that limits count. The tokens of pictures have a price, but no limit on tokens counts them. */
+  /** The amounts that limits count. Image tokens have a price, but token limits do not count them. */
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
   /** The most that a request with an answer of this length can use. */
   toMost(need: Need, answerTokens: number): Measured;
-  /** Tokens of an answer that what is left of a limit pays for; 0 where its length does not matter. */
+  /** How many answer tokens the rest of a limit allows. 0 if the limit does not depend on them. */
   toAffordable(need: Need, limit: QuotaLimit, left: number): number;
 }
 

@@ -3,42 +3,35 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
-import { idsOf, isWhole } from "../port/identity.ts";
-import type { Addition, Counts } from "../store/counters.ts";
+import type { Addition, Counters, Counts } from "../store/counters.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
-import type { Stores } from "../store/keyv.ts";
-import { walk } from "../store/values.ts";
 
-const NAMESPACE = "usage";
-const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));
 /** Thirteen months: this one and a whole year before it. */
 const KEPT_MS = 400 * 86_400_000;
-/** Parts of keys are encoded, so that none of them begins with it: see `toKeyPart`. */
+/** Marks pseudonyms. No other name starts with it, because names are encoded: see `toKeyPart`. */
 const FORGOTTEN = "@";
 const COST = "cost:";
 
 const amounts = z.object({
   answers: z.number(),
   /** Requests to the gateway. An answer that uses tools takes several. */
-  requests: z.number().default(0),
+  requests: z.number(),
   promptTokens: z.number(),
-  /** The part of the prompts that the gateway had read before, where it says so. */
-  cachedTokens: z.number().default(0),
+  /** Prompt tokens that the gateway read from its cache, if it reports them. */
+  cachedTokens: z.number(),
   completionTokens: z.number(),
-  /** The part of prompts and answers that was estimated, because the gateway did not count it. */
+  /** Tokens of prompts and answers that were estimated because the gateway did not count them. */
   estimatedTokens: z.number(),
   pictures: z.number(),
-  /** Requests to models that have no price, where the gateway does not tell the cost either. */
-  unpriced: z.number().default(0),
-  /** By currency, in billionths of one. */
-  costs: z.record(z.string(), z.number()).default({}),
+  /** Requests to models without a price, if the gateway does not report the cost either. */
+  unpriced: z.number(),
+  /** By currency, in billionths of its unit. */
+  costs: z.record(z.string(), z.number()),
 });
-
-const inWorkspace = z.object({ workspaceId: z.string() });
 
 export type Amounts = z.infer<typeof amounts>;
 
-/** A person's use on one day in UTC, such as "2026-11-20". */
+/** A person's usage on one UTC day, such as "2026-11-20". */
 export interface OwnUsage extends Amounts {
   day: string;
 }
@@ -49,85 +42,60 @@ export type UsageSubject =
   | { platform: string; workspaceId: string }
   | "everyone";
 
-/** The person, the place and the model of a use. */
+/** The person, channel and model of a usage. */
 export interface UsedBy {
   author: Pick<Author, "id">;
   reply: Pick<ReplyAddress, "platform" | "channelId" | "workspaceId">;
-  /** The model's name; absent where none was asked. */
+  /** The model's name; absent if no model was called. */
   model?: string;
 }
 
-/** The usage by one person of one model in one channel on one day. Ids that a platform lacks are empty. */
+/** One person's usage of one model in one channel on one day. Ids that a platform lacks are empty. */
 export interface UsageRow extends Amounts {
   day: string;
   platform: string;
   workspaceId: string;
   channelId: string;
-  /** A made-up name that begins with "@" for people whose data was erased. */
+  /** A pseudonym that starts with "@" if the person's data was erased. */
   authorId: string;
   model: string;
 }
 
-/** Exact counts by day and model, for each person, channel, workspace and all. Kept for thirteen months. */
+/** Exact counts by day and model, for each person, channel, workspace and in total. Kept for thirteen months. */
 export interface Usage {
-  /** Counts for all four, once for each `once`. Never rejects: a turn must not fail because it was counted. */
+  /** Adds to all four counts, once per `once`. Never rejects: counting must not fail a turn. */
   note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;
-  /** The increments that `note` would make, to be made in one step with others. */
+  /** The increments that `note` would make, for callers that make them in one step with others. */
   toAdditions(by: UsedBy, used: Partial<Amounts>): Addition[];
-  /** Sums up the current month in UTC. Rejects when the store does not answer. */
+  /** Sums up the current UTC month. Rejects if the store does not answer. */
   readMonth(subject: UsageSubject): Promise<Amounts>;
-  /** Sums up the current month of a person under all ids that are theirs alone. Rejects when the store does not answer. */
-  readOwnMonth(platform: string, author: Pick<Author, "id" | "former">): Promise<Amounts>;
-  /** Everything that is kept, by day, person, channel and model, oldest first. Rejects when the store does not answer. */
+  /**
+   * Resolves to everything stored, by day, person, channel and model, oldest first. Rejects if the store does not
+   * answer.
+   */
   readTable(subject: UsageSubject): Promise<UsageRow[]>;
-  /** Resolves to everything that is kept of a person, oldest first. Rejects when the store does not answer. */
+  /** Resolves to a person's whole usage, oldest first. Rejects if the store does not answer. */
   exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
-  /** Takes a person's name from what they used. All sums stay. */
+  /** Replaces the person by a pseudonym. All sums stay. */
   forgetAuthor(platform: string, authorId: string): Promise<void>;
-  /** Erases what was used in a workspace, of its people and channels too. */
+  /** Erases a workspace's usage, including that of its people and channels. */
   eraseWorkspace(platform: string, workspaceId: string): Promise<void>;
 }
 
-/** `open` is for the namespaces of the older daily counts. */
-export interface UsageOptions extends Pick<Stores, "open" | "counters"> {
+export interface UsageOptions {
+  counters: Counters;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
-  /** Platforms that serve several workspaces: sums of channels from before keys named the workspace are no one's there. */
-  severalWorkspaces?: ReadonlySet<string>;
 }
 
 export function createUsage(options: UsageOptions): Usage {
-  const { open, counters, log, now, severalWorkspaces = new Set() } = options;
-  const keyv = open(NAMESPACE);
+  const { counters, log, now } = options;
   const toDay = () => new Date(now()).toISOString().slice(0, 10);
 
-  /** Days as they were stored before, by their names. */
-  async function readFormerDays(platform: string, authorId: string): Promise<Map<string, Amounts>> {
-    const days = await Array.fromAsync(walk(open(`${NAMESPACE}:${toPrefix({ platform, authorId })}`)));
-    return new Map(days.map(([day, value]) => [day, readAmounts(value)]));
-  }
-
-  async function readFormerMonth(subject: UsageSubject, month: string): Promise<Amounts[]> {
-    const prefixes = [toPrefix(subject), ...toFormerPrefixes(subject)];
-    const keys = prefixes.flatMap((prefix) => DAYS_OF_MONTH.map((day) => `${prefix}:${month}-${day}`));
-    return (await keyv.getMany<unknown>(keys)).map(readAmounts);
-  }
-
   async function readMonth(subject: UsageSubject): Promise<Amounts> {
-    const month = toDay().slice(0, 7);
-    const [rows, former] = await Promise.all([
-      counters.list(`${toPrefix(subject)}:${month}`),
-      readFormerMonth(subject, month),
-    ]);
-    return [...rows.map(([, counts]) => toAmounts(counts)), ...former].reduce<Amounts>(addAmounts, NOTHING);
-  }
-
-  /** The keys of a channel's sums from before keys named the workspace. */
-  function toFormerPrefixes(subject: UsageSubject): string[] {
-    if (subject === "everyone" || !("channelId" in subject) || subject.workspaceId === undefined) return [];
-    const { platform, channelId } = subject;
-    return severalWorkspaces.has(platform) ? [] : [toPrefix({ platform, channelId })];
+    const rows = await counters.list(`${toPrefix(subject)}:${toDay().slice(0, 7)}`);
+    return rows.map(([, counts]) => toAmounts(counts)).reduce<Amounts>(addAmounts, NOTHING);
   }
 
   async function listPeople(platform?: string): Promise<Array<[row: string, parts: RowParts, counts: Counts]>> {
@@ -160,18 +128,13 @@ export function createUsage(options: UsageOptions): Usage {
       await persist(() => counters.add(once, additions), onFailure);
     },
     readMonth,
-    async readOwnMonth(platform, author) {
-      const ids = idsOf(author).filter(isWhole);
-      const months = await Promise.all(ids.map(({ id }) => readMonth({ platform, authorId: id })));
-      return months.reduce<Amounts>(addAmounts, NOTHING);
-    },
     async readTable(subject) {
       const people = await listPeople(subject === "everyone" ? undefined : subject.platform);
       const rows = people.map(([, parts, counts]) => ({ ...toNames(parts), ...toAmounts(counts) }));
       return rows.filter((row) => isOf(row, subject)).toSorted((one, other) => (one.day < other.day ? -1 : 1));
     },
     async exportAuthor(platform, authorId) {
-      const days = await readFormerDays(platform, authorId);
+      const days = new Map<string, Amounts>();
       for (const [row, counts] of await counters.list(`${toPrefix({ platform, authorId })}:`)) {
         const { day } = readParts(row);
         days.set(day, addAmounts(days.get(day) ?? NOTHING, toAmounts(counts)));
@@ -185,7 +148,6 @@ export function createUsage(options: UsageOptions): Usage {
       for (const [row] of await counters.list(`${prefix}:`)) {
         await counters.rename(row, pseudonym + row.slice(prefix.length));
       }
-      for (const day of (await readFormerDays(platform, authorId)).keys()) await keyv.delete(`${prefix}:${day}`);
     },
     async eraseWorkspace(platform, workspaceId) {
       const [of, at] = [toKeyPart(platform), toKeyPart(workspaceId)];
@@ -193,17 +155,13 @@ export function createUsage(options: UsageOptions): Usage {
       for (const prefix of [`in:${of}:${at}:`, `at:${of}:${at}:`]) {
         for (const [row] of await counters.list(prefix)) await counters.remove(row);
       }
-      for (const [key, value] of await Array.fromAsync(walk(keyv))) {
-        const isIn = inWorkspace.safeParse(value).data?.workspaceId === workspaceId;
-        if (isIn && key.split(":")[1] === of) await keyv.delete(key);
-      }
     },
   };
 }
 
 interface RowParts extends Record<"platform" | "author" | "day" | "workspace" | "channel" | "model", string> {}
 
-/** The parts of a person's row, as they are stored. */
+/** Parses the stored row of a person. */
 function readParts(row: string): RowParts {
   const [, platform = "", author = "", day = "", workspace = "", channel = "", model = ""] = row.split(":");
   return { platform, author, day, workspace, channel, model };
@@ -228,19 +186,19 @@ function isOf(row: UsageRow, subject: UsageSubject): boolean {
   return isThere && (!("channelId" in subject) || row.channelId === subject.channelId);
 }
 
-/** Such as "2 answers, 1,500 tokens (300 of them estimated), no pictures, 0.02 USD". */
+/** For example "2 answers, 1,500 tokens (300 of them estimated), no images, 0.02 USD". */
 export function describeAmounts(used: Amounts): string {
   const { answers, promptTokens, completionTokens, estimatedTokens, pictures } = used;
   const estimated = estimatedTokens === 0 ? "" : ` (${estimatedTokens.toLocaleString("en-US")} of them estimated)`;
   const tokens = count(promptTokens + completionTokens, "token");
-  const sums = [count(answers, "answer"), tokens + estimated, count(pictures, "picture")];
+  const sums = [count(answers, "answer"), tokens + estimated, count(pictures, "image")];
   return [...sums, ...describeCosts(used)].join(", ");
 }
 
 function describeCosts({ costs, unpriced }: Amounts): string[] {
   const sums = Object.entries(costs).filter(([, cost]) => cost > 0);
   if (sums.length === 0) return [];
-  const without = unpriced === 0 ? "" : ` (without ${count(unpriced, "request")} to models that have no price)`;
+  const without = unpriced === 0 ? "" : ` (without ${count(unpriced, "request")} to models without a price)`;
   return [sums.map(([currency, cost]) => describeMoney(cost, currency)).join(" and ") + without];
 }
 
@@ -256,7 +214,7 @@ const COUNT_NAMES = [
   "unpriced",
 ] as const;
 
-/** A line for each row, and a column for each currency. */
+/** One line per row, one column per currency. */
 export function toUsageCsv(rows: readonly UsageRow[]): string {
   const currencies = [...new Set(rows.flatMap(({ costs }) => Object.keys(costs)))].toSorted();
   const head = [...ROW_NAMES, ...COUNT_NAMES, ...currencies.map((currency) => `cost${currency}`)];
@@ -268,13 +226,13 @@ export function toUsageCsv(rows: readonly UsageRow[]): string {
   return `${[head, ...lines].map((cells) => cells.join(",")).join("\r\n")}\r\n`;
 }
 
-/** Programs that open such files take a text that begins like a formula for one. */
+/** Spreadsheets treat a text that starts like a formula as a formula. */
 function toCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Such as "1.50 USD" for 1,500,000,000 billionths; small sums with as many digits as it takes. */
+/** For example "1.50 USD" for 1,500,000,000 billionths; small amounts get as many digits as they need. */
 export function describeMoney(billionths: number, currency: string): string {
   const sum = billionths / 1e9;
   const digits = sum === 0 || Math.abs(sum) >= 0.01 ? 2 : 6;
@@ -297,7 +255,7 @@ export const NOTHING: Amounts = Object.freeze({
   costs: {},
 });
 
-/** An absent or damaged value counts as nothing. */
+/** An absent or damaged value counts as zero. */
 function readAmounts(value: unknown): Amounts {
   const { success, data } = amounts.safeParse(value);
   return success ? data : NOTHING;

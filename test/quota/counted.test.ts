@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { runCounted } from "../../bench/support/counted-run.ts";
-import { isRedisMissing } from "../support/redis.ts";
+import { runCounted } from "../../lab/bench/support/counted-run.ts";
+import { isRedisMissing } from "../../lab/support/redis.ts";
 
-// `npm run bench -- usage` is the long form.
+// `npm run bench -- usage` is the longer version.
 describe.skipIf(isRedisMissing)("processes that are killed while they answer (needs redis-server)", () => {
-  test("count every request that the gateway took, and never use more than the limit", async () => {
+  test("killed processes count every request that the gateway accepted, and never exceed the limit", async () => {
     const tokens = 40_000;
     const { served, counted, isDone } = await runCounted({
       turns: 30,
@@ -17,7 +17,7 @@ describe.skipIf(isRedisMissing)("processes that are killed while they answer (ne
     });
     expect(isDone).toBe(true);
     expect(served.promptTokens + served.completionTokens).toBeLessThanOrEqual(tokens);
-    // One that was noted in the moment of a kill may not have been made.
+    // A request that was counted at the moment of a kill may never have been sent.
     expect(counted.requests).toBeGreaterThanOrEqual(served.requests);
     expect(counted.promptTokens).toBeGreaterThanOrEqual(served.promptTokens);
   }, 180_000);

@@ -1,25 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { ada, ben, message } from "../../lab/support/events.ts";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { type Amounts, createUsage, describeAmounts, NOTHING } from "../../src/usage/usage.ts";
-import { startEngine } from "../support/engine.ts";
-import { ada, ben, message } from "../support/events.ts";
-import { recordingLog, silent } from "../support/log.ts";
 
 const general: ReplyAddress = { platform: "test", channelId: "general", workspaceId: "acme" };
 const other: ReplyAddress = { platform: "test", channelId: "other", workspaceId: "acme" };
 const ofAda = { platform: "test", authorId: "ada" };
 
-function start(database = new DatabaseSync(":memory:"), severalWorkspaces: ReadonlySet<string> = new Set()) {
+function start(database = new DatabaseSync(":memory:")) {
   const clock = { now: Date.parse("2026-11-20T12:00:00Z") };
   const { log, lines } = recordingLog();
-  const { open, counters } = createStores({ redisUrl: undefined, database, log: silent });
-  const usage = createUsage({ open, counters, log, now: () => clock.now, severalWorkspaces });
+  const { counters } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
+  const usage = createUsage({ counters, log, now: () => clock.now });
   const note = (author: Pick<Author, "id">, reply: ReplyAddress, used: Partial<Amounts>) =>
     usage.note(randomUUID(), { author, reply, model: "m" }, used);
-  return { usage, note, clock, open, counters, lines };
+  return { usage, note, clock, counters, lines };
 }
 
 test("usage counts for the person, the channel and the workspace", async () => {
@@ -43,7 +44,7 @@ test("usage counts for the person, the channel and the workspace", async () => {
   expect(await usage.readMonth("everyone")).toMatchObject({ answers: 3, pictures: 1 });
 });
 
-test("the month that is read is the current one in UTC", async () => {
+test("usage of a month means the current UTC month", async () => {
   const { usage, note, clock } = start();
   await note(ada, general, { answers: 1 });
   clock.now = Date.parse("2026-11-30T23:59:59Z");
@@ -66,8 +67,8 @@ test("a person's usage is exported day by day, and erased without that of others
   await usage.forgetAuthor("test", "ada");
   expect(await usage.exportAuthor("test", "ada")).toEqual([]);
   expect(await usage.exportAuthor("test", "ben")).toHaveLength(1);
-  expect((await counters.list("")).filter(([row]) => row.includes("ada"))).toEqual([]);
-  // The sums stay, and name nobody.
+  expect((await counters.list("")).filter(([row]) => row.includes(":ada:"))).toEqual([]);
+  // The sums stay, but they contain no one's name.
   expect(await usage.readMonth("everyone")).toMatchObject({ answers: 2, pictures: 2 });
   const table = await usage.readTable({ platform: "test", workspaceId: "acme" });
   expect(table).toMatchObject([
@@ -94,35 +95,12 @@ test("erasing a workspace's usage erases that of its people and channels, and no
   ]);
 });
 
-test("the usage of channels with one id in two workspaces is counted apart", async () => {
+test("usage in channels with the same id in two workspaces is counted separately", async () => {
   const { usage, note } = start();
   const elsewhere = { ...general, workspaceId: "other" };
   await note(ada, general, { answers: 1 });
   await note(ada, elsewhere, { answers: 2 });
   expect([(await usage.readMonth(general)).answers, (await usage.readMonth(elsewhere)).answers]).toEqual([1, 2]);
-});
-
-const BEFORE = { v: 1, answers: 2, promptTokens: 3, completionTokens: 0, estimatedTokens: 0, pictures: 0 };
-
-test.each([
-  ["counts for the one workspace there is", new Set<string>(), 3],
-  ["counts for none of several", new Set(["test"]), 1],
-])("the usage of a channel from before workspaces were told apart %s", async (_, severalWorkspaces, answers) => {
-  const { usage, note, open } = start(undefined, severalWorkspaces);
-  await open("usage").set("in:test:general:2026-11-20", BEFORE);
-  await note(ada, general, { answers: 1 });
-  expect(await usage.readMonth(general)).toMatchObject({ answers });
-});
-
-test("usage stored by versions that wrote whole sums is counted, exported and erased", async () => {
-  const { usage, note, open } = start();
-  for (const day of ["19", "20"])
-    await open("usage").set(`by:test:ada:2026-11-${day}`, { ...BEFORE, workspaceId: "w" });
-  await note(ada, general, { answers: 1 });
-  expect(await usage.readMonth(ofAda)).toEqual({ ...NOTHING, answers: 5, promptTokens: 6 });
-  expect(await usage.exportAuthor("test", "ada")).toMatchObject([{ answers: 2 }, { answers: 3, promptTokens: 3 }]);
-  await usage.forgetAuthor("test", "ada");
-  expect(await usage.readMonth(ofAda)).toEqual(NOTHING);
 });
 
 test("usage that is counted again after a crash counts once", async () => {
@@ -132,7 +110,7 @@ test("usage that is counted again after a crash counts once", async () => {
   expect(await usage.readMonth(ofAda)).toEqual({ ...NOTHING, answers: 1, costs: { EUR: 5 } });
 });
 
-test("usage of nothing is not stored, and a failing store fails no turn", async () => {
+test("empty usage is not stored, and a failing store fails no turn", async () => {
   const database = new DatabaseSync(":memory:");
   const { note, counters, lines } = start(database);
   await note(ada, general, { answers: 0 });
@@ -142,7 +120,7 @@ test("usage of nothing is not stored, and a failing store fails no turn", async 
   expect(lines.at(-1)?.["msg"]).toBe("usage could not be counted");
 });
 
-test("an answer counts with its tokens, estimated where the gateway did not say", async () => {
+test("an answer counts with its tokens, estimated if the gateway did not report them", async () => {
   const { accept, idle, usage } = startEngine({ scripts: [["Hello there."]] });
   await accept(message("hello"));
   await idle();
@@ -153,15 +131,15 @@ test("an answer counts with its tokens, estimated where the gateway did not say"
 });
 
 test.each([
-  [{ ...NOTHING, answers: 1, promptTokens: 1, pictures: 1 }, "1 answer, 1 token, 1 picture"],
+  [{ ...NOTHING, answers: 1, promptTokens: 1, pictures: 1 }, "1 answer, 1 token, 1 image"],
   [
     { ...NOTHING, answers: 1, costs: { USD: 12_345_678_900, EUR: 1_234_000 }, unpriced: 2 },
-    "1 answer, no tokens, no pictures, 12.35 USD and 0.001234 EUR (without 2 requests to models that have no price)",
+    "1 answer, no tokens, no images, 12.35 USD and 0.001234 EUR (without 2 requests to models without a price)",
   ],
   [
     { ...NOTHING, answers: 2, promptTokens: 1_000, completionTokens: 500, estimatedTokens: 300, pictures: 0 },
-    "2 answers, 1,500 tokens (300 of them estimated), no pictures",
+    "2 answers, 1,500 tokens (300 of them estimated), no images",
   ],
-])("puts amounts in words: %j", (used, words) => {
+])("usage is described in words: %j", (used, words) => {
   expect(describeAmounts(used)).toBe(words);
 });
