@@ -1,0 +1,150 @@
+import type { ActionEvent, CommandEvent, EventBase } from "../port/events.ts";
+import { isSamePerson } from "../port/identity.ts";
+import type { Services } from "../services/services.ts";
+import { quoteName } from "../text/quote-name.ts";
+import { PAST } from "./proposal.ts";
+import { findDenial, GONE, mayManage, NOT_THE_MAKER, NOT_YOURS } from "./rights.ts";
+import type { Schedule } from "./schedule.ts";
+import type { Schedules } from "./schedules.ts";
+import { findRuns } from "./when.ts";
+import { describeMade, describeNext, type Shown, say, toScheduleButtons } from "./wording.ts";
+
+/** Most schedules of one person, and of one channel. */
+const MAX_OF_PERSON = 20;
+const MAX_OF_PLACE = 20;
+const LOOK_MS = 5_000;
+const NOT_THERE =
+  "I can't confirm that we're both in this conversation, so I couldn't post here at that time. Add me to it, then press Create again.";
+
+/** Confirms, changes, deletes, pauses and resumes schedules for people. */
+export type ScheduleAction = "schedule" | "reschedule" | "unschedule" | "pause" | "resume";
+
+const ACTIONS: ReadonlySet<string> = new Set<ScheduleAction>([
+  "schedule",
+  "reschedule",
+  "unschedule",
+  "pause",
+  "resume",
+]);
+
+/** True for a press of a schedule's button. */
+export function isOfSchedule(event: ActionEvent): event is ActionEvent & { action: ScheduleAction } {
+  return ACTIONS.has(event.action);
+}
+
+/** Carries it out for a person who may. Resolves to what the person should see. */
+export type Act = (
+  event: CommandEvent | ActionEvent,
+  action: ScheduleAction,
+  id: string,
+  signal: AbortSignal,
+) => Promise<Shown>;
+
+export function createAct(deps: Services & { schedules: Schedules }): Act {
+  const { schedules, audit, adapterOf, now } = deps;
+
+  /** A bound that another schedule would exceed, as a sentence. */
+  async function findExcess({ author, reply, replaces }: Schedule): Promise<string | undefined> {
+    const counts = async (of: Parameters<Schedules["list"]>[0]) =>
+      (await schedules.list(of)).filter(({ id, state }) => state !== "ended" && id !== replaces).length;
+    const own = await counts({ person: { platform: reply.platform, id: author.id } });
+    if (own >= MAX_OF_PERSON) return `You have ${own} schedules, which is the limit. Delete one first.`;
+    const here = await counts({ place: reply });
+    if (here >= MAX_OF_PLACE)
+      return `This channel has ${here} schedules, which is the limit. Someone must delete one first.`;
+    return undefined;
+  }
+
+  async function isThere({ author, reply }: Schedule, signal: AbortSignal): Promise<boolean> {
+    const adapter = adapterOf(reply.platform);
+    if (adapter.isThere === undefined) return true;
+    return adapter.isThere(author.id, reply, AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]));
+  }
+
+  async function note(
+    event: Pick<EventBase, "key" | "author" | "reply">,
+    one: Schedule,
+    after?: string,
+  ): Promise<void> {
+    const described = `${one.time}: ${one.task}`;
+    await audit.note({ event, what: "schedule", ...(after === undefined ? { before: described } : { after }) });
+  }
+
+  async function create(event: CommandEvent | ActionEvent, draft: Schedule, signal: AbortSignal): Promise<Shown> {
+    const refusal =
+      (await findDenial(deps, { author: event.author, reply: draft.reply }))?.refusal ?? (await findExcess(draft));
+    if (refusal !== undefined) return say(refusal);
+    if (!(await isThere(draft, signal))) return say(NOT_THERE);
+    const [next] = findRuns(draft, now(), 1);
+    if (next === undefined) return say(PAST);
+    const { replaces, card: _, ...fields } = draft;
+    const made: Schedule = { ...fields, id: replaces ?? draft.id, state: "active", next, failures: 0 };
+    const stored = await schedules.change(made.id, (before) =>
+      replaces !== undefined && before === undefined ? undefined : made,
+    );
+    if (stored === undefined) return say(GONE);
+    if (replaces !== undefined) await schedules.remove(draft.id);
+    await note(event, made, `${made.time}: ${made.task}`);
+    return { text: describeMade(made, now()), buttons: toScheduleButtons(made) };
+  }
+
+  async function stop(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
+    await schedules.remove(one.id);
+    if (one.state === "draft") return say("Cancelled: nothing is scheduled.");
+    await note(event, one);
+    return say(`Deleted: ${one.time}, ${quoteName(one.task)}.`);
+  }
+
+  async function pause(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
+    const paused = await schedules.change(one.id, (stored) => {
+      if (stored?.state !== "active") return undefined;
+      const { next: _, ...rest } = stored;
+      return { ...rest, state: "paused" };
+    });
+    if (paused !== undefined) await note(event, one, `paused: ${one.time}`);
+    return {
+      text: `Paused: ${one.time}, ${quoteName(one.task)}.`,
+      buttons: toScheduleButtons({ id: one.id, state: "paused" }),
+    };
+  }
+
+  async function resume(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
+    const denial = await findDenial(deps, { author: event.author, reply: one.reply });
+    if (denial !== undefined) return say(denial.refusal);
+    const [next] = findRuns(one, now(), 1);
+    if (next === undefined) return say(PAST);
+    const active = await schedules.change(one.id, (stored) => {
+      if (stored === undefined || stored.state === "active") return undefined;
+      const { why: _, ...rest } = stored;
+      return { ...rest, state: "active", next, failures: 0 };
+    });
+    if (active !== undefined) await note(event, one, `resumed: ${one.time}`);
+    return {
+      text: `Resumed. ${describeNext(one, now())}`,
+      buttons: toScheduleButtons({ id: one.id, state: "active" }),
+    };
+  }
+
+  return async (event, action, id, signal) => {
+    const one = await schedules.read(id);
+    if (one === undefined) return say(GONE);
+    if (!mayManage(deps, event, one)) return say(NOT_YOURS);
+    switch (action) {
+      case "schedule":
+        if (one.state !== "draft") return { text: describeMade(one, now()), buttons: toScheduleButtons(one) };
+        return isSamePerson(event.author, one) ? create(event, one, signal) : say(NOT_THE_MAKER);
+      case "reschedule":
+        if (!isSamePerson(event.author, one)) return say(NOT_THE_MAKER);
+        return say(
+          `Write the whole new version: \`/schedule change ${id} ${one.time} ${one.task}\`, or \`!schedule change …\` in a thread.`,
+        );
+      case "unschedule":
+        return stop(event, one);
+      case "pause":
+        return one.state === "draft" ? say(GONE) : pause(event, one);
+      case "resume":
+        return one.state === "draft" ? say(GONE) : resume(event, one);
+    }
+    return action satisfies never;
+  };
+}

@@ -1,0 +1,142 @@
+import type { MessageEvent } from "../port/events.ts";
+import type { Services } from "../services/services.ts";
+import { advance, bringBack, type DueRun, findDue, type Schedule } from "./schedule.ts";
+import type { Schedules } from "./schedules.ts";
+import { isRecurring } from "./when.ts";
+import { describeTime } from "./wording.ts";
+
+/** How often this process looks at the clock. */
+const TICK_MS = 1_000;
+/** How often it reads the schedules again, because other processes change them too. */
+const READ_MS = 5_000;
+/** A run that is later than this says so. */
+const LATE_MS = 5 * 60_000;
+/** A clock that goes back by more than this was set. */
+const SET_BACK_MS = 30_000;
+
+/** Turns due runs into accepted events. */
+export interface Alarm {
+  start(): void;
+  close(): void;
+  /** Reads the schedules and fires what is due now. Never rejects. */
+  look(): Promise<void>;
+}
+
+export interface AlarmDeps extends Services {
+  schedules: Schedules;
+  /** The time of day, Unix milliseconds: the same for all processes that share a store. */
+  clock(): number;
+}
+
+/**
+ * Every process that works looks for due runs. That a run happens once is up to the queue: the key of its event names
+ * the schedule and the time, the queue accepts a key once among all processes, and only an accepted run moves the
+ * schedule on. A process that dies in between leaves the rest to the next one that looks.
+ */
+export function createAlarm({ schedules, queue, stores, adapterOf, log, clock }: AlarmDeps): Alarm {
+  let known: Schedule[] = [];
+  let readAt = Number.NEGATIVE_INFINITY;
+  let looking: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  /** The clock's lead over the monotonic one at the last look. */
+  let lead = Number.POSITIVE_INFINITY;
+
+  /** False in a process that cannot write there. */
+  async function isOurs({ reply, author }: Schedule): Promise<boolean> {
+    try {
+      const { isOwn, isThere } = adapterOf(reply.platform);
+      if (isOwn !== true || stores.shared === undefined || isThere === undefined) return true;
+      return await isThere(author.id, reply, AbortSignal.timeout(TICK_MS));
+    } catch {
+      return false;
+    }
+  }
+
+  /** Resolves to the schedule as it is stored then. */
+  async function fire({ id }: Schedule): Promise<Schedule | undefined> {
+    const stored = await schedules.read(id);
+    const due = stored && findDue(stored, clock());
+    if (stored === undefined || due === undefined || !(await isOurs(stored))) return stored;
+    // A single run that was missed is an event too, because it says so.
+    const isRun = !due.isMissed || !isRecurring(stored.pattern);
+    if (isRun && stored.last?.dueAt !== due.dueAt) await queue.accept(toRun(stored, due, clock()));
+    const advanced = await schedules.change(id, (current) =>
+      current?.next === undefined || current.next > due.dueAt ? undefined : advance(current, due, clock()),
+    );
+    return advanced ?? schedules.read(id);
+  }
+
+  async function bringAllBack(): Promise<void> {
+    for (const one of known) {
+      if (bringBack(one, clock()) === undefined) continue;
+      await schedules.change(one.id, (current) => current && bringBack(current, clock()));
+    }
+  }
+
+  async function tick(): Promise<void> {
+    const leadNow = clock() - performance.now();
+    const wasSetBack = leadNow < lead - SET_BACK_MS;
+    if (wasSetBack || performance.now() - readAt >= READ_MS) known = await schedules.list();
+    if (wasSetBack) await bringAllBack();
+    if (wasSetBack || performance.now() - readAt >= READ_MS) readAt = performance.now();
+    lead = leadNow;
+    for (const one of known.filter(({ next = Infinity }) => next <= clock())) {
+      try {
+        const stored = await fire(one);
+        known = known.flatMap((each) => (each === one ? (stored ?? []) : each));
+      } catch (err) {
+        log.warn({ err, scheduleId: one.id }, "a due run could not be accepted");
+      }
+    }
+  }
+
+  function look(): Promise<void> {
+    looking ??= tick()
+      .catch((err: unknown) => log.debug({ err }, "the schedules could not be read"))
+      .finally(() => (looking = undefined));
+    return looking;
+  }
+
+  return {
+    start() {
+      timer = setInterval(() => void look(), TICK_MS).unref();
+    },
+    close: () => clearInterval(timer),
+    async look() {
+      await looking;
+      readAt = Number.NEGATIVE_INFINITY;
+      await look();
+    },
+  };
+}
+
+/** The event of a run. The same run always makes the same event. */
+function toRun(one: Schedule, { dueAt, isMissed }: DueRun, now: number): MessageEvent {
+  const { id, reply, author, zone, task } = one;
+  const key = `${reply.platform}:schedule:${id}:${dueAt}`;
+  const messageId = key;
+  // In a channel, each run starts a new conversation. In a thread or a direct conversation, it continues that one.
+  const isConversation = reply.threadId !== undefined || reply.isDirect === true;
+  const when = describeTime(dueAt, zone, now);
+  return {
+    kind: "message",
+    key,
+    messageId,
+    conversationId: isConversation ? one.conversationId : `${one.conversationId}:${id}-${dueAt.toString(36)}`,
+    author,
+    reply: { ...reply, since: dueAt },
+    at: dueAt,
+    text: task,
+    attachments: [],
+    addressed: "bot",
+    isAnsweredAlone: true,
+    scheduled: {
+      id,
+      dueAt,
+      when,
+      ...(now - dueAt > LATE_MS && { notice: `_This was due ${when}. I couldn't do it then._` }),
+      ...(isMissed && { isMissed: true }),
+      ...(isRecurring(one.pattern) && { recurs: true }),
+    },
+  };
+}

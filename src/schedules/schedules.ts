@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import type { ReplyAddress } from "../port/events.ts";
+import type { Entries, Stores } from "../store/keyv.ts";
+import type { Owner } from "../store/owned.ts";
+import { createDamageLog } from "../store/values.ts";
+import { MAX_LATE_MS, type Schedule, schedule } from "./schedule.ts";
+
+const NAMESPACE = "schedules";
+/** A card can be confirmed for a day. */
+const DRAFT_MS = 86_400_000;
+/** A schedule that has ended is listed for a month. */
+const ENDED_MS = 30 * 86_400_000;
+/** A schedule is kept for this long after its next run; each run extends it. */
+const KEPT_MS = 396 * 86_400_000;
+
+/** The stored schedules. Promises reject if the store does not answer. */
+export interface Schedules {
+  read(id: string): Promise<Schedule | undefined>;
+  /** Stores a draft, unless it is there already. Resolves to what is stored. */
+  draft(draft: Schedule): Promise<Schedule>;
+  /**
+   * Replaces a schedule by what `change` makes of it, among all processes one after another; undefined: leaves it as it
+   * is. Resolves to the result of `change`.
+   */
+  change(id: string, change: (stored: Schedule | undefined) => Schedule | undefined): Promise<Schedule | undefined>;
+  remove(id: string): Promise<void>;
+  /** All that are not drafts, the next run first. The cost grows with their number. */
+  list(of?: { person?: Owner; place?: ReplyAddress }): Promise<Schedule[]>;
+  exportAuthor(platform: string, authorId: string): Promise<Schedule[]>;
+}
+
+export interface SchedulesOptions extends Pick<Stores, "open" | "inTurn"> {
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/**
+ * Each schedule is one entry that belongs to its maker and to its conversation, so it is erased with them. Two more
+ * owners, which are no people, list all schedules and those of a place.
+ */
+export function createSchedules({ open, now, log, ...stores }: SchedulesOptions): Schedules {
+  const entries = open(NAMESPACE);
+  const logDamage = createDamageLog(log);
+  const inTurn = <T>(id: string, task: (entries: Entries) => Promise<T>) =>
+    stores.inTurn(`${NAMESPACE}:${id}`, (open) => task(open(NAMESPACE)));
+
+  function parse(key: string, value: unknown): Schedule | undefined {
+    if (value === undefined) return undefined;
+    const { success, data } = schedule.safeParse(value);
+    if (!success) logDamage(key);
+    return data;
+  }
+
+  function toEntry(one: Schedule) {
+    const { id, state, reply, author, conversationId, next = 0 } = one;
+    const maker = { platform: reply.platform, id: author.id };
+    const ttlMs =
+      state === "draft" ? DRAFT_MS : state === "ended" ? ENDED_MS : Math.max(0, next - now()) + KEPT_MS + MAX_LATE_MS;
+    const owner = state === "draft" ? [maker] : [maker, ALL, toPlace(reply)];
+    return { key: id, value: one, ttlMs, owner, conversation: conversationId };
+  }
+
+  async function collect(owner: Owner): Promise<Schedule[]> {
+    const found = await Array.fromAsync(entries.entriesOf({ owner }), ([key, value]) => parse(key, value));
+    return found.filter((one) => one !== undefined);
+  }
+
+  const read = async (id: string) => parse(id, await entries.get<unknown>(id));
+
+  return {
+    read,
+    draft: (draft) =>
+      inTurn(draft.id, async (entries) => {
+        const stored = await read(draft.id);
+        if (stored === undefined) await entries.put(toEntry(draft));
+        return stored ?? draft;
+      }),
+    change: (id, change) =>
+      inTurn(id, async (entries) => {
+        const changed = change(await read(id));
+        if (changed !== undefined) await entries.put(toEntry(changed));
+        return changed;
+      }),
+    remove: (id) => inTurn(id, async (entries) => void (await entries.delete(id))),
+    async list({ person, place } = {}) {
+      const found = await collect(person ?? (place === undefined ? ALL : toPlace(place)));
+      return found
+        .filter(({ state }) => state !== "draft")
+        .toSorted((one, other) => (one.next ?? Infinity) - (other.next ?? Infinity) || one.madeAt - other.madeAt);
+    },
+    exportAuthor: (platform, id) => collect({ platform, id }),
+  };
+}
+
+const ALL: Owner = { platform: NAMESPACE, id: "all" };
+
+/** A thread counts as its channel. */
+function toPlace({ platform, workspaceId = "", channelId }: ReplyAddress): Owner {
+  const place = createHash("sha256")
+    .update(JSON.stringify([platform, workspaceId, channelId]))
+    .digest("base64url");
+  return { platform: NAMESPACE, id: `in:${place}` };
+}

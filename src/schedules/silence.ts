@@ -1,0 +1,34 @@
+/** The model writes this if it has nothing to say. */
+const NOTHING = "NOTHING_TO_SAY";
+
+/** Tells the model that no person is waiting for the answer. `when` names the time of the run. */
+export function toRunPrompt(when: string): string {
+  return `The request below was scheduled by its author, and runs by itself: it is now ${when}. Carry it out now and ask nothing back, because nobody is waiting. If it is a reminder, write the reminder itself. If the request asks you to speak only in some case, or only if there is something to say, and that is not so, answer with exactly ${NOTHING} and nothing else.`;
+}
+
+/** Holds a text back until it is clear whether there is anything to say. */
+export interface HeldText {
+  write(text: string): void;
+  /** Call this after the last text. Passes the text on and returns true, unless the model had nothing to say. */
+  end(): boolean;
+  /** Passes on what is there, because the answer broke off. */
+  release(): void;
+}
+
+export function holdText(onText: (text: string) => void): HeldText {
+  let held = "";
+  const release = () => {
+    if (held !== "") onText(held);
+    held = "";
+  };
+  return {
+    write: (text) => void (held += text),
+    release,
+    end() {
+      // Models put it in bold, or explain it.
+      if (held.trim() === "" || held.includes(NOTHING)) return false;
+      release();
+      return true;
+    },
+  };
+}
