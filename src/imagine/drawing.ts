@@ -1,75 +1,82 @@
-import { isCut } from "../concurrency/cut.ts";
+import { isAborted } from "../concurrency/abort.ts";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
-import type { Detour, Gateway, RetryNotice } from "../gateway/client.ts";
-import { isUndrawn } from "../gateway/errors.ts";
+import { retry } from "../concurrency/retry.ts";
+import type { Fallback, Gateway, RetryNotice } from "../gateway/client.ts";
+import { isUndrawn, isUnsent } from "../gateway/errors.ts";
 import type { GeneratedImage, ImageUsage } from "../gateway/image-answer.ts";
 import type { ImageRequest, LinkedReference, ReferenceSource } from "../gateway/image-ways.ts";
 import { fitPicture } from "../media/picture.ts";
 import { describeReferenceFailure, type Prepared, type References } from "../media/reference.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
 import { SinkError } from "../port/errors.ts";
+import { toPictureId } from "../port/ids.ts";
+import type { Right } from "../port/right.ts";
 import type { OutboundFile, Posted, ReplySink } from "../port/sink.ts";
-import { callPlatform } from "../reply/platform-call.ts";
+import type { Unspent } from "../quota/cost.ts";
+import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import { describeLack } from "../text/quote-name.ts";
-import { describePictureFailure, PictureError, STOPPED } from "./failure.ts";
-import type { PictureJob, PicturePart } from "./picture-job.ts";
-import { insist } from "./status.ts";
+import type { PicturePart, PictureTurn } from "../turn/record.ts";
+import { describePictureFailure, PictureError, toStopped } from "./failure.ts";
 import { toAltText, toCaption, toFileName } from "./wording.ts";
 
-/** Requests of one job side by side. */
+/** The number of parallel requests in one turn. */
 const MAX_PARALLEL = 2;
-/** Longest for one picture, what the gateway's refusals cost included. */
+/** Longest time for one picture, including retries after the gateway's refusals. */
 const PART_TIMEOUT_MS = 300_000;
-/** Longest for a whole job: twice two parts, one after the other. */
+/** Longest time for a whole turn. It is enough for two rounds of two parts each. */
 const JOB_TIMEOUT_MS = 900_000;
-/** Longest that one picture may wait for its place in the channel, and for the platform to take it. */
+/** How long a picture can wait for its turn in the channel and for its upload. */
 const UPLOAD_TIMEOUT_MS = 180_000;
-/** Links to references are good for longer than one request takes, and are made anew after this. */
+/** Links to references last longer than one request. After this time, new ones are created. */
 const LINKS_KEPT_MS = 180_000;
-/** Beyond the largest size that any model draws. */
+/** More than the largest size of any model. */
 const MAX_PIXELS = 100_000_000;
 const MAX_SIDE = 16_384;
 
-const NOT_TAKEN = "It was drawn, but could not be shown here.";
+/** Pauses before an upload is retried, unless a rate limit names a time. */
+const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
+/** The longest pause that the platform can ask for. */
+const MAX_WAIT_MS = 30_000;
+
+const NOT_TAKEN = "The image was created, but I couldn't post it here.";
 
 export interface DrawingDeps {
+  right: Right;
   gateway: Pick<Gateway, "generateImage">;
   references: Pick<References, "prepare" | "load">;
-  /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
-  onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
-  /** Keeps room for a picture before it is asked for. Rejects where a limit does not allow it. */
-  reserve(job: PictureJob, number: number, signal: AbortSignal): Promise<PictureReservation>;
+  /** Called for each finished part, with the reason of `stop` if the part was stopped. The next step waits for it. */
+  onEnd(turn: PictureTurn, number: number, error: unknown): Promise<void>;
+  /** Reserves quota for a picture before the request. Rejects if a limit does not allow the picture. */
+  reserve(turn: PictureTurn, number: number, signal: AbortSignal): Promise<PictureReservation>;
 }
 
 export interface PictureReservation {
-  /** Waited for right before each call of the gateway. Rejects where it may not be made. */
-  confirm(signal: AbortSignal): Promise<void>;
-  /** Counts what a request used; undefined: nothing, because the gateway refused it. */
-  settle(spent: { pictures: number; usage?: ImageUsage | undefined } | undefined): Promise<void>;
+  /** Counts the usage of a request. */
+  settle(spent: { pictures: number; usage?: ImageUsage | undefined } | Unspent): Promise<void>;
 }
 
 export interface Drawing {
-  job: PictureJob;
+  turn: PictureTurn;
   sink: ReplySink;
-  /** Told in words what a picture waits for, "" when it waits no longer. */
+  /** Called with a description of what a picture waits for, or with "" when the wait is over. */
   onNotice(text: string): void;
-  /** The first request is made although the model is left alone at the moment. */
+  /** If true, the first request is made even while the model is paused. */
   mustAsk: boolean;
-  /** Ends it early: what is drawn already is still shown, the rest counts as stopped. */
+  /** Ends the turn early. Shows the finished pictures and counts the others as stopped. */
   stop: AbortSignal;
 }
 
 /**
- * Draws and shows every pending part, each in its own message. A failure ends its part. Rejects only with the signal's
- * reason: pending parts can be drawn later, and one shown already is found again.
+ * Creates and shows every pending part, each in its own message. A failure ends only its part. Rejects only with the
+ * signal's reason. Pending parts can then be created later, and parts that are already visible are found again.
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
-  const { job } = drawing;
-  const references = createSource(deps.references, job);
+  const { turn } = drawing;
+  const references = createSource(deps.references, turn);
   const deadlineMs = performance.now() + JOB_TIMEOUT_MS;
-  const numbers = job.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
+  const numbers = turn.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
-    // A rejection would leave the parts beside it to themselves.
+    // A rejection would abandon the other parts that are in progress.
     if (signal.aborted) return;
     const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - performance.now()));
     let failure: unknown;
@@ -79,18 +86,18 @@ export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: Abo
     } catch (error) {
       if (signal.aborted) return;
       failure = error;
-      end = drawing.stop.aborted && error === drawing.stop.reason ? STOPPED : toFailed(job, error);
+      end = drawing.stop.aborted && error === drawing.stop.reason ? toStopped(drawing.stop) : toFailed(turn, error);
     }
-    job.parts[number - 1] = end;
-    await deps.onEnd(job, number, failure);
+    turn.parts[number - 1] = end;
+    await deps.onEnd(turn, number, failure);
   });
   signal.throwIfAborted();
 }
 
-function toFailed(job: PictureJob, error: unknown): PicturePart {
-  const reason = describeReferenceFailure(error, job.references);
+function toFailed(turn: PictureTurn, error: unknown): PicturePart {
+  const reason = describeReferenceFailure(error, turn.references);
   if (reason !== undefined) return { state: "failed", reason, canRetry: true };
-  return { state: "failed", ...describePictureFailure(error, job.model, Date.now()) };
+  return { state: "failed", ...describePictureFailure(error, turn.model, Date.now()) };
 }
 
 interface Step {
@@ -100,54 +107,45 @@ interface Step {
 }
 
 async function drawPart(
-  { gateway, reserve }: DrawingDeps,
-  { job, sink, onNotice, mustAsk, stop }: Drawing,
+  { right, gateway, reserve }: DrawingDeps,
+  { turn, sink, onNotice, mustAsk, stop }: Drawing,
   { number, references, timeoutMs }: Step,
   signal: AbortSignal,
 ): Promise<PicturePart> {
+  stop.throwIfAborted();
   const onRetry = ({ waitMs }: RetryNotice) => {
-    onNotice(`The AI service is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
+    onNotice(`The AI service is busy. I'll ask again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
   };
   let isElsewhere = false;
-  const onDetour = (detour: Detour | undefined) => {
-    isElsewhere = detour !== undefined;
-    onNotice(isElsewhere ? "The AI service does not answer; asking the second one." : "Asking it once more.");
+  const onFallback = (fallback: Fallback | undefined) => {
+    isElsewhere = fallback !== undefined;
+    onNotice(isElsewhere ? "The AI service isn't answering. I'm trying the second one." : "I'm asking it again.");
   };
-  const { confirm, settle } = await reserve(job, number, AbortSignal.any([signal, stop]));
-  let mayBeDrawn = false;
-  const draw = async (signal: AbortSignal) => {
-    const beforeSend = async () => {
-      await confirm(signal);
-      mayBeDrawn = true;
-    };
-    return gateway.generateImage(toRequest(job, references), signal, {
-      beforeSend,
-      onRetry,
-      onDetour,
-      mustAsk,
-    });
-  };
+  const { settle } = await reserve(turn, number, AbortSignal.any([signal, stop]));
+  const draw = (signal: AbortSignal) =>
+    gateway.generateImage(toRequest(turn, references), signal, { onRetry, onFallback, mustAsk });
   let image: GeneratedImage;
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
-    // Cut off, it may have been drawn all the same.
-    const isUnspent = error instanceof PictureError || isUndrawn(error);
-    await settle(mayBeDrawn && !isUnspent ? { pictures: 1 } : undefined);
+    // An interrupted request may have created the picture anyway.
+    if (error instanceof PictureError || isUnsent(error)) await settle("unsent");
+    else await settle(isUndrawn(error) ? "refused" : { pictures: 1 });
     throw error;
   }
   await settle({ pictures: 1, usage: image.usage });
   onNotice("");
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
-  const file = await toFile(job, number, image, sink.limits.maxFileBytes, signal);
-  const caption = toCaption(job, number, { text: image.text, tokens, isElsewhere, unmet: image.unmet }, sink.limits);
-  const upload = (signal: AbortSignal) => sink.upload([file], caption, `${job.id}:${number}`, signal);
-  const posted = await show(sink, upload, signal);
+  const file = await toFile(turn, number, image, sink.limits.maxFileBytes, signal);
+  const caption = toCaption(turn, number, { text: image.text, tokens, isElsewhere, unmet: image.unmet }, sink.limits);
+  const upload = (signal: AbortSignal) => sink.upload([file], caption, toPictureId(turn.id, number), signal);
+  const posted = await show(right, sink, upload, signal);
   return { state: "done", messageId: posted.id, attachment: posted.attachments?.[0], text: image.text, tokens };
 }
 
-/** Rejects with a `PictureError` when the platform does not take it. */
+/** Rejects with a `PictureError` if the platform does not accept the picture. */
 async function show(
+  right: Right,
   sink: ReplySink,
   upload: (signal: AbortSignal) => Promise<Posted>,
   signal: AbortSignal,
@@ -155,70 +153,76 @@ async function show(
   let latest: Promise<Posted> | undefined;
   const call = (signal: AbortSignal) => (latest = upload(signal));
   try {
-    const posted = await insist(() => runWithin(UPLOAD_TIMEOUT_MS, call, signal), signal);
+    const options = { pausesMs: PAUSES_MS, mayPass: (error: unknown) => !isRefusal(error), askedMs };
+    const posted = await retry(() => runWithin(UPLOAD_TIMEOUT_MS, call, signal), options, signal);
     signal.throwIfAborted();
     return posted;
   } catch (cause) {
-    if (isCut(signal, "forgotten") && latest !== undefined) await takeBack(sink, latest);
+    if (isAborted(signal, "forgotten") && latest !== undefined) await takeBack(right, sink, latest);
     signal.throwIfAborted();
     throw new PictureError(describeUntaken(cause), { cause });
   }
 }
 
-function describeUntaken(cause: unknown): string {
-  const missing = cause instanceof SinkError ? cause.missing : undefined;
-  if (missing === undefined) return `${NOT_TAKEN} Press Retry to draw it again.`;
-  return `${NOT_TAKEN} ${describeLack(missing)} Then press Retry to draw it again.`;
+function askedMs(error: unknown): number | undefined {
+  const askedMs = error instanceof SinkError ? error.retryAfterMs : undefined;
+  return askedMs && Math.min(askedMs, MAX_WAIT_MS);
 }
 
-/** Removes what may still be on its way. Best effort. */
-async function takeBack(sink: ReplySink, uploading: Promise<Posted>): Promise<void> {
+function describeUntaken(cause: unknown): string {
+  const missing = cause instanceof SinkError ? cause.missing : undefined;
+  if (missing === undefined) return `${NOT_TAKEN} Press Retry to create it again.`;
+  return `${NOT_TAKEN} ${describeLack(missing)} Then press Retry.`;
+}
+
+/** Removes a message whose upload may still be in flight. Ignores failures. */
+async function takeBack(right: Right, sink: ReplySink, uploading: Promise<Posted>): Promise<void> {
   try {
-    const { id } = await callPlatform(() => uploading);
-    await callPlatform((signal) => sink.remove(id, signal));
+    const { id } = await callPlatform(right, () => uploading);
+    await callPlatform(right, (signal) => sink.remove(id, signal));
   } catch {
-    // It was never there, or the platform does not say.
+    // The message was never posted, or its outcome is unknown.
   }
 }
 
-function toRequest({ model, ratio, size, ...job }: PictureJob, references?: ReferenceSource): ImageRequest {
+function toRequest({ model, ratio, size, ...turn }: PictureTurn, references?: ReferenceSource): ImageRequest {
   return {
     model,
-    prompt: toInstruction(job),
+    prompt: toInstruction(turn),
     ...(references !== undefined && { references }),
     ...(ratio !== undefined && { aspectRatio: ratio }),
     ...(size !== undefined && { imageSize: size }),
   };
 }
 
-function toInstruction({ prompt, change }: Pick<PictureJob, "prompt" | "change">): string {
+function toInstruction({ prompt, change }: Pick<PictureTurn, "prompt" | "change">): string {
   if (change === "vary") {
-    return `${prompt}\n\nThe first picture was drawn from these words. Draw a variation of it: the same subject and style, another composition.`;
+    return `${prompt}\n\nThe first image was created from this prompt. Create a variation of it: the same subject and style, but another composition.`;
   }
   if (change === "upscale") {
-    return `${prompt}\n\nThe first picture was drawn from these words. Draw it once more exactly as it is, only larger and with finer detail.`;
+    return `${prompt}\n\nThe first image was created from this prompt. Create it again exactly as it is, only larger and with finer detail.`;
   }
   return prompt;
 }
 
 async function toFile(
-  job: PictureJob,
+  turn: PictureTurn,
   number: number,
   image: GeneratedImage,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<OutboundFile> {
-  const fitting = await fit(image, maxBytes, ownerOf(job), signal);
+  const fitting = await fit(image, maxBytes, ownerOf(turn), signal);
   return {
-    name: toFileName(job, number, fitting.mimeType),
+    name: toFileName(turn, number, fitting.mimeType),
     contentType: fitting.mimeType,
     bytes: fitting.bytes,
-    altText: toAltText(job),
-    isSpoiler: job.isSpoiler,
+    altText: toAltText(turn),
+    isSpoiler: turn.isSpoiler,
   };
 }
 
-/** A picture passes as it is where the platform takes a file of its size, and is encoded anew where not. */
+/** Returns the picture unchanged if the platform accepts a file of its size. Otherwise encodes it again. */
 async function fit(
   image: GeneratedImage,
   maxBytes: number,
@@ -229,19 +233,19 @@ async function fit(
   const limits = { maxPixels: MAX_PIXELS, maxSide: MAX_SIDE, maxSentBytes: maxBytes };
   const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits, owner, signal);
   if ("bytes" in fitted && fitted.bytes.length <= maxBytes) return fitted;
-  throw new PictureError("It was drawn, but it is larger than a file may be here. Ask for a smaller size.");
+  throw new PictureError("The image was created, but it's larger than files can be here. Ask for a smaller size.");
 }
 
-/** The person who waits for a job's pictures to be decoded. */
-function ownerOf({ reply, author }: PictureJob): string {
+/** The person who asked for a turn's pictures. */
+function ownerOf({ reply, author }: PictureTurn): string {
   return `${reply.platform}:${author.id}`;
 }
 
-/** Parts that are drawn side by side share the links. Bytes are kept no longer than one request takes. */
-function createSource({ prepare, load }: DrawingDeps["references"], job: PictureJob): ReferenceSource | undefined {
-  const refs = job.references;
+/** Parallel parts share the links. Bytes are kept only during a request. */
+function createSource({ prepare, load }: DrawingDeps["references"], turn: PictureTurn): ReferenceSource | undefined {
+  const refs = turn.references;
   if (refs.length === 0) return undefined;
-  const owner = { jobId: job.id, platform: job.reply.platform, authorId: job.author.id };
+  const owner = { turnId: turn.id, platform: turn.reply.platform, authorId: turn.author.id };
   let kept: { links: Promise<LinkedReference[]>; until: number } | undefined;
   return {
     async links(signal) {

@@ -1,204 +1,181 @@
 import type { Logger } from "pino";
-import { asTakenUp } from "../concurrency/fence.ts";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
-import type { History } from "../history/history.ts";
-import type { References } from "../media/reference.ts";
-import type { ListModels } from "../port/catalogue.ts";
-import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/events.ts";
-import { readPictureId, toTurnId } from "../port/ids.ts";
-import { ToolError } from "../tools/tool.ts";
-import type { ShowPicture } from "../turn/answer-pictures.ts";
-import { createJobButtons } from "./buttons.ts";
-import { createShowGiven } from "./given-picture.ts";
-import { createWriteHistory } from "./history-entry.ts";
-import type { FindJobRefusal } from "./job-refusal.ts";
-import { createJobRuns, type JobRunDeps } from "./job-run.ts";
-import type { JobStore } from "./job-store.ts";
-import { type NewJob, readCommand, TOO_OLD, toJob, toNextJob } from "./new-job.ts";
-import type { PictureJob } from "./picture-job.ts";
-import type { ImagineRequest } from "./request.ts";
-import type { RunningJobs } from "./running-jobs.ts";
-import { createWaitingMessages } from "./waiting.ts";
+import { NEVER } from "../concurrency/deadlines.ts";
+import type { ActionEvent, CommandEvent, InboundEvent } from "../port/events.ts";
+import { readPictureId, toConversationOf, toTurnId } from "../port/ids.ts";
+import { asResumed } from "../port/right.ts";
+import { hasBegun, type PictureTurn, toFreshRecord } from "../turn/record.ts";
+import { createRunningPictures, type RunningPictures, type RunningTurns } from "../turn/running.ts";
+import { createPictureButtons, NOT_SET_UP, type PictureButtonsDeps } from "./buttons.ts";
+import { type NewTurn, type NewTurnDeps, readTurn } from "./new-turn.ts";
+import { createPictureRuns, type PictureRunsDeps } from "./picture-run.ts";
+import { createPicturesWithin, type PicturesWithin } from "./pictures-within.ts";
+import { createWaitingMessages, type WaitingDeps, type WaitingMessages } from "./waiting.ts";
 
-const NOT_SET_UP =
-  "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the AI service offers.";
-const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
-const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
+const GIVEN_UP = "I tried several times and couldn't finish this. Please ask again.";
+const NOT_HERE = "I can't write here, so I didn't create an image. Add me to this channel, then ask again.";
 
-/** Draws for events, each once: a job that was cut is continued. Methods reject when the event must be worked on again. */
-export interface Imagine {
-  /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
-  request(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Does what a button of a picture, or of a job, asks for. Resolves to a sentence for the person when it does not. */
-  act(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Ends what an event asks for without drawing. Resolves to a sentence for the person where no message of it says so. */
-  giveUp(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Takes away what says that this event waits: nothing is drawn for it. */
-  dismiss(event: CommandEvent | ActionEvent): Promise<void>;
-  /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
-  draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
-  /** Shows a picture that came with an answer, and keeps it as one that was drawn; one that is shown already is left. */
-  show: ShowPicture;
-  /** Called with every event when it is accepted: a button pressed twice is known by that. */
-  onAccepted(event: InboundEvent): void;
-  /** Called with an event that has to wait until other pictures are drawn. */
+/** Creates each event's pictures once, and resumes after a crash. A method rejects if its event must be retried. */
+export interface Imagine extends PicturesWithin, Pick<WaitingMessages, "erase" | "dismissAll"> {
+  /**
+   * Handles a command or a button when `isWanted` resolves to true. A Stop in the batch ends it. Events that were given
+   * up create nothing.
+   */
+  work(batch: PictureBatch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<Worked>;
+  /** Call this with an event that has to wait for other pictures. */
   onWaiting(event: InboundEvent): void;
-  /** Erases what a person asked for, `within` conversations whose ids begin so; nothing of it is drawn at this time. */
-  forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
 
-/** The pictures that a turn asks for. The same id is the same request. */
-export interface TurnRequest {
-  id: string;
-  conversationId: string;
-  /** The entry of the history that it follows. */
-  after: string | undefined;
-  reply: ReplyAddress;
-  author: Author;
-  request: ImagineRequest;
-  references: AttachmentRef[];
-  /** The first request is made although the model is left alone at the moment. */
-  mustAsk: boolean;
+/** Events about one turn that are handled together. */
+export interface PictureBatch {
+  events: readonly InboundEvent[];
+  isGivenUp?: true;
 }
 
-export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | "onSettled"> {
-  jobs: JobStore;
-  running: RunningJobs;
-  history: Pick<History, "append" | "remove">;
-  links: Pick<References, "erase">;
-  listModels: ListModels;
-  /** The usual one; undefined: nothing is drawn. */
-  model: string | undefined;
-  maxReferences: number;
-  /** Told of every picture that is drawn, or failed to be. */
-  onProgress(jobId: string): void;
-  findRefusal: FindJobRefusal;
+export interface Worked {
+  done: readonly InboundEvent[];
+  /** A sentence for the person if nothing was done. */
+  refusal?: string | undefined;
 }
 
-type BeginJob = () => Promise<NewJob>;
+export interface ImagineDeps
+  extends PictureRunsDeps,
+    WaitingDeps,
+    Omit<NewTurnDeps, "model">,
+    Omit<PictureButtonsDeps, "runs" | "load"> {
+  records: PictureButtonsDeps["records"] & PictureRunsDeps["records"] & WaitingDeps["records"];
+  references: PictureButtonsDeps["references"] & PictureRunsDeps["references"];
+  turns: RunningTurns;
+  log: Logger;
+}
+
+type PictureEvent = CommandEvent | ActionEvent;
 
 export function createImagine(deps: ImagineDeps): Imagine {
-  const { jobs, running, model, maxReferences, sinkOf, log } = deps;
-  const waiting = createWaitingMessages({ jobs, sinkOf, log });
-  const { run: inTurn } = createKeyedQueue();
-  const writeHistory = createWriteHistory(deps.history, log);
-  const onSettled = (jobId: string) => {
-    running.settle(jobId);
-    deps.onProgress(jobId);
-  };
-  const find = (id: string) => tryStore(log, () => jobs.load(id), id);
-  const runs = createJobRuns({ ...deps, onSettled, writeHistory });
-  const buttons = createJobButtons({ ...deps, work, writeHistory });
+  const { records, turns, model, log } = deps;
+  const waiting = createWaitingMessages(deps);
+  const runs = createPictureRuns(deps);
+  const { inTurn } = deps.line;
 
-  function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
-    return running.whileRunning(job, async (stop) => {
-      const asked = await tryStore(log, () => jobs.whoAskedStop(job), job.id);
-      if (asked !== undefined) running.stop(job.id, asked);
-      const isShown = await runs.run(job, stop, signal, mustAsk);
-      if (stop.aborted) await tryStore(log, () => jobs.dropStop(job.id), job.id);
-      return isShown;
-    });
+  /** Pictures must not wait for an unreachable store. Pictures that people already see are found on the platform. */
+  async function load(id: string): Promise<PictureTurn | undefined> {
+    try {
+      return await records.loadPicture(id);
+    } catch (err) {
+      log.error({ err, turnId: id }, "the record of a picture could not be read");
+      return undefined;
+    }
   }
 
-  /** Goes on with what an earlier attempt has made of the job of an event, or begins it. */
-  function proceed(event: InboundEvent, begin: BeginJob, signal: AbortSignal): Promise<string | undefined> {
-    const id = toTurnId(event.key);
-    // A job that is stopped while it waits may come to its turn at the same moment.
-    return inTurn(id, async () => {
-      const known = await find(id);
-      if (known?.isOver === true) return undefined;
-      const found = known === undefined ? await allow(deps, await begin()) : { job: known };
-      if ("refusal" in found) return waiting.dismiss(event).then(() => found.refusal);
-      const { job } = found;
-      job.statusId ??= await waiting.find(id);
-      const mayStand = await tryStore(log, () => waiting.takeOver(id), id);
-      const isShown = await (mayStand ? asTakenUp(() => work(job, signal)) : work(job, signal));
-      waiting.leave(id);
-      return isShown ? undefined : NOT_HERE;
-    });
+  const begin = createBegin(deps, waiting, load);
+  const buttons = createPictureButtons({ ...deps, runs, load });
+
+  async function drawNew(
+    running: RunningPictures,
+    event: PictureEvent,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const begun = await begin(running.id, event, signal);
+    if ("refusal" in begun) {
+      await waiting.dismiss(running.id);
+      return begun.refusal;
+    }
+    const { turn } = begun;
+    if (turn.phase === "final") return undefined;
+    running.open(turn);
+    // Another live process may be posting the message now.
+    const right = turn.isPosting ? asResumed(deps.right) : deps.right;
+    const isShown = await createPictureRuns({ ...deps, right }).run(running, turn, signal, false);
+    return isShown ? undefined : NOT_HERE;
   }
 
-  async function readNext(event: ActionEvent, signal: AbortSignal): Promise<NewJob> {
-    const id = readPictureId(event.turnId);
-    const find = () => running.findSettled(id?.jobId ?? "", id?.part ?? 0, signal);
-    const job = id && (await (event.action === "again" ? running.find(id.jobId) : find()));
-    if (id === undefined || job === undefined) return { refusal: TOO_OLD };
-    return toNextJob(event, job, id.part, maxReferences);
-  }
-
-  async function draw(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined> {
-    if (model === undefined) return NOT_SET_UP;
-    if (event.kind === "action") return proceed(event, () => readNext(event, signal), signal);
-    return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
-  }
-
-  /** A job that waits gets its last word at once, not when its turn comes. */
-  async function stop(event: ActionEvent, signal: AbortSignal): Promise<string | undefined> {
-    const waitingEvent = waiting.eventOf(readPictureId(event.turnId)?.jobId ?? "");
-    const refusal = await buttons.stop(event, waitingEvent);
-    const mayDraw = waitingEvent?.kind === "command" || waitingEvent?.kind === "action";
-    if (refusal === undefined && mayDraw) await draw(waitingEvent, signal);
-    return refusal;
+  /** Immediately ends a turn that waits here. When the queue hands the turn out, it has already ended. */
+  async function stopWaiting(running: RunningPictures, event: PictureEvent): Promise<void> {
+    if (turns.findWaiting(running.id) !== running) return;
+    await turns.whileRunning(running, () =>
+      inTurn(running.id, async () => {
+        await waiting.announced(running.id);
+        const turn = await load(running.id);
+        // The record may have been erased. If another process works on the turn, that process receives the Stop too.
+        if (turn !== undefined && !hasBegun(turn)) await drawNew(running, event, NEVER);
+      }),
+    );
   }
 
   return {
-    request: draw,
-    async act(event, signal) {
-      if (event.action === "delete") return buttons.remove(event, signal);
-      if (event.action === "stop") return stop(event, signal);
-      return event.action === "retry" && model !== undefined ? buttons.retry(event, signal) : draw(event, signal);
+    ...createPicturesWithin({ ...deps, load }),
+    async work({ events, isGivenUp }, isWanted, signal) {
+      const [first] = events;
+      if (first?.kind !== "command" && first?.kind !== "action") return { done: events };
+      if (first.kind === "action" && first.action === "delete") {
+        return { done: events, refusal: await buttons.remove(first, signal) };
+      }
+      if (first.kind === "action" && first.action === "stop")
+        return { done: events, refusal: await buttons.stopLate(first) };
+      const isRetry = first.kind === "action" && first.action === "retry";
+      const id = isRetry ? (readPictureId(first.turnId)?.turnId ?? "") : toTurnId(first.key);
+      const running = turns.findWaiting(id) ?? createRunningPictures(id);
+      running.retries(isRetry);
+      for (const event of events.slice(1)) running.notice(event);
+      if (isGivenUp) running.giveUp();
+      return turns.whileRunning(running, () =>
+        // The queue can hand out a waiting turn while `stopWaiting` is ending it.
+        inTurn(id, async () => {
+          const turn = isGivenUp && !isRetry ? await load(id) : undefined;
+          const isUnknown = isGivenUp && !isRetry && (turn === undefined || !hasBegun(turn));
+          if (isUnknown || !(await isWanted)) {
+            await waiting.dismiss(id);
+            return { done: events, refusal: isUnknown ? GIVEN_UP : undefined };
+          }
+          const drawn = await (isRetry ? buttons.drawAgain(running, first, signal) : drawNew(running, first, signal));
+          return { done: [...new Set([...events, ...running.taken()])], refusal: drawn };
+        }),
+      );
     },
-    async draw({ id, request, references, mustAsk, ...place }, onNotice, signal) {
-      if (model === undefined) throw new Error("No model for pictures is configured.");
-      const known = await find(id);
-      const job = known ?? toJob({ ...place, id, request, model, references });
-      if (known === undefined) await checkAllowed(deps, job);
-      if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal, mustAsk));
-      return job;
-    },
-    show: createShowGiven({ ...deps, onSettled, writeHistory, find }),
-    giveUp(event, signal) {
-      const isRetry = event.kind === "action" && event.action === "retry";
-      const id = isRetry ? (readPictureId(event.turnId)?.jobId ?? "") : toTurnId(event.key);
-      return inTurn(id, async () => {
-        if (!isRetry) await waiting.dismiss(event);
-        const job = await find(id);
-        if (job === undefined) return GIVEN_UP;
-        if (!job.isOver) await runs.giveUp(job, signal);
-        return undefined;
-      });
-    },
-    dismiss: waiting.dismiss,
+
     onWaiting(event) {
-      // A Retry already has its message.
-      const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
-      if (model !== undefined && draws) waiting.announce(event);
+      if (event.kind !== "command" && event.kind !== "action") return;
+      const id = toTurnId(event.key);
+      // A Retry already has a message, and a Stop needs none.
+      const needsMessage = event.kind === "command" || (event.action !== "retry" && event.action !== "stop");
+      if (model === undefined || !needsMessage || turns.findWaiting(id) !== undefined || turns.find(id)) return;
+      const running = createRunningPictures(id);
+      const fresh = toWaitingTurn(event);
+      running.open(fresh);
+      turns.wait(running);
+      running.stop.addEventListener("abort", () => {
+        stopWaiting(running, event).catch((err: unknown) => {
+          log.warn({ err, turnId: id }, "waiting pictures could not be stopped at once");
+        });
+      });
+      waiting.announce(fresh);
     },
-    async forget(platform, authorId, within) {
-      await waiting.forget(platform, authorId, within);
-      await jobs.forget(platform, authorId, within);
-    },
-    onAccepted: (event) => [buttons, waiting].forEach((told) => told.onAccepted(event)),
+
+    erase: waiting.erase,
+    dismissAll: waiting.dismissAll,
   };
 }
 
-/** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
-async function tryStore<T>(log: Logger, ask: () => Promise<T>, jobId: string): Promise<T | undefined> {
-  try {
-    return await ask();
-  } catch (err) {
-    log.error({ err, jobId }, "the record of a picture could not be read");
-    return undefined;
-  }
+/** Starts an event's turn, or continues the turn after an earlier attempt. */
+function createBegin(deps: ImagineDeps, waiting: WaitingMessages, load: PictureButtonsDeps["load"]) {
+  const { model } = deps;
+
+  return async (id: string, event: PictureEvent, signal: AbortSignal): Promise<NewTurn> => {
+    await waiting.announced(id);
+    const known = await load(id);
+    if (known !== undefined && hasBegun(known)) return { turn: known };
+    const made = model === undefined ? { refusal: NOT_SET_UP } : await readTurn({ ...deps, model }, event, signal);
+    if ("refusal" in made) return made;
+    // Continues the message which says that the turn waits. Another process may have posted it meanwhile.
+    const waited = (await load(id)) ?? known;
+    if (waited === undefined) return made;
+    const { posted, removed, isPosting } = waited;
+    return { turn: Object.assign(waited, made.turn, { posted, removed, isPosting }) };
+  };
 }
 
-/** A job that the person who asks may have. */
-async function allow({ findRefusal }: Pick<ImagineDeps, "findRefusal">, found: NewJob): Promise<NewJob> {
-  const refusal = "job" in found ? await findRefusal(found.job) : undefined;
-  return refusal === undefined ? found : { refusal };
-}
-
-async function checkAllowed({ findRefusal }: Pick<ImagineDeps, "findRefusal">, job: PictureJob): Promise<void> {
-  const refusal = await findRefusal(job);
-  if (refusal !== undefined) throw new ToolError(`Not drawn: the person who asks may not have that. ${refusal}`);
+/** The record of a turn before its request is read. */
+function toWaitingTurn(event: PictureEvent): PictureTurn {
+  const { key, at, reply, author } = event;
+  const place = { id: toTurnId(key), conversationId: toConversationOf(event), reply, author };
+  return { ...toFreshRecord(place), at, prompt: "", model: "", isSpoiler: false, references: [], parts: [] };
 }

@@ -4,7 +4,7 @@ import type { AttachmentRef } from "../port/events.ts";
 import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
-/** Pictures of one job at most. */
+/** The largest number of pictures in one turn. */
 export const MAX_COUNT = 4;
 /** Longest description, in UTF-16 units. */
 const MAX_PROMPT_CHARS = 4_000;
@@ -14,7 +14,7 @@ export interface ImagineRequest {
   ratio?: string;
   size?: string;
   count: number;
-  /** As it was written; undefined: the usual one. */
+  /** The model's name as the person wrote it. Undefined means the default model. */
   model?: string;
   isSpoiler: boolean;
   basis?: string;
@@ -22,11 +22,11 @@ export interface ImagineRequest {
 
 export interface ReadRequest {
   request: ImagineRequest;
-  /** Each ends a sentence that says why nothing can be drawn. */
+  /** Each problem completes the sentence "I can't create that: …". */
   problems: string[];
 }
 
-/** The fields of the form, by the names that people write in a text. */
+/** The form's fields, by the names of the flags. */
 const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
   ["ar", "ratio"],
   ["aspect", "ratio"],
@@ -39,12 +39,12 @@ const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
 ]);
 const KNOWN_FLAGS = ["ar", "size", "count", "model", "spoiler"].map((flag) => `\`--${flag}\``).join(", ");
 
-/** Reads a command's text and a form's fields; the text counts more. Finds every problem at once. Pure. */
+/** Reads a command's text and a form's fields. If they differ, the text counts. Reports all problems at once. Pure. */
 export function readImagineRequest(text: string, options: ImagineOptions): ReadRequest {
   const problems: string[] = [];
   const { prompt, given } = readFlags(text, problems);
   const fields = { ...options, ...given };
-  if (prompt === "") problems.push("say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`");
+  if (prompt === "") problems.push("describe the image, for example `/imagine a lighthouse at dusk --ar 16:9`");
   if (prompt.length > MAX_PROMPT_CHARS) problems.push(`the description is longer than ${MAX_PROMPT_CHARS} characters`);
   const ratio = readChoice(fields.ratio, toRatio, ASPECT_RATIOS, "ratio", problems);
   const size = readChoice(fields.size, (size) => size.toUpperCase(), IMAGE_SIZES, "size", problems);
@@ -69,7 +69,7 @@ function readFlags(text: string, problems: string[]): { prompt: string; given: I
   const prompt = takeFlags(text, ({ dash, name, value }) => {
     const field = FLAGS.get(name);
     if (field === undefined) {
-      // A long dash also stands in ordinary sentences.
+      // Ordinary sentences contain long dashes too.
       if (dash !== "--") return undefined;
       problems.push(`there is no option ${quoteName(`--${name}`)}, only ${KNOWN_FLAGS}`);
       return "";
@@ -78,7 +78,7 @@ function readFlags(text: string, problems: string[]): { prompt: string; given: I
       given.spoiler = "true";
       return value ?? "";
     }
-    if (value === undefined) problems.push(`\`--${name}\` has no value after it`);
+    if (value === undefined) problems.push(`\`--${name}\` needs a value`);
     else given[field] = value;
     return "";
   });
@@ -108,7 +108,7 @@ function readCount(given: string | undefined, problems: string[]): number {
   return 1;
 }
 
-/** `16x9` and `16/9` are meant as `16:9`. */
+/** Accepts `16x9` and `16/9` for `16:9`. */
 function toRatio(text: string): string {
   return text.replace(/\s/g, "").replace(/[x×/]/i, ":");
 }
@@ -118,15 +118,15 @@ function toFilled(text: string | undefined): string | undefined {
   return trimmed === "" ? undefined : trimmed;
 }
 
-/** The size after this one; undefined when there is none. Without a size a picture has the smallest. */
+/** The next larger size. Undefined for the largest. A picture without a size has the smallest. */
 export function toNextSize(size: string | undefined): string | undefined {
   return IMAGE_SIZES[IMAGE_SIZES.indexOf(size ?? IMAGE_SIZES[0] ?? "") + 1];
 }
 
 export function describeProblems(problems: readonly string[]): string {
-  return `I cannot draw that: ${[...new Set(problems)].join("; ")}.`;
+  return `I can't create that: ${[...new Set(problems)].join("; ")}.`;
 }
 
 export function describeTooMany(references: readonly AttachmentRef[], maxReferences: number): string {
-  return `${references.length} pictures are attached, and a picture may start from ${maxReferences} at most`;
+  return `${references.length} images are attached, and an image can start from at most ${maxReferences}`;
 }

@@ -1,42 +1,43 @@
 import { toPictureId } from "../port/ids.ts";
 import type { Button, Draft, SinkLimits } from "../port/sink.ts";
+import type { Closing } from "../reply/drafts.ts";
 import { healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
 import { truncate } from "../text/truncate.ts";
-import type { PictureJob, PicturePart } from "./picture-job.ts";
+import { isDone, type PictureTurn } from "../turn/record.ts";
 import { toNextSize } from "./request.ts";
 
-/** Bound of the model's words about its picture. */
+/** The longest part of the model's text about its picture, in characters. */
 const MAX_TEXT_CHARS = 1_000;
-/** Discord allows 1,024, Slack 2,000. */
+/** Discord allows 1,024 and Slack 2,000. */
 const MAX_ALT_CHARS = 1_000;
 const MAX_NAME_CHARS = 60;
 
-/** The facts that a drawn picture's caption tells. */
+/** The facts in a picture's caption. */
 interface Drawn {
   text: string;
   tokens: number | undefined;
-  /** The second gateway drew it, because the first was down. */
+  /** True if the second gateway created the picture, because the first was down. */
   isElsewhere?: boolean;
-  /** The requested ratio and size that the picture does not have. */
+  /** The requested ratio and size, if the picture has different ones. */
   unmet?: readonly string[] | undefined;
 }
 
-/** The caption under a picture, with the buttons that belong to it. */
-export function toCaption(job: PictureJob, number: number, drawn: Drawn, limits: SinkLimits): Draft {
-  const line = toLine(job, number, drawn);
+/** The caption of a picture, with its buttons. */
+export function toCaption(turn: PictureTurn, number: number, drawn: Drawn, limits: SinkLimits): Draft {
+  const line = toLine(turn, number, drawn);
   const words = healMarkdown(truncate(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
   const whole = [words, line].filter(Boolean).join("\n\n");
   const markdown = limits.lengthOf(whole) <= limits.maxLength ? whole : line;
-  return { markdown, buttons: toButtons(job, number), streaming: false };
+  return { markdown, buttons: toButtons(turn, number), streaming: false };
 }
 
-function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false, unmet = [] }: Drawn): string {
-  const { prompt, change, ratio, size, model, author, parts } = job;
+function toLine(turn: PictureTurn, number: number, { tokens, isElsewhere = false, unmet = [] }: Drawn): string {
+  const { prompt, change, ratio, size, model, author, parts } = turn;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
-  // Gateways that do not count say 0.
+  // Gateways without token counts report 0.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
   const by = isElsewhere ? `${quoteName(model)} of the second AI service` : quoteName(model);
   const met = [ratio, size].filter((value) => value === undefined || !unmet.includes(value));
@@ -45,7 +46,7 @@ function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false, 
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }
 
-function toButtons({ id, size }: PictureJob, number: number): Button[] {
+function toButtons({ id, size }: PictureTurn, number: number): Button[] {
   const turnId = toPictureId(id, number);
   const next = toNextSize(size);
   return [
@@ -57,45 +58,54 @@ function toButtons({ id, size }: PictureJob, number: number): Button[] {
   ];
 }
 
-/** Says how far a job has come. `notice` says what it waits for. */
-export function toProgress({ id, prompt, parts }: PictureJob, notice: string): Draft {
+/** Says how far a turn has come. `notice` says what the turn waits for. */
+export function toProgress({ prompt, parts }: PictureTurn, notice: string): string {
   const ended = parts.filter(({ state }) => state !== "pending").length;
   const count = parts.length === 1 ? "" : ` ${ended} of ${parts.length} done`;
   const note = notice === "" ? "" : `\n\n_${notice}_`;
-  return { markdown: `Drawing ${quoteName(prompt)} …${count}${note}`, buttons: [toStop(id)], streaming: false };
+  return `Creating ${quoteName(prompt)} …${count}${note}`;
 }
 
-/** Ends a job, whether it waits or is at work. */
-export function toStop(jobId: string): Button {
-  return { action: "stop", turnId: toPictureId(jobId, 0), label: "Stop" };
+/** Says that a turn has to wait for other pictures. */
+export function toWaiting({ id }: Pick<PictureTurn, "id">): Draft {
+  const stop: Button = { action: "stop", turnId: toPictureId(id, 0), label: "Stop" };
+  return { markdown: "Waiting for other images to finish.", buttons: [stop], streaming: false };
 }
 
-/** The last words on a job that is over; undefined when every picture is there. */
-export function toSummary(job: PictureJob): Draft | undefined {
-  const failures = job.parts.flatMap((part, index) =>
+/** The final message of a turn. Empty if all pictures are shown. */
+export function toSummary(turn: PictureTurn): Closing {
+  const failures = turn.parts.flatMap((part, index) =>
     part.state === "failed" ? [{ ...part, number: index + 1 }] : [],
   );
   const [first] = failures;
-  if (first === undefined) return undefined;
-  const retry: Button = { action: "retry", turnId: toPictureId(job.id, 0), label: "Retry" };
-  const buttons = failures.some(({ canRetry }) => canRetry) ? [retry] : [];
-  return { markdown: `${toHeadline(job, failures.length)}\n\n${toReasons(failures)}`, buttons, streaming: false };
+  if (first === undefined) return { note: "", buttons: [] };
+  const buttons = failures.some(({ canRetry }) => canRetry) ? [toRetry(turn)] : [];
+  return { note: `${toHeadline(turn, failures.length)}\n\n${toReasons(failures)}`, buttons };
 }
 
-function toHeadline({ prompt, parts }: PictureJob, failed: number): string {
-  // The reason says if it was not drawn, or drawn and could not be shown.
-  if (parts.length === 1) return `No picture of ${quoteName(prompt)}.`;
-  return `${failed} of ${parts.length} pictures of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
+/** Replaces a text that the platform does not accept. */
+export function toRefused(turn: PictureTurn): Closing {
+  return { note: "_A filter here blocked what I wrote about these images._", buttons: [toRetry(turn)] };
+}
+
+function toRetry({ id }: PictureTurn): Button {
+  return { action: "retry", turnId: toPictureId(id, 0), label: "Retry" };
+}
+
+function toHeadline({ prompt, parts }: PictureTurn, failed: number): string {
+  // The reason says whether the picture was not created or not shown.
+  if (parts.length === 1) return `No image of ${quoteName(prompt)}.`;
+  return `${failed} of ${parts.length} images of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
 }
 
 function toReasons(failures: ReadonlyArray<{ reason: string; number: number }>): string {
   const reasons = new Set(failures.map(({ reason }) => reason));
   if (reasons.size === 1) return [...reasons].join("");
-  return failures.map(({ reason, number }) => `- Picture ${number}: ${reason}`).join("\n");
+  return failures.map(({ reason, number }) => `- Image ${number}: ${reason}`).join("\n");
 }
 
-/** A file's name that says what is in it: "a-red-fox-2.png". */
-export function toFileName({ prompt, parts }: PictureJob, number: number, mimeType: string): string {
+/** A file name made from the prompt: "a-red-fox-2.png". */
+export function toFileName({ prompt, parts }: PictureTurn, number: number, mimeType: string): string {
   const words =
     prompt
       .normalize("NFC")
@@ -106,17 +116,13 @@ export function toFileName({ prompt, parts }: PictureJob, number: number, mimeTy
   return `${stem}${parts.length > 1 ? `-${number}` : ""}.${extension}`;
 }
 
-export function toAltText({ prompt }: Pick<PictureJob, "prompt">): string {
+export function toAltText({ prompt }: Pick<PictureTurn, "prompt">): string {
   return truncate(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
 }
 
-/** The history's text on pictures, in the place of a person's words: their bytes come with it as attachments. */
-export function toHistoryText({ prompt, parts, author }: PictureJob): string {
+/** Describes pictures in the history. The text is a user message, because the pictures are attached to it. */
+export function toHistoryText({ prompt, parts, author }: PictureTurn): string {
   const count = parts.filter(isDone).length;
-  const pictures = count === 1 ? "A picture was" : `${count} pictures were`;
-  return `(${pictures} drawn and shown here for ${JSON.stringify(author.name)}, from the words: ${JSON.stringify(prompt)})`;
-}
-
-export function isDone(part: PicturePart): part is Extract<PicturePart, { state: "done" }> {
-  return part.state === "done";
+  const images = count === 1 ? "An image was" : `${count} images were`;
+  return `(${images} created and shown here for ${JSON.stringify(author.name)}, from the words: ${JSON.stringify(prompt)})`;
 }

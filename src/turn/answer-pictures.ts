@@ -1,19 +1,22 @@
 import type { Author, MessageEvent, ReplyAddress } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
 import { truncate } from "../text/truncate.ts";
+import type { TurnPiece } from "../tools/tool.ts";
 import type { Ending } from "./endings.ts";
-import type { Pieces } from "./pieces.ts";
 import type { TurnRecord } from "./record.ts";
+import type { TurnRecords } from "./records.ts";
 
-/** Pictures of one answer of the model; further ones are left out. */
+/** The largest number of pictures from one model answer. Further ones are left out. */
 const MAX_PICTURES = 8;
-/** Longest part of a question that is kept as the prompt of a picture. */
+
+/** The largest number of a question's characters that are stored as a picture's prompt. */
 const MAX_PROMPT_CHARS = 4_000;
 
-/** A picture of the model's answer, and its place in the conversation. The same id is the same picture. */
-export interface AnswerPicture {
+/** A picture in the model's answer, and its place in the conversation. Equal ids mean the same picture. */
+interface AnswerPicture {
   id: string;
   conversationId: string;
-  /** The entry of the history that it follows. */
+  /** The history entry that the picture follows. */
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
@@ -24,31 +27,34 @@ export interface AnswerPicture {
   dataUrl: string;
 }
 
-/** Why a picture is missing, as a sentence of Markdown, and whether asking again may help. */
-export interface MissingPicture {
+/** Says as a sentence of Markdown why a picture is missing, and whether a retry can help. */
+interface MissingPicture {
   reason: string;
   canRetry: boolean;
 }
 
-/** Posts a picture and keeps it. Resolves to why it could not. Rejects with the signal's reason, or if permissions cannot be read. */
+/**
+ * Posts a picture and stores it. Resolves to the reason if that failed. Rejects with the signal's reason, or if the
+ * permissions cannot be read.
+ */
 export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promise<MissingPicture | undefined>;
 
-/** The pictures of one attempt's answers. */
+/** The pictures in the answers during one attempt. */
 export interface AnswerPictures {
-  /** Shows the pictures of an answer: that of the `round`, from 1 on. */
+  /** Shows the pictures in an answer. `round` counts the attempt's answers from 1. */
   show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
-  /** Adapts the end of the answer to its pictures. `isEmpty`: the answer has no text. */
+  /** Adapts the answer's ending to its pictures. `isEmpty` is true if the answer has no text. */
   toEnding(ending: Ending, isEmpty: boolean): Ending;
   readonly hasAny: boolean;
 }
 
-/** The turn that pictures are of. */
-export interface PicturedTurn {
+/** The turn that the pictures belong to. */
+interface PicturedTurn {
   record: Pick<TurnRecord, "conversationId" | "reply" | "author">;
   /** The question. */
   messages: readonly Pick<MessageEvent, "text">[];
   begin: Pieces["begin"];
-  /** The model that answers at the moment. */
+  /** The model that is answering now. */
   answering(): string;
 }
 
@@ -75,14 +81,51 @@ export function createAnswerPictures(
       if (ending.outcome !== "complete") return ending;
       if (missing !== undefined) {
         const { reason, canRetry } = missing;
-        const note = `_A picture of this answer is missing. ${reason}_`;
+        const note = `_An image from this answer is missing. ${reason}_`;
         return { outcome: canRetry ? "interrupted" : "complete", note, retry: canRetry };
       }
-      // Its buttons need a message.
-      return isEmpty && shown > 0 ? { ...ending, note: "_The answer is a picture._" } : ending;
+      // The pictures' buttons need a message.
+      return isEmpty && shown > 0 ? { ...ending, note: "_The answer is an image._" } : ending;
     },
     get hasAny() {
       return shown > 0;
+    },
+  };
+}
+
+/** Parts that an attempt shows in addition to the answer, such as pictures. */
+export interface Pieces {
+  /** Starts the next piece of a tool. */
+  next(): TurnPiece;
+  /** Starts the piece with this name, which must be unique in the attempt. */
+  begin(name: string): Pick<TurnPiece, "id" | "after">;
+  /** Uses up the numbers of the pieces. Returns the history entry that the answer follows. */
+  end(): string | undefined;
+}
+
+/** An attempt that takes over from another process starts the same pieces with the same ids. */
+export function createPieces(records: Pick<TurnRecords, "note">, record: TurnRecord): Pieces {
+  let count = 0;
+
+  function begin(name: string): Pick<TurnPiece, "id" | "after"> {
+    const id = toTurnId(`${record.id}:made:${name}`);
+    const pieces = (record.pieces ??= []);
+    if (!pieces.includes(id)) pieces.push(id);
+    void records.note(record);
+    return { id, after: pieces[pieces.indexOf(id) - 1] ?? record.messageIds.at(-1) };
+  }
+
+  return {
+    next() {
+      const index = count++;
+      return { index, ...begin(String((record.made ?? 0) + index)) };
+    },
+    begin: (name) => begin(`${record.made ?? 0}:${name}`),
+    end() {
+      const { pieces = [], made = 0, messageIds } = record;
+      delete record.pieces;
+      if (pieces.length > 0) record.made = made + pieces.length;
+      return pieces.at(-1) ?? messageIds.at(-1);
     },
   };
 }

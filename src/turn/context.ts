@@ -1,54 +1,63 @@
+import { hash } from "node:crypto";
 import type { Logger } from "pino";
-import { mayBeTakenOver } from "../concurrency/fence.ts";
-import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
+import { estimateTokenCount } from "tokenx";
+import { BoundedMap } from "../concurrency/bounded-map.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import { retry } from "../concurrency/retry.ts";
 import { fitWindow, toMessages, withoutRefused, withTalk } from "../conversation/conversation.ts";
-import type { ChatMessage } from "../gateway/chunks.ts";
-import type { Continuation, History } from "../history/history.ts";
+import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
+import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
+import { nameFiles, type ShownFiles, toContentParts } from "../media/content-parts.ts";
 import type { Files } from "../media/files.ts";
-import type { AttachmentRef, MessageEvent } from "../port/events.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { AttachmentRef, EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
-import type { Branch, ReadChannelTalk } from "./channel-talk.ts";
-import { readAnswer } from "./editions.ts";
-import { toEntry } from "./entries.ts";
+import { truncate } from "../text/truncate.ts";
+import { readAnswer } from "./posted-answer.ts";
+import { toEntry } from "./questions.ts";
 import type { TurnRecord } from "./record.ts";
-import { showFiles } from "./shown-files.ts";
-import { type Given, toGiven } from "./sight.ts";
-import { estimateTokens } from "./token-counts.ts";
+import { type ContextSummary, toContextSummary } from "./trace.ts";
 
-const STORE_AGAIN_MS = 1_000;
 const READ_AGAIN_MS = 200;
-/** Messages read beyond the window's own number: words to others count by their tokens alone. */
+
+/** How many messages to read in addition to the window's limit. Messages to other people count only by their tokens. */
 const EARLIER_ENTRIES = 500;
-/** More than that for each token of the window never fits into it. */
+
+/** Text with more characters per token never fits into the window. */
 const CHARS_PER_TOKEN = 8;
 
 export interface Context {
   messages: ChatMessage[];
-  /** Sentences for the person, to stand under the answer. */
+  /** Sentences to show under the answer. */
   notices: string[];
-  /** The entries it was made of. */
-  given: Given;
-  /** Files of the messages that the model sees, whether or not they are shown to it; oldest first. */
+  /** The entries that the request contains. */
+  given: ContextSummary;
+  /** Files in the messages that the model sees, oldest first. The list includes files that the model does not see. */
   files: AttachmentRef[];
-  /** The oldest entry of the history that is in `messages`, when there are older ones. */
+  /** The oldest history entry in `messages`. Undefined if the history has no older ones. */
   oldestShownId: string | undefined;
-  /** The turn's answer so far, when it is written once more; absent where that was not read. */
-  written?: ChatMessage[];
+  /** The turn's answer so far, if the turn restarts. Absent if it was not read. */
+  written?: Written;
 }
 
+type Written = Pick<HistoryEntry, "messages" | "sources">;
+
+const UNWRITTEN: Written = { messages: [] };
+
 /**
- * Builds the request: the branch that ends with the question, and the talk around it, inside the window. Without the
- * history it has only the messages at hand, and says so; without those it rejects.
+ * Builds the request from the branch that ends with the question and the talk around the question, limited to the
+ * window. If the history is unavailable, the request has only the messages in the record, and a notice says so. Rejects
+ * if the record has none.
  */
 export type ReadContext = (
   record: TurnRecord,
   messages: readonly MessageEvent[],
-  told: { systemPrompt: string; channelMessages: number; showsFiles?: boolean },
+  options: { systemPrompt: string; channelMessages: number; showsFiles?: boolean },
   signal: AbortSignal,
 ) => Promise<Context>;
 
-export interface ContextDeps {
+interface ContextDeps {
   history: Pick<History, "find" | "read" | "readFirst">;
   readChannelTalk: ReadChannelTalk;
   maxEntries: number;
@@ -64,21 +73,25 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 
   async function readBranch(record: TurnRecord) {
     const { id, conversationId, messageIds } = record;
-    // An answer that is written once more must not see itself, nor what was said after it.
-    const own = await history.find(id);
     const asked = messageIds.at(-1);
-    const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
-    const branch = await history.read(conversationId, { ...most, ...end });
+    const [own, branch] = await Promise.all([
+      history.find(id),
+      history.read(conversationId, { ...most, ...(asked !== undefined && { upToId: asked }) }),
+    ]);
+    // A turn that restarts must not see its own answer or any later message.
     if (own !== undefined) {
-      const answer = await readAnswer(history, { conversationId, id: own.entryId });
-      return { ...branch, written: answer?.messages ?? [] };
+      const [before, answer] = await Promise.all([
+        history.read(conversationId, { ...most, beforeId: own.entryId }),
+        readAnswer(history, { conversationId, id: own.entryId }),
+      ]);
+      return { ...before, written: answer ?? UNWRITTEN };
     }
     if (branch.entries.length > 0) return branch;
     // The question could not be stored.
     return history.read(conversationId, most);
   }
 
-  /** Adds questions that could not be stored. An entry said to others does not count as the question. */
+  /** Adds questions that could not be stored. An entry that was addressed to others does not count as the question. */
   function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
     const asked = new Set(entries.flatMap(({ id, isEarlier }) => (isEarlier === true ? [] : id)));
     if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
@@ -88,19 +101,25 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[], signal: AbortSignal) {
     try {
-      // A process that stood still, or waited for its turn on a busy machine, finds its first look too old.
+      // Reads twice, because the first read's deadline may have passed while this process was paused.
       const look = () => readBranch(record);
       const branch = await retry(look, { pausesMs: [READ_AGAIN_MS], mayPass: isStoreOutage }, signal);
       const entries = withMessages(branch.entries, messages);
       const first = branch.hasOlder ? await history.readFirst(record.conversationId) : entries[0];
-      return { written: [], ...branch, entries, first, notices: [] as string[] };
+      return { written: UNWRITTEN, ...branch, entries, first, notices: [] as string[] };
     } catch (error) {
       signal.throwIfAborted();
-      // A question that is nowhere at hand cannot be answered.
+      // Without the history, this question is lost.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
-      const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
-      return { entries: messages.map(toEntry), first: undefined, hasOlder: false, notices: [notice], written: [] };
+      const notice = "_My storage is unavailable: I wrote this answer without the earlier conversation._";
+      return {
+        entries: messages.map(toEntry),
+        first: undefined,
+        hasOlder: false,
+        notices: [notice],
+        written: UNWRITTEN,
+      };
     }
   }
 
@@ -116,7 +135,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const room = toRoomForFiles(maxTokens, said.tokens);
     const shown = await showFiles(said.kept, { files, maxTokens: room, owner, showsFiles }, signal);
     const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf }, estimateTokens);
-    // Talk is in no history.
+    // The history does not store talk.
     const around = new Set(talk.map(({ id }) => id));
     const stored = kept.filter(({ id }) => !around.has(id));
     const dropped = withoutQuoted(entries).length - stored.length;
@@ -127,7 +146,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     if (isCut) leftOut.push("Earlier messages of this conversation were left out.");
     if (leftOut.length > 0) notices.push(`_${leftOut.join(" ")}_`);
     return {
-      given: toGiven(stored, stored.filter(shown.isShown), {
+      given: toContextSummary(stored, stored.filter(shown.isShown), {
         dropped,
         hasOlder,
         ...(fromChannel > 0 && { fromChannel }),
@@ -141,7 +160,10 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   };
 }
 
-/** Files get what people's words leave of the window, and never less than a quarter of it, nor more than three. */
+/**
+ * Files get the part of the window that is left after people's words, but at least a quarter and at most three
+ * quarters.
+ */
 function toRoomForFiles(maxTokens: number, saidTokens: number): number {
   return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
@@ -152,95 +174,260 @@ function withRoot(entries: readonly HistoryEntry[], { first }: Branch): HistoryE
   return isMissing ? [first, ...entries] : [...entries];
 }
 
-/** Drops messages that a question quotes, so that they are not shown twice. */
+/** Drops messages that a question quotes, so that they do not appear twice. */
 function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const quoted = new Set(entries.map(({ quotes }) => quotes));
   return entries.filter(({ id, isEarlier }) => isEarlier !== true || !quoted.has(id));
 }
 
-/**
- * Stores the questions in order, up to the first that the store refuses: later ones would stand before it. The first
- * continues the branch it replies to. Resolves to whether all are stored; never rejects.
- */
-export async function storeQuestions(
-  history: Pick<History, "append">,
-  messages: readonly MessageEvent[],
-  log: Logger,
-): Promise<boolean> {
-  let areStored = true;
-  for (const { conversationId, entry, after } of toContinuations(messages)) {
-    try {
-      await history.append(conversationId, entry, [], after);
-    } catch (error) {
-      areStored = false;
-      log.error({ err: error, conversationId }, "a message could not be stored in the history");
-      if (isStoreOutage(error)) break;
-    }
-  }
-  return areStored;
+/** How many of the newest messages with files show their files. Older messages show only the files' names. */
+const MESSAGES_WITH_FILES = 4;
+
+const NOT_READ = "Your files were not read: you're not allowed to have files read here.";
+
+interface FilesOptions {
+  files: Pick<Files, "load">;
+  maxTokens: number;
+  owner: string;
+  /** If false, only the files' names are shown. */
+  showsFiles: boolean;
+}
+
+/** The files of a conversation, as one request shows them. */
+interface FilesInContext {
+  partsOf(entry: HistoryEntry): ContentPart[];
+  /** True if the content is shown, not only the names. */
+  isShown(entry: HistoryEntry): boolean;
+  /** An estimate. */
+  tokensOf(entry: HistoryEntry): number;
+  /** One sentence of Markdown for each file in these messages that is not shown completely. */
+  noticesOf(messageIds: readonly string[]): string[];
 }
 
 /**
- * Stores questions late, before their answer; a shared store is waited for until `signal` aborts. Resolves to whether
- * they are stored. Never rejects.
+ * Shows files from the newest entries within `maxTokens`. `owner` is the same as in `Files`. Rejects with the signal's
+ * reason.
  */
-export async function storeQuestionsLate(
-  history: Pick<History, "append">,
-  messages: readonly MessageEvent[],
-  log: Logger,
+async function showFiles(
+  entries: readonly HistoryEntry[],
+  { files, maxTokens, owner, showsFiles }: FilesOptions,
   signal: AbortSignal,
-): Promise<boolean> {
-  const pausesMs = mayBeTakenOver() ? againAndAgain() : PATIENT_PAUSES_MS;
-  try {
-    await retry(() => appendQuestions(history, messages), { pausesMs, mayPass: isStoreOutage }, signal);
-    return true;
-  } catch (error) {
-    log.error({ err: error }, "messages could not be stored in the history after they were answered either");
-    return false;
+): Promise<FilesInContext> {
+  const shown = new Map<string, ShownFiles>();
+  const withFiles = entries.filter(({ attachments }) => (attachments?.length ?? 0) > 0);
+  let left = maxTokens;
+  const read = showsFiles ? withFiles.slice(-MESSAGES_WITH_FILES) : [];
+  for (const { id, attachments } of read.toReversed()) {
+    const loaded = await files.load(attachments ?? [], owner, signal);
+    const one = await toContentParts(loaded, left);
+    left = Math.max(0, left - one.tokens);
+    shown.set(id, one);
   }
+  const toShown = (entry: HistoryEntry) =>
+    shown.get(entry.id) ?? nameFiles((entry.attachments ?? []).map(({ name }) => name));
+  return {
+    partsOf: (entry) => toShown(entry).parts,
+    isShown: ({ id }) => shown.has(id),
+    tokensOf: (entry) => toShown(entry).tokens,
+    noticesOf(messageIds) {
+      const isLeftOut = !showsFiles && withFiles.some(({ id }) => messageIds.includes(id));
+      return isLeftOut ? [NOT_READ] : messageIds.flatMap((id) => shown.get(id)?.notices ?? []);
+    },
+  };
 }
 
-/** Stores all questions, or rejects; storing them once more changes nothing. */
-export async function appendQuestions(
-  history: Pick<History, "append">,
-  messages: readonly MessageEvent[],
-): Promise<void> {
-  for (const { conversationId, entry, after } of toContinuations(messages)) {
-    await history.append(conversationId, entry, [], after);
+/** The longest time that an answer waits for the earlier messages. */
+const EARLIER_TIMEOUT_MS = 5_000;
+
+/** How many of a thread's newest messages to read: more than the usual window shows. */
+const MAX_EARLIER_MESSAGES = 400;
+
+/** The time stored for a conversation whose earlier messages were never read. */
+const NOTHING_YET = 0;
+
+const ONLY_A_PART = "_I could read only some of the earlier messages here._";
+
+const NOTHING = "_I couldn't read the earlier messages here._";
+
+/**
+ * Adds the earlier messages in the thread, up to the newest of these questions, to the history. The questions are
+ * answered together. For the first question in a conversation, adds all earlier messages. For later ones, adds those
+ * since the previous question. Does nothing for a private conversation. Has a time limit and ignores failures. Rejects
+ * only if `signal` aborts.
+ */
+export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<Brought>;
+
+export interface Brought {
+  /** A sentence for people if the messages before their first question could not be read completely. */
+  notice?: string;
+  /**
+   * There were no messages before this time, in Unix milliseconds. The history stores this together with the question.
+   */
+  nothingUntil?: number;
+}
+
+/** Stores overheard messages for the next answer if their conversation has a history. Never rejects. */
+export type Overhear = (messages: readonly MessageEvent[]) => Promise<void>;
+
+interface BringEarlierDeps {
+  history: Pick<History, "broughtUntil" | "bring">;
+  adapterOf(platform: string): Pick<Adapter, "readEarlier">;
+  log: Logger;
+}
+
+export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps): BringEarlier {
+  return async (questions, signal) => {
+    const newest = questions.at(-1);
+    if (newest === undefined) return {};
+    const { conversationId, reply, at } = newest;
+    const adapter = adapterOf(reply.platform);
+    // A private conversation must not contain public messages.
+    if (adapter.readEarlier === undefined || reply.visibleTo !== undefined) return {};
+    const readEarlier = adapter.readEarlier.bind(adapter);
+    let until: number | undefined;
+    try {
+      until = (await history.broughtUntil(conversationId)) ?? NOTHING_YET;
+      if (until >= at) {
+        if (until === Infinity) await history.bring(conversationId, [], at);
+        return {};
+      }
+      const range = { ...(until > NOTHING_YET && { since: until }), maxMessages: MAX_EARLIER_MESSAGES };
+      const reading = (signal: AbortSignal) => readEarlier(newest, range, signal);
+      const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
+      // Questions keep their order among the other messages. They are stored as questions on their branch.
+      const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
+      const read = new Set([...own, ...messages.map(({ messageId }) => messageId)]);
+      // An earlier attempt read messages up to a question that it could not store.
+      const unread = questions.filter(({ messageId }) => !read.has(messageId));
+      const others = messages.filter(({ messageId }) => !own.has(messageId));
+      const said = [...unread, ...others].toSorted((a, b) => a.at - b.at);
+      if (said.length === 0 && !isPartial) return { nothingUntil: at };
+      // The next question can then read the missing part.
+      const readUntil = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
+      await history.bring(conversationId, toEarlierEntries(said, reply), readUntil);
+      return isPartial && until === NOTHING_YET ? { notice: ONLY_A_PART } : {};
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ err: error, conversationId }, "earlier messages of a thread could not be read");
+      // The next question retries this. A first question needs a notice, because otherwise the answer would seem to
+      // know everything.
+      if (until !== NOTHING_YET) return {};
+      await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
+      return { notice: NOTHING };
+    }
+  };
+}
+
+/** True for a question that replies to one message. The question is stored after that message. */
+function isOnBranch({ inReplyTo }: MessageEvent): boolean {
+  return inReplyTo !== undefined;
+}
+
+export function createOverhear(history: Pick<History, "isNew" | "append">, log: Logger): Overhear {
+  return async (messages) => {
+    for (const message of messages) {
+      const { conversationId, reply, inReplyTo } = message;
+      try {
+        // Without a history, people are only talking to each other.
+        if (await history.isNew(conversationId)) continue;
+        const [entry] = toEarlierEntries([message], reply);
+        if (entry !== undefined) await history.append(conversationId, entry, [], inReplyTo);
+      } catch (error) {
+        log.warn({ err: error, conversationId }, "a message to others could not be stored");
+      }
+    }
+  };
+}
+
+/** The largest number of characters to store from one message that was not for the bot. */
+const MAX_EARLIER_CHARS = 4_000;
+
+/** Drops repeated and empty messages. */
+export function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAddress): HistoryEntry[] {
+  const entries = new Map<string, HistoryEntry>();
+  for (const message of said) {
+    const { messageId, text, attachments, by, isRoot } = message;
+    if (text.trim() === "" && attachments.length === 0) continue;
+    const marks = { isEarlier: true, ...(by !== undefined && { by }), ...(isRoot && { isRoot }) };
+    entries.set(messageId, { ...toEntry({ ...message, text: toBounded(text), reply }), ...marks });
   }
+  return [...entries.values()];
 }
 
-function* againAndAgain(): Generator<number> {
-  for (;;) yield STORE_AGAIN_MS;
+function toBounded(text: string): string {
+  if (text.length <= MAX_EARLIER_CHARS) return text;
+  const kept = truncate(text, MAX_EARLIER_CHARS, "");
+  return `${kept}\n[… ${text.length - kept.length} characters left out …]`;
 }
 
-/** Messages as `History.append` takes them: the first continues the branch it replies to. */
-export function toContinuations(messages: readonly MessageEvent[]): Array<Continuation & { conversationId: string }> {
-  const isBranch = messages[0]?.inReplyTo !== undefined;
-  return messages.map((message, index) => {
-    const { conversationId, inReplyTo } = message;
-    const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
-    return { conversationId, entry: toEntry(message), after };
-  });
+/** The longest time that an answer waits for the channel's messages around its question. */
+const TALK_TIMEOUT_MS = 5_000;
+
+/**
+ * Reads the channel's last messages around a question, or around its thread's first message. Leaves out the question's
+ * own conversation: the branch already has its messages, or they belong to another branch. Reads nothing for a private
+ * question, and stores nothing. Has a time limit and ignores failures. Rejects only if `signal` aborts.
+ */
+type ReadChannelTalk = (
+  record: TurnRecord,
+  branch: Branch,
+  maxMessages: number,
+  signal: AbortSignal,
+) => Promise<HistoryEntry[]>;
+
+/** The history entries that a question continues, and the first entry in its conversation. */
+interface Branch {
+  entries: readonly HistoryEntry[];
+  first: HistoryEntry | undefined;
 }
 
-/** Messages without those that were deleted before they came; all of them where nobody can say. Never rejects. */
-export async function withoutDeleted(
-  history: Pick<History, "deletedOf">,
-  messages: readonly MessageEvent[],
-  log: Logger,
-): Promise<readonly MessageEvent[]> {
-  try {
-    const deleted = await history.deletedOf(messages.map(({ messageId }) => messageId));
-    return messages.filter(({ messageId }) => !deleted.includes(messageId));
-  } catch (error) {
-    log.warn({ err: error }, "the deletions that came before a message could not be read");
-    return messages;
-  }
+interface ChannelTalkDeps {
+  history: Pick<History, "find">;
+  adapterOf(platform: string): Pick<Adapter, "readChannel">;
+  log: Logger;
 }
 
-/** True when every message that a turn answers was deleted. */
-export async function isQuestionGone(history: Pick<History, "find">, { messageIds }: TurnRecord): Promise<boolean> {
-  const places = await Promise.all(messageIds.map((id) => history.find(id)));
-  return places.every((place) => place === undefined);
+export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDeps): ReadChannelTalk {
+  return async ({ reply, messageIds, conversationId }, { entries, first }, maxMessages, signal) => {
+    const adapter = adapterOf(reply.platform);
+    if (adapter.readChannel === undefined || maxMessages < 1 || reply.visibleTo !== undefined) return [];
+    const readChannel = adapter.readChannel.bind(adapter);
+    // A thread that others started has no question in the channel.
+    const began = first === undefined || first.isEarlier === true ? [] : [first.id];
+    const ids = [...messageIds.toReversed(), ...began];
+    try {
+      const said = await runWithin(TALK_TIMEOUT_MS, (signal) => readChannel(reply, ids, maxMessages, signal), signal);
+      // A question may not be in the history yet.
+      const known = new Set([...ids, ...entries.map(({ id }) => id)]);
+      const places = await Promise.all(said.map(({ messageId }) => history.find(messageId)));
+      const isTalk = ({ messageId }: EarlierMessage, index: number) =>
+        !known.has(messageId) && places[index]?.conversationId !== conversationId;
+      return toEarlierEntries(said.filter(isTalk), reply);
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ err: error, conversationId }, "the channel around a question could not be read");
+      return [];
+    }
+  };
+}
+
+/** Counting shorter texts takes less time than looking them up. */
+const LONG_CHARS = 1_000;
+const MAX_COUNTS = 5_000;
+
+/** The keys are digests, so that no text from people stays in memory. */
+const counts = new BoundedMap<string, number>(MAX_COUNTS);
+
+/**
+ * Estimates the tokens of a text. Counts of long texts are cached: each takes milliseconds and is needed in every
+ * round.
+ */
+export function estimateTokens(text: string): number {
+  if (text.length < LONG_CHARS) return estimateTokenCount(text);
+  const digest = hash("sha256", text, "base64");
+  const known = counts.get(digest);
+  if (known !== undefined) return known;
+  const count = estimateTokenCount(text);
+  counts.set(digest, count);
+  return count;
 }

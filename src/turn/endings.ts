@@ -1,11 +1,21 @@
-import { GatewayError, type GatewayErrorReason, PASSING } from "../gateway/errors.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { Fallback } from "../gateway/client.ts";
+import { GatewayError, type GatewayErrorKind, type GatewayErrorReason, PASSING } from "../gateway/errors.ts";
+import type { HistoryEntry } from "../history/record.ts";
+import { toEditionId } from "../port/ids.ts";
+import type { Button, ReplySink } from "../port/sink.ts";
 import { QuotaError } from "../quota/quota.ts";
 import type { Cause } from "../reply/reply.ts";
-import { type Finish, readFinish } from "./finish.ts";
-import { NotPermittedError } from "./permits.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
+import { quoteName } from "../text/quote-name.ts";
+import type { TurnLedger } from "../tools/ledger.ts";
+import { formerOf, toButtonsOfRun } from "./posted-answer.ts";
+import type { TurnRecord } from "./record.ts";
+import { NotPermittedError } from "./rights.ts";
+import { toRerunButton, toWaitingButtons } from "./tool-approval.ts";
 
-/** The end of a turn, as it is counted. */
-export type Outcome =
+/** The outcome of a turn in the metrics. */
+type Outcome =
   | "complete"
   | "waiting"
   | "length"
@@ -16,44 +26,50 @@ export type Outcome =
   | "failed"
   | "shutdown";
 
-/** Why a turn ended that goes on when a person has decided about its calls. No gateway gives such a reason. */
+/** The reason if a turn ended because its tool calls wait for a person's decision. No gateway sends this reason. */
 export const WAITS = "waits for a person";
 
 export interface Ending {
   outcome: Outcome;
-  /** One line of Markdown to put under the text, or alone where there is none; "" when the answer is complete. */
+  /** One line of Markdown to put under the text, or alone if there is no text. "" if the answer is complete. */
   note: string;
-  /** Asking again may help. */
+  /** True if a retry can help. */
   retry: boolean;
 }
 
-export interface EndingContext {
+interface EndingContext {
   model: string;
-  /** The name of the person who stopped it; "you" when nobody but them reads that. */
+  /** The name of the person who stopped it. "you" if only that person reads it. */
   stoppedBy?: string | undefined;
   /** Unix milliseconds. */
   now: number;
 }
 
 const ASK_AGAIN = "Press Retry to ask again.";
-const FILTERED = end("filtered", "A content filter stopped this answer. Ask in other words, or press Retry.");
+
+const FILTERED = end("filtered", "A content filter stopped this answer. Rephrase your request, or press Retry.");
+
 const BROKE_OFF = end("interrupted", `The answer broke off before it was finished. ${ASK_AGAIN}`);
+
 const FINISHED: Readonly<Record<Finish, Ending>> = {
   whole: { outcome: "complete", note: "", retry: false },
   length: end("length", "The answer hit the length limit. Press Continue for the rest."),
   filtered: FILTERED,
   broken: BROKE_OFF,
 };
-/** Statuses by which a service says that it has too much to do; other failures are its own. */
+
+/** A busy service returns these statuses. Any other failure is the service's own fault. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503, 529]);
+
 /** Longer countdowns are harder to follow than the clock. */
 const LONGEST_COUNTDOWN_MS = 90_000;
-/** Nobody waits for longer than this, and a number large enough is no date any more. */
+
+/** Longer waits make no sense, and a very large number is not a valid date. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /**
- * Says in plain words how a turn ended, and what to do. The error may be a `CutReason`, or `filtered` for a text that the
- * platform's own filter does not accept. Never quotes an error, a body, an address or a key.
+ * Says in plain words how a turn ended and what people can do. The error can be an `AbortReason`, or `filtered` for a
+ * text that the platform's own filter rejects. Never quotes an error, a body, a URL or a key.
  */
 export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
@@ -63,19 +79,19 @@ export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
   if (error === "stopped") return end("stopped", describeStop(context.stoppedBy));
   if (error === "given-up") return end("failed", `I tried several times and couldn't finish this answer. ${ASK_AGAIN}`);
-  if (error === "shutdown") return end("shutdown", `The bot was shut down before it finished. ${ASK_AGAIN}`);
-  if (error === "refused") return end("interrupted", `This channel accepts no more of the answer. ${ASK_AGAIN}`);
+  if (error === "shutdown") return end("shutdown", `I was shut down before I finished this answer. ${ASK_AGAIN}`);
+  if (error === "refused") return end("interrupted", `I can't write more of this answer here. ${ASK_AGAIN}`);
   if (error === "filtered") {
     return end(
       "filtered",
-      "A filter of this place blocked the answer. Ask in other words, or talk to whoever manages the filter.",
+      "A filter here blocked the answer. Rephrase your request, or talk to the people who manage the filter.",
     );
   }
   if (isDomException(error, "TimeoutError")) {
-    return end("interrupted", `The answer took longer than is allowed. ${ASK_AGAIN}`);
+    return end("interrupted", `The answer took longer than allowed. ${ASK_AGAIN}`);
   }
-  if (isDomException(error, "AbortError")) return end("interrupted", `The answer was cut short. ${ASK_AGAIN}`);
-  return end("failed", `Something went wrong inside the bot. Its log says what. ${ASK_AGAIN}`);
+  if (isDomException(error, "AbortError")) return end("interrupted", `The answer was interrupted. ${ASK_AGAIN}`);
+  return end("failed", `Something went wrong on my side. My log has the details. ${ASK_AGAIN}`);
 }
 
 function describeStop(by: string | undefined): string {
@@ -93,7 +109,7 @@ function describeFinish(reason: string): Ending {
 
 function describeGatewayError(error: GatewayError, { model, now }: EndingContext): Ending {
   const { kind, status, reason, retryAfterMs, isPause } = error;
-  // "The model is not available" may be true for a moment only.
+  // "The model is not available" can be temporary.
   const mayPass = reason === "unknown-model" && PASSING.has(kind);
   if (reason !== undefined && !mayPass) return describeRefusal(reason, model);
   const retryLater = `Press Retry ${describeWait(retryAfterMs, now)}.`;
@@ -146,19 +162,19 @@ function describeRefusal(reason: GatewayErrorReason, model: string): Ending {
   );
 }
 
-/** A refusal without a known reason. Without a status, the request broke the rules of the interface. */
+/** A refusal without a known reason. If there is no status, the request broke the rules of the API. */
 function describeRejected(status: number | undefined, model: string): Ending {
   if (status === 413) return tooLong(model);
   if (status === 404) {
     return final(
       "failed",
-      `The AI service found nothing at the address that the bot asked (404). The operator can check \`GATEWAY_BASE_URL\` and the name of the model ${quote(model)}.`,
+      `The AI service found nothing at its address (404). The operator can check \`GATEWAY_BASE_URL\` and the name of the model ${quote(model)}.`,
     );
   }
   if (status === undefined) {
-    return final("failed", "The bot could not ask the AI service this. The bot's log says why.");
+    return final("failed", "I couldn't send this request to the AI service. My log says why.");
   }
-  return final("failed", `The AI service refused this request${toStatus(status)}. The bot's log says why.`);
+  return final("failed", `The AI service refused this request${toStatus(status)}. My log says why.`);
 }
 
 function tooLong(model: string): Ending {
@@ -172,7 +188,7 @@ function toStatus(status: number | undefined): string {
   return status === undefined ? "" : ` (${status})`;
 }
 
-/** An ending after which the same question may well be answered. */
+/** An ending after which a retry can succeed. */
 function end(outcome: Outcome, sentence: string): Ending {
   return { outcome, note: `_${sentence}_`, retry: true };
 }
@@ -188,7 +204,7 @@ function describeWait(waitMs: number | undefined, now: number): string {
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
     return seconds === 1 ? "in 1 second" : `in ${seconds} seconds`;
   }
-  // Rounded up to the minute: at the time named, the wait must be over.
+  // Rounded up to the minute, because the wait must be over at that time.
   const until = new Date(Math.ceil((now + waitMs) / 60_000) * 60_000).toISOString();
   const [day = "", time = ""] = until.split("T");
   const clock = `at about ${time.slice(0, 5)} UTC`;
@@ -201,4 +217,167 @@ function quote(model: string): string {
 
 function isDomException(error: unknown, name: string): boolean {
   return error instanceof DOMException && error.name === name;
+}
+
+/** How an answer ended, from the gateway's `finish_reason`. */
+export type Finish = "whole" | "length" | "filtered" | "broken";
+
+const FINISHES: ReadonlyMap<string, Finish> = new Map<string, Finish>([
+  ...toEntries("whole", "stop end_turn stop_sequence eos eos_token tool_calls tool_use function_call"),
+  ...toEntries("whole", "complete completed done"),
+  ...toEntries("length", "length max_tokens model_length max_output_tokens"),
+  ...toEntries("filtered", "content_filter safety prohibited_content recitation blocklist spii refusal"),
+  ...toEntries("filtered", "image_safety guardrail_intervened sensitive"),
+]);
+
+function toEntries(finish: Finish, reasons: string): Array<[string, Finish]> {
+  return reasons.split(" ").map((reason) => [reason, finish]);
+}
+
+/**
+ * Reads a reason in upper or lower case. An unknown reason, for example `network_error`, means that the answer broke
+ * off. Pure.
+ */
+export function readFinish(reason: string): Finish {
+  return FINISHES.get(reason.toLowerCase()) ?? "broken";
+}
+
+/** Names the model that answered instead, as one line of Markdown. */
+export function describeFallback(fallback: Fallback, model: string): string {
+  return `_Answered by ${describeOther(fallback, model)}, because ${describeReason(fallback.because, model)}._`;
+}
+
+/** Names the model that answered, unless it is `model`. Also names the second AI service if that service answered. */
+export function describeOther({ model: other, isSecondGateway }: Fallback, model?: string): string {
+  const service = isSecondGateway ? "the second AI service" : "";
+  return [other === model ? "" : quoteName(other), service].filter(Boolean).join(" of ");
+}
+
+/** The reason why the first model did not answer, as the end of a sentence. */
+export function describeReason(because: GatewayErrorKind, model: string): string {
+  if (because === "unreachable") return "I couldn't reach the first one";
+  if (because === "rate-limited") return `${quoteName(model)} is at its rate limit`;
+  return `${quoteName(model)} ${because === "rejected" ? "refused the request" : "didn't answer"}`;
+}
+
+/** Used if tools returned pictures and the model cannot see them. */
+export const PICTURES_OF_TOOLS = "pictures of tools";
+
+const SEES_NOTHING = "can't see images, so it answered from the text alone";
+
+/** The request features that people notice, by the names of their adaptations. */
+const CONSEQUENCES: ReadonlyArray<[name: string, consequence: string]> = [
+  ["temperature", "doesn't accept a temperature, so it used its own"],
+  ["max_tokens", "doesn't accept this length limit, so it used its own"],
+  ["response_format", "doesn't support JSON output, so I asked for JSON in the prompt"],
+  ["web_search_options", "can't search the web, so it answered without a search"],
+  ["pictures", SEES_NOTHING],
+  [PICTURES_OF_TOOLS, SEES_NOTHING],
+  ["tools", "can't use tools, so it answered without them"],
+];
+
+interface Asked {
+  /** The model that answered. */
+  model: string;
+  options: AnswerOptions;
+  messages: readonly ChatMessage[];
+}
+
+/**
+ * Says which of the asker's options the model did not accept, as one line of Markdown. "" if it accepted all. Mentions
+ * missing support for tools only under the first answer in a conversation.
+ */
+export function describeDropped(names: ReadonlySet<string>, { model, options, messages }: Asked): string {
+  const wanted: Readonly<Record<string, boolean>> = {
+    temperature: options.temperature !== undefined,
+    max_tokens: options.maxTokens !== undefined,
+    response_format: options.format !== undefined,
+    web_search_options: options.web !== undefined,
+    pictures: hasPictures(messages),
+    [PICTURES_OF_TOOLS]: true,
+    tools: !messages.some(({ role }) => role === "assistant"),
+  };
+  const lacks = CONSEQUENCES.filter(([name]) => names.has(name) && wanted[name]).map(([, consequence]) => consequence);
+  const sentences = [...new Set(lacks)].map((consequence, index) =>
+    index === 0 ? `The model ${quoteName(model)} ${consequence}.` : `It ${consequence}.`,
+  );
+  return sentences.length === 0 ? "" : `_${sentences.join(" ")}_`;
+}
+
+/** True if the newest question has pictures. */
+function hasPictures(messages: readonly ChatMessage[]): boolean {
+  const question = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+  return question.some(
+    ({ content }) => typeof content !== "string" && content.some(({ type }) => type === "image_url"),
+  );
+}
+
+interface AnswerShown {
+  readonly record: Pick<TurnRecord, "id" | "edition" | "scheduled">;
+  readonly sink: Pick<ReplySink, "traits">;
+  /** The previous answer, if any. */
+  readonly before: HistoryEntry | undefined;
+  readonly ledger: Pick<TurnLedger, "waiting" | "uncertain">;
+}
+
+/** The buttons under an answer, however it ended. */
+export function toEndingButtons(shown: AnswerShown, ending: Ending): Button[] {
+  return [...toButtonsOfTurn(shown, ending), ...toButtonsOfRun(shown.record)];
+}
+
+function toButtonsOfTurn({ record, sink, before, ledger }: AnswerShown, ending: Ending): Button[] {
+  const { id: turnId, edition } = record;
+  const waiting = ledger.waiting();
+  // Here, another edition would remove the bot's question to people.
+  if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting);
+  const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
+  const steps = toEditionButtons(turnId, numbers, edition);
+  const others = [...steps, ...toExplainButton(record, sink)];
+  const retry: Button[] = ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
+  const uncertain = ledger.uncertain();
+  if (uncertain.length > 0) return [toRerunButton(turnId, uncertain), ...retry, ...others];
+  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...others];
+  if (ending.retry) return [...retry, ...others];
+  return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;
+}
+
+/** True for an answer that hit the length limit and has text to continue from. */
+export function canContinue({ outcome, retry }: Ending): boolean {
+  return outcome === "length" && retry;
+}
+
+/** The buttons under a complete answer, if the platform shows any. */
+export function toAnswerButtons(
+  { id: turnId, edition }: Pick<TurnRecord, "id" | "edition">,
+  { traits }: Pick<ReplySink, "traits">,
+): Button[] {
+  if (traits?.secondThoughts !== true) return [];
+  const editionId = toEditionId(turnId, edition);
+  return [
+    { action: "regenerate", turnId: editionId, label: "Regenerate" },
+    ...toExplainButton({ id: turnId }, { traits }),
+    { action: "good", turnId: editionId, label: "Good answer" },
+    { action: "bad", turnId: editionId, label: "Bad answer" },
+  ];
+}
+
+/** The button that shows what the model was given, if the platform supports it. */
+export function toExplainButton(
+  { id: turnId }: Pick<TurnRecord, "id">,
+  { traits }: Pick<ReplySink, "traits">,
+): Button[] {
+  return traits?.secondThoughts === true ? [{ action: "explain", turnId, label: "What did you see?" }] : [];
+}
+
+/** The buttons that lead from one of several answers to the previous and the next. */
+export function toEditionButtons(turnId: string, editions: readonly number[], shown: number): Button[] {
+  const at = editions.indexOf(shown);
+  const [before, after] = [editions[at - 1], editions[at + 1]];
+  const toButton = (edition: number, label: string): Button => {
+    return { action: "show", turnId: toEditionId(turnId, edition), label };
+  };
+  const place = `${at + 1}/${editions.length}`;
+  // Only one button shows "2/3": "back", or "next" for the first answer.
+  if (before === undefined) return after === undefined ? [] : [toButton(after, `${place} ›`)];
+  return [toButton(before, `‹ ${place}`), ...(after === undefined ? [] : [toButton(after, "›")])];
 }

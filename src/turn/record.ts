@@ -1,357 +1,178 @@
-import type { Logger } from "pino";
 import { z } from "zod";
-import { persist } from "../concurrency/retry.ts";
-import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
+import { GATEWAY_ERROR_KINDS } from "../gateway/errors.ts";
+import type { AttachmentRef, Author, InboundEvent, MessageEvent, ReplyAddress, ScheduledRun } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import { replyRecord } from "../reply/messages.ts";
-import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
-import type { Stores } from "../store/keyv.ts";
-import { walk } from "../store/values.ts";
-import { toLedgerKeys } from "../tools/ledger.ts";
-import { type Sight, sight } from "./sight.ts";
+import { answerOptions } from "../settings/answer-options.ts";
+import { foundPlaces } from "../tools/tool.ts";
 
-/** Survives a crash, and serves the buttons afterwards. Holds text only while the answer is written. */
+const attachment: z.ZodType<AttachmentRef> = z.object({
+  platform: z.string(),
+  id: z.string(),
+  name: z.string(),
+  sizeBytes: z.number(),
+  isFleeting: z.literal(true).optional(),
+});
+
+/** Survives a crash, and the buttons use it later. Contains text only while the answer is being written. */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
 export type Feedback = z.infer<typeof feedback>;
 
-const feedback = z.enum(["good", "bad"]);
-/** The port declares these two: what it adds to them is kept as it is. */
+export const feedback = z.enum(["good", "bad"]);
+
+const call = z.object({
+  name: z.string(),
+  arguments: z.string(),
+  /** Unix milliseconds. Absent for a call that this attempt did not run. */
+  at: z.number().exactOptional(),
+  tookMs: z.number().exactOptional(),
+  /**
+   * Absent if the call did not run or belongs to an earlier ending of the turn. `unknown` means that no process saw it
+   * finish.
+   */
+  state: z.enum(["running", "done", "failed", "unknown"]).exactOptional(),
+  /** The places that a search found, without their text. */
+  found: foundPlaces.exactOptional(),
+});
+
+/** The context for an answer. It contains message ids but no text, so that people can erase the text. */
+const trace = z.object({
+  v: z.literal(1),
+  at: z.number(),
+  model: z.string(),
+  /** The model that answered instead of `model`. See `Fallback`. */
+  fallback: z
+    .object({ model: z.string(), isSecondGateway: z.boolean(), because: z.enum(GATEWAY_ERROR_KINDS) })
+    .exactOptional(),
+  options: answerOptions,
+  /** A hash of the channel's persona. Absent for the configured persona. */
+  persona: z.string().exactOptional(),
+  /** Ids of the history entries that the model saw, oldest first. `withFiles` are the entries whose files it saw. */
+  shown: z.array(z.string()),
+  withFiles: z.array(z.string()),
+  /** The number of entries that did not fit, if they were counted. */
+  dropped: z.number(),
+  hasOlder: z.boolean(),
+  /** The number of channel messages that the model saw. They are not stored. Absent: 0. */
+  fromChannel: z.number().exactOptional(),
+  calls: z.array(call),
+  /** Notices about missing parts. */
+  notices: z.array(z.string()),
+  tokens: z.object({ prompt: z.number(), completion: z.number(), estimated: z.number() }),
+});
+
+export type Trace = z.infer<typeof trace>;
+
+/** The port owns these two types. Their additional fields are stored unchanged. */
 const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
+
 const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
 
-/** The oldest records lack the fields that have a default. */
-const turnRecord = replyRecord.extend({
+export const turnRecord = replyRecord.extend({
   v: z.literal(1),
   conversationId: z.string(),
   reply,
-  /** The person who asked, and who may press the reply's buttons. */
+  /** The asker, who can press the reply's buttons. */
   author,
-  /** The messages that are answered together. */
+  /** The messages that the turn answers. */
   messageIds: z.array(z.string()),
   phase: z.enum(["received", "posted", "final"]),
-  /** Beginnings of the turn without an end. */
+  /** How often the turn started without ending. */
   attempts: z.number(),
-  /** Its end, once it is there, offers to ask again. */
-  canRetry: z.boolean().default(false),
-  /** Its end offers to go on where it was cut off. */
-  canContinue: z.boolean().default(false),
-  /** The number of the answer that is written or stands there, see `HistoryEntry.edition`. */
-  edition: z.int().default(1),
-  /** The place took no more of it at some point, so that its last message may look as if more were to come. */
+  /** True if the ending offers a Retry. */
+  canRetry: z.boolean(),
+  /** True if the ending offers to continue the truncated answer. */
+  canContinue: z.boolean(),
+  /** The number of the answer that is being written or shown. See `HistoryEntry.edition`. */
+  edition: z.int(),
+  /** True if the channel rejected further text at some point. The last message can then look unfinished. */
   isRefused: z.boolean().exactOptional(),
-  /** Outcomes of its ends so far; several when people have it begin anew. Absent before the first. */
+  /** The outcomes of its endings so far. There are several after retries. Absent before the first ending. */
   ends: z.array(z.string()).exactOptional(),
-  /** Its end asks a person to allow calls of tools; when they decide, it goes on. */
+  /** The run of a schedule that the turn answers, see `ScheduledRun`; absent: a person asked. */
+  scheduled: z.object({ id: z.string(), when: z.string(), recurs: z.literal(true).exactOptional() }).exactOptional(),
+  /** The ending asks a person to allow tool calls. Their decision continues the turn. */
   waits: z.literal(true).exactOptional(),
-  /** Pictures and the like that the turn made before this attempt, besides the answer; absent: none. */
+  /** The number of pieces, such as pictures, that the turn made before this attempt. Absent if none. */
   made: z.number().exactOptional(),
-  /** Ids of what this attempt made so far, in order; absent: nothing. */
+  /** Ids of this attempt's pieces so far, in order. Absent if none. */
   pieces: z.array(z.string()).exactOptional(),
-  /** People's judgements of the answer, by their id; the latest word of each counts. */
+  /** People's ratings of the answer, by the people's ids. Only each person's latest rating counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
-  /** Reasons given with the judgements. */
+  /** Reasons given with the ratings. */
   reasons: z.record(z.string(), z.string()).exactOptional(),
-  /** The edition that each person judged, if not the first. */
+  /** The edition that each person rated, if it is not the first one. */
   judged: z.record(z.string(), z.int()).exactOptional(),
+  /** Identifies the attempt whose text notes count. Absent if there are no notes. */
+  noter: z.string().exactOptional(),
+  /** The number of this attempt's notes that the record includes. */
+  noted: z.int().exactOptional(),
+  /** The context that the model got for the newest answer that has ended. Absent before the first end. */
+  trace: trace.optional().catch(undefined),
 });
 
-/** Names the turn that is writing a message. */
-const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).partial();
+const part = z.discriminatedUnion("state", [
+  z.object({ state: z.literal("pending") }),
+  z.object({
+    state: z.literal("done"),
+    messageId: z.string(),
+    /** Absent if the platform cannot open the file again. */
+    attachment: attachment.optional(),
+    text: z.string(),
+    tokens: z.number().optional(),
+  }),
+  /** `reason` is a sentence of Markdown. */
+  z.object({ state: z.literal("failed"), reason: z.string(), canRetry: z.boolean() }),
+  z.object({ state: z.literal("deleted") }),
+]);
 
-export interface TurnRecords {
-  load(id: string): Promise<TurnRecord | undefined>;
-  /** The conversation of an answer that is being written, maybe by another process, by one of its messages. */
-  conversationOf(messageId: string): Promise<string | undefined>;
-  /** The turn of that answer. */
-  turnOf(messageId: string): Promise<string | undefined>;
-  /** The turn that answers a person's message, or has answered it. */
-  answerTo(messageId: string): Promise<TurnRecord | undefined>;
-  /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
-  answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
-  /**
-   * Saves a record, and the sight of its answer. Resolves to whether they are stored; failures are logged. `pausesMs`
-   * are the waits before further attempts, if not the usual ones.
-   */
-  save(record: TurnRecord, sight?: Sight, pausesMs?: readonly number[]): Promise<boolean>;
-  /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
-  note(record: TurnRecord): Promise<void>;
-  readSight(id: string): Promise<Sight | undefined>;
-  /** Reads what the model was given for the answers to a person, by their turns; `within` as below. */
-  readSights(platform: string, authorId: string, within?: string): Promise<Array<{ turnId: string; given: Sight }>>;
-  /**
-   * Notes what a person thinks of one edition of a turn's answer, and why. It replaces what they thought of another
-   * edition. Without a reason the one they gave for the same judgement stays. Resolves to what is kept and new.
-   */
-  rate(
-    answer: Pick<TurnRecord, "id" | "edition">,
-    authorId: string,
-    feedback: Feedback,
-    reason?: string,
-  ): Promise<Rated>;
-  /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
-  readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
-  /** Erases what the model was given for an answer, and the calls of its tools. The record stays. */
-  eraseGiven(id: string): Promise<void>;
-  /** Erases records, those of them that there are. */
-  erase(ids: readonly string[]): Promise<void>;
-  /** Erases the records of all conversations whose ids begin like this. Resolves to where their replies stand. */
-  eraseConversations(prefix: string): Promise<ReplyAddress[]>;
-  /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
-  forget(platform: string, authorId: string, within?: string): Promise<void>;
+/** One picture in a turn. Its number is its position in the turn, from 1. */
+export type PicturePart = z.infer<typeof part>;
+
+/** The additional fields of a picture turn: the request, and its progress for each part. */
+const pictureFields = {
+  /** The time of the request, Unix milliseconds. */
+  at: z.number(),
+  /** The history entry that the pictures follow. Absent means the newest one. */
+  after: z.string().optional(),
+  prompt: z.string(),
+  /** How the first reference is used if a button started the turn. */
+  change: z.enum(["vary", "upscale"]).optional(),
+  model: z.string(),
+  ratio: z.string().optional(),
+  size: z.string().optional(),
+  isSpoiler: z.boolean(),
+  references: z.array(attachment),
+  /** Empty while the turn waits to start. */
+  parts: z.array(part),
+};
+
+const pictureTurn = turnRecord.extend(pictureFields);
+
+/** A picture turn's record. `posted` is the progress message. `parts` contains the messages with the pictures. */
+export type PictureTurn = z.infer<typeof pictureTurn>;
+
+/** Undefined if the value is damaged or has another version. */
+export function readTurnRecord(value: unknown): TurnRecord | PictureTurn | undefined {
+  const isOfPictures = typeof value === "object" && value !== null && "parts" in value;
+  return (isOfPictures ? pictureTurn : turnRecord).safeParse(value).data;
 }
 
-interface Value {
-  key: string;
-  value: unknown;
-  ttl: number;
+export function isPictureTurn(record: TurnRecord): record is PictureTurn {
+  return "parts" in record;
 }
 
-export interface Judgement {
-  turnId: string;
-  feedback: Feedback;
-  reason?: string;
-  /** Absent for the first. */
-  edition?: number;
+interface Beginning extends Pick<TurnRecord, "id" | "conversationId" | "reply" | "author"> {
+  messageIds?: string[];
 }
 
-export interface Rated {
-  isNew: boolean;
-  hasNewReason: boolean;
-}
-
-const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
-
-export const TURNS = "turns";
-/** Longest that calls of tools wait for a person. */
-export const MAX_WAIT_MS = 86_400_000;
-/** Longer than an answer is written; after that the history knows its messages. */
-const POSTED_TTL_MS = 3_600_000;
-
-export interface TurnRecordsOptions extends Pick<Stores, "open" | "inTurn"> {
-  ttlMs: number;
-  log: Logger;
-}
-
-/** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
-export function createTurnRecords({ open, ttlMs, log, ...stores }: TurnRecordsOptions): TurnRecords {
-  const keyv = open(TURNS);
-  // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = <T>(id: string, task: () => Promise<T>) => stores.inTurn(`${TURNS}:${id}`, task);
-
-  async function load(id: string): Promise<TurnRecord | undefined> {
-    return readTurnRecord(await keyv.get(id));
-  }
-
-  async function loadNamed(key: string): Promise<TurnRecord | undefined> {
-    const { turnId } = postedBy.safeParse(await keyv.get(key)).data ?? {};
-    return turnId === undefined ? undefined : load(turnId);
-  }
-
-  function store(record: TurnRecord, others: readonly Value[], pausesMs?: readonly number[]): Promise<boolean> {
-    const turnId = record.id;
-    return persist(
-      // As it stands at each try: one that comes late must not put an older state over a newer one.
-      () => keyv.setMany([{ key: turnId, value: toStored(record), ttl: ttlMs }, ...others]),
-      (err) => log.warn({ err, turnId }, "the record of a turn could not be stored"),
-      pausesMs,
-    );
-  }
-
-  async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
-    const found: unknown = await keyv.get(toPosted(messageId));
-    // Until it named the turn as well, it was the conversation alone.
-    return postedBy.safeParse(typeof found === "string" ? { conversationId: found } : found).data ?? {};
-  }
-
-  /** Ids of the turns that a namespace names. */
-  async function* idsOf(namespace: string, within?: string): AsyncGenerator<string> {
-    for await (const [id] of walk(open(`${TURNS}:${namespace}`))) {
-      if (within === undefined || (await load(id))?.conversationId.startsWith(within) === true) yield id;
-    }
-  }
-
-  async function readSight(id: string): Promise<Sight | undefined> {
-    return sight.safeParse(await keyv.get(toSightKey(id))).data;
-  }
-
-  async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
-    const record = await load(id);
-    if (record?.feedback?.[authorId] !== undefined) await keyv.set(id, withoutFeedback(record, authorId), ttlMs);
-    await keyv.delete(`${rater}:${id}`);
-  }
-
-  return {
-    load,
-    conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
-    turnOf: async (messageId) => (await readPosted(messageId)).turnId,
-    answerTo: (messageId) => loadNamed(toAsked(messageId)),
-    async answeredAt(place, authorId) {
-      const record = await loadNamed(toNewest(place, authorId));
-      return record?.phase === "final" ? undefined : record?.conversationId;
-    },
-    async save(record, seen, pausesMs) {
-      const sights = seen === undefined ? [] : [{ key: toSightKey(record.id), value: seen, ttl: ttlMs }];
-      return store(record, [...toPointers(record, ttlMs), ...sights], pausesMs);
-    },
-    readSight,
-    async readSights(platform, authorId, within) {
-      const turnIds = await Array.fromAsync(idsOf(toOwnerKey(platform, authorId), within));
-      const sights = await Promise.all(turnIds.map(async (turnId) => ({ turnId, given: await readSight(turnId) })));
-      return sights.flatMap(({ turnId, given }) => (given === undefined ? [] : { turnId, given }));
-    },
-    note: async (record) => void (await store(record, [])),
-    rate: ({ id, edition }, authorId, feedback, reason) =>
-      inTurn(id, async () => {
-        const record = await load(id);
-        if (record === undefined) return NOT_RATED;
-        const { rated, ...news } = toRated(record, authorId, { feedback, reason, edition });
-        if (!news.isNew && !news.hasNewReason) return NOT_RATED;
-        const pointers = toPointers(rated, ttlMs, toRater(record.reply.platform, authorId));
-        return (await store(rated, pointers)) ? news : NOT_RATED;
-      }),
-    async readFeedback(platform, authorId, within) {
-      const judgements: Judgement[] = [];
-      for await (const turnId of idsOf(toRater(platform, authorId), within)) {
-        judgements.push(...toJudgements(await load(turnId), authorId));
-      }
-      return judgements;
-    },
-    eraseGiven: async (id) => void (await keyv.deleteMany([toSightKey(id), ...toLedgerKeys(id)])),
-    async erase(ids) {
-      for (const id of ids) {
-        const record = await load(id);
-        if (record !== undefined) await keyv.deleteMany(keysOf(record));
-      }
-    },
-    async eraseConversations(prefix) {
-      const places: ReplyAddress[] = [];
-      for await (const [, value] of walk(keyv)) {
-        const record = readTurnRecord(value);
-        if (record?.conversationId.startsWith(prefix) !== true) continue;
-        await keyv.deleteMany(keysOf(record));
-        places.push(record.reply);
-      }
-      return places;
-    },
-    async forget(platform, authorId, within) {
-      const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
-      for await (const id of idsOf(owner, within)) {
-        const record = await load(id);
-        const kept = record === undefined ? [] : keysOf(record);
-        await keyv.deleteMany([id, `${owner}:${id}`, toSightKey(id), ...toLedgerKeys(id), ...kept]);
-      }
-      for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
-    },
-  };
-}
-
-function toJudgements(record: TurnRecord | undefined, authorId: string): Judgement[] {
-  const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
-  if (record === undefined || feedback === undefined) return [];
-  const edition = record.judged?.[authorId];
-  return [
-    { turnId: record.id, feedback, ...(reason !== undefined && { reason }), ...(edition !== undefined && { edition }) },
-  ];
-}
-
-interface Word {
-  feedback: Feedback;
-  reason: string | undefined;
-  edition: number;
-}
-
-function toRated(record: TurnRecord, authorId: string, { feedback, reason, edition }: Word) {
-  const isNew = record.feedback?.[authorId] !== feedback || (record.judged?.[authorId] ?? 1) !== edition;
-  const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
-  // A reason is one for the judgement it was given with.
-  const others = isNew ? withoutFeedback(record, authorId) : record;
-  const rated: TurnRecord = {
-    ...others,
-    feedback: { ...others.feedback, [authorId]: feedback },
-    ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
-    ...(edition > 1 && { judged: { ...others.judged, [authorId]: edition } }),
-  };
-  return { rated, isNew, hasNewReason };
-}
-
-function withoutFeedback({ feedback, reasons, judged, ...record }: TurnRecord, authorId: string): TurnRecord {
-  const { [authorId]: _, ...others } = feedback ?? {};
-  const { [authorId]: __, ...reasonsOfOthers } = reasons ?? {};
-  const { [authorId]: ___, ...judgedByOthers } = judged ?? {};
-  return {
-    ...record,
-    feedback: others,
-    ...(reasons && { reasons: reasonsOfOthers }),
-    ...(judged && { judged: judgedByOthers }),
-  };
-}
-
-/** Whoever reads that nothing was posted yet has to look for a first message that may be under way. */
-function toStored(record: TurnRecord): TurnRecord {
-  const mayPost = record.phase === "received" && record.posted.length === 0;
-  return mayPost ? { ...record, isPosting: true } : record;
-}
-
-/** The keys under which a record stays or is found after its turn. */
-function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
-  const found = [`${toOwnerKey(reply.platform, author.id)}:${id}`, toNewest(reply, author.id)];
-  return [id, toSightKey(id), ...toLedgerKeys(id), ...found, ...messageIds.map(toAsked)];
-}
-
-function toSightKey(id: string): string {
-  return `sight:${id}`;
-}
-
-function toAsked(messageId: string): string {
-  return `asked:${toKeyPart(messageId)}`;
-}
-
-/** Keys under which a record is found, beside its own id. */
-function toPointers(record: TurnRecord, ttlMs: number, rater?: string): Value[] {
-  const { id, author, reply, phase, posted, messageIds, conversationId } = record;
-  return [
-    ...(phase === "final" ? [] : posted).map((messageId) => {
-      return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
-    }),
-    // Once in a turn: its questions and its place stay.
-    ...(phase === "received" ? messageIds : []).map((messageId) => {
-      return { key: toAsked(messageId), value: { turnId: id }, ttl: ttlMs };
-    }),
-    ...(phase === "received" ? [{ key: toNewest(reply, author.id), value: { turnId: id }, ttl: POSTED_TTL_MS }] : []),
-    ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
-      key: `${of}:${id}`,
-      value: 1,
-      ttl: ttlMs,
-    })),
-  ];
-}
-
-function toPosted(messageId: string): string {
-  return `posted:${toKeyPart(messageId)}`;
-}
-
-/** Names a person in a place: threads of a channel are the same place. */
-function toNewest({ platform, workspaceId = "", channelId }: ReplyAddress, authorId: string): string {
-  return ["newest", platform, workspaceId, channelId, authorId].map(toKeyPart).join(":");
-}
-
-function toRater(platform: string, authorId: string): string {
-  return `rated:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
-}
-
-/** The record of a turn that nothing was done for yet. The events begin with a message, which may be deleted. */
-export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
-  const [first] = events;
-  const last = messages.at(-1) ?? first;
-  if (first === undefined || last === undefined) throw new TypeError("A turn begins with a message.");
+/** The record of a turn before any work. */
+export function toFreshRecord({ messageIds = [], ...beginning }: Beginning): TurnRecord {
   return {
     v: 1,
-    id: toTurnId(first.key),
-    conversationId: last.conversationId,
-    reply: last.reply,
-    author: last.author,
-    messageIds: messages.map(({ messageId }) => messageId),
+    ...beginning,
+    messageIds,
     posted: [],
     removed: 0,
     isPosting: false,
@@ -364,7 +185,56 @@ export function newRecord(events: readonly InboundEvent[], messages: readonly Me
   };
 }
 
-/** Undefined for what is damaged, or of another version. */
-function readTurnRecord(value: unknown): TurnRecord | undefined {
-  return turnRecord.safeParse(value).data;
+/** The new record for an answer turn. The events start with a message, which can be deleted. */
+export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
+  const [first] = events;
+  const last = messages.at(-1) ?? first;
+  if (first === undefined || last === undefined) throw new TypeError("A turn starts with a message.");
+  return toFreshRecord({
+    id: toTurnId(first.key),
+    conversationId: last.conversationId,
+    reply: last.reply,
+    author: last.author,
+    messageIds: messages.map(({ messageId }) => messageId),
+    ...(last.kind === "message" && last.scheduled && { scheduled: toScheduled(last.scheduled) }),
+  });
+}
+
+function toScheduled({ id, when, recurs }: ScheduledRun): NonNullable<TurnRecord["scheduled"]> {
+  return { id, when, ...(recurs && { recurs }) };
+}
+
+interface Pictured {
+  parts: readonly PicturePart[];
+  references: readonly AttachmentRef[];
+}
+
+/** A picture that can be opened again, so that it can serve as a reference. */
+export function attachmentOf({ parts }: Pick<Pictured, "parts">, number: number): AttachmentRef | undefined {
+  const part = parts[number - 1];
+  return part?.state === "done" ? part.attachment : undefined;
+}
+
+/** The pictures that can be opened again. */
+export function picturesOf({ parts }: Pick<Pictured, "parts">): AttachmentRef[] {
+  return parts.filter(isDone).flatMap(({ attachment }) => attachment ?? []);
+}
+
+/** The references and the pictures that can be opened again. */
+export function filesOf(turn: Pictured): AttachmentRef[] {
+  return [...turn.references, ...picturesOf(turn)];
+}
+
+/** False while the turn waits to start. Its record then contains only the waiting message. */
+export function hasBegun({ parts }: Pick<Pictured, "parts">): boolean {
+  return parts.length > 0;
+}
+
+export function isDone(part: PicturePart): part is Extract<PicturePart, { state: "done" }> {
+  return part.state === "done";
+}
+
+/** True for a picture that was shown, even if it was deleted later. Nothing is left to do for it. */
+export function isSettled({ state }: PicturePart): boolean {
+  return state === "done" || state === "deleted";
 }

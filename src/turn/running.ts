@@ -1,4 +1,5 @@
-import { cut } from "../concurrency/cut.ts";
+import { abortWith } from "../concurrency/abort.ts";
+import { BoundedMap } from "../concurrency/bounded-map.ts";
 import {
   type ActionEvent,
   type Author,
@@ -9,43 +10,46 @@ import {
   isSpokenStop,
   type MessageEvent,
 } from "../port/events.ts";
-import { foldBatch } from "./batch.ts";
-import type { TurnRecord } from "./record.ts";
-import { mayPress } from "./rights.ts";
+import { readPictureId } from "../port/ids.ts";
+import { foldBatch } from "./questions.ts";
+import type { PictureTurn, TurnRecord } from "./record.ts";
+import { canManage, NOT_YOURS } from "./rights.ts";
 
 export interface Beginning {
   controller: AbortController;
-  /** The turn's messages as they stand after `changes`, where they are at hand. */
+  /** The turn's messages after `changes`, if they are known. */
   messages: MessageEvent[];
-  /** False: the history has not taken all of them. */
+  /** False if some of them are missing from the history. */
   areStored: boolean;
-  /** People's changes to them since the attempt before. */
+  /** Changes to the messages since the previous attempt. */
   changes: Array<EditedEvent | DeletedEvent>;
-  /** The first request is made although the model is left alone at the moment. */
+  /** If true, the first request is made even while the model is paused. */
   mustAsk: boolean;
-  /** The person who had the answer begin once more; absent: nobody. */
+  /** The person who pressed Retry, if anyone did. */
   pressedBy?: Author;
-  /** The person who stopped the attempt; undefined: nobody has. */
+  /** The person who stopped the attempt, if anyone did. */
   stoppedBy(): Author | undefined;
-  /** Sentences for the person, to stand under the answer. */
+  /** Sentences to show under the answer. */
   notices: readonly string[];
 }
 
-/** A turn that is being answered, and what people do to it meanwhile. */
+/** A turn that is being answered, and the events that affect it meanwhile. */
 export interface RunningTurn {
+  readonly kind: "answer";
+  readonly id: string;
   readonly record: TurnRecord;
-  /** Lets a change or a stop of this turn interrupt the attempt. Somebody else's stop is refused. */
+  /** Interrupts the attempt if the event changes or stops this turn. Refuses another person's Stop. */
   notice(event: InboundEvent): "refused" | undefined;
   missStore(): void;
   /** Adds a note under the answer. */
   tell(notice: string): void;
-  /** Gives the turn up: the next attempt ends at once, and says so. */
+  /** Gives the turn up. The next attempt ends at once and says so. */
   giveUp(): void;
-  /** Takes what came so far; the record then names only the messages that are still there. */
+  /** Takes over the events so far. After that, the record contains only the messages that still exist. */
   begin(): Beginning;
-  /** True when another attempt is needed after one that ended so. */
+  /** True if another attempt is needed after this result. */
   mustGoOn(result: AttemptResult): boolean;
-  /** Changes and stops whose effect is part of the turn. */
+  /** Changes and stops that the turn has applied. */
   taken(): readonly InboundEvent[];
 }
 
@@ -56,7 +60,7 @@ export function createRunningTurn(
 ): RunningTurn {
   const taken: InboundEvent[] = [];
   const notices: string[] = [];
-  /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
+  /** The known text and attachments of each message. They distinguish an edit from a repeated event. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
   let messages = [...known];
   let pending: Array<EditedEvent | DeletedEvent> = [];
@@ -66,25 +70,27 @@ export function createRunningTurn(
   let controller = new AbortController();
 
   function stop(event: ActionEvent | CommandEvent): "refused" | undefined {
-    if (!mayPress(event, record)) return "refused";
+    if (!canManage(event, record)) return "refused";
     stoppedBy = event.author;
     taken.push(event);
-    cut(controller, "stopped");
+    abortWith(controller, "stopped");
     return undefined;
   }
 
   function change(event: EditedEvent | DeletedEvent): void {
     if (!record.messageIds.includes(event.messageId)) return;
     if (event.kind === "edited") {
-      // Platforms send an edit also for what they add themselves, such as a preview.
+      // Platforms also send an edit when they add something themselves, such as a preview.
       if (bodies.get(event.messageId) === bodyOf(event)) return;
       bodies.set(event.messageId, bodyOf(event));
     }
     pending.push(event);
-    cut(controller, "superseded");
+    abortWith(controller, "superseded");
   }
 
   return {
+    kind: "answer",
+    id: record.id,
     record,
     notice(event) {
       const isPressed = event.kind === "action" && event.action === "stop" && event.turnId === record.id;
@@ -109,14 +115,14 @@ export function createRunningTurn(
       const deleted = changes.filter(({ kind }) => kind === "deleted").map(({ messageId }) => messageId);
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
-      if (stoppedBy !== undefined) cut(controller, "stopped");
-      // Nothing is left of it but to show what there is.
-      if (isGivenUp && record.isSaidWhole !== true) cut(controller, "given-up");
+      if (stoppedBy !== undefined) abortWith(controller, "stopped");
+      // The answer is complete and only needs to be shown.
+      if (isGivenUp && record.isShownWhole !== true) abortWith(controller, "given-up");
       return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
-      // A stopped turn begins again by nothing but Retry, and goes away with its question.
+      // A stopped turn restarts only on Retry. It is removed if its question is deleted.
       if (stoppedBy === undefined && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),
@@ -131,7 +137,123 @@ function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
 }
 
 /**
- * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
- * person who asked is being erased, so nothing was kept and what was posted is to go.
+ * `superseded`: the messages changed during the answer, so it must restart. `forgotten`: the asker is being erased, so
+ * nothing was stored and all of the answer's messages must be removed.
  */
 export type AttemptResult = "ended" | "superseded" | "forgotten";
+
+const MAX_WAITING = 1_000;
+
+type Running = RunningTurn | RunningPictures;
+
+/** The turns that this process runs, and the picture turns that wait here. Events reach them immediately. */
+export interface RunningTurns {
+  /** A turn counts as running before its work first awaits, so that it misses no interruption. */
+  whileRunning<T>(turn: Running, work: () => Promise<T>): Promise<T>;
+  /**
+   * Counts the turn as waiting until it runs. If another process runs it, this one is not told, so the oldest are
+   * dropped.
+   */
+  wait(turn: RunningPictures): void;
+  /** The waiting turn with this id. */
+  findWaiting(id: string): RunningPictures | undefined;
+  /** The running turn with this id. */
+  find(id: string): Running | undefined;
+  /** Passes a change or a Stop to its turn. Returns a refusal for another person's Stop. */
+  interrupt(event: InboundEvent): string | undefined;
+  /** True while an answer is being written in this conversation. */
+  isAnswering(conversationId: string): boolean;
+  /** The conversation of a running turn, found by one of its messages or of the messages that it answers. */
+  conversationOf(messageId: string): string | undefined;
+}
+
+export function createRunningTurns(): RunningTurns {
+  const running = new Set<Running>();
+  const waiting = new BoundedMap<string, RunningPictures>(MAX_WAITING);
+
+  return {
+    async whileRunning(turn, work) {
+      if (waiting.get(turn.id) === turn) waiting.delete(turn.id);
+      running.add(turn);
+      try {
+        return await work();
+      } finally {
+        running.delete(turn);
+      }
+    },
+    wait: (turn) => void waiting.set(turn.id, turn),
+    findWaiting: (id) => waiting.get(id),
+    find: (id) => running.values().find((turn) => turn.id === id),
+    interrupt(event) {
+      const answers = [...running, ...waiting.values()].map((turn) => turn.notice(event));
+      return answers.includes("refused") ? NOT_YOURS : undefined;
+    },
+    isAnswering: (conversationId) =>
+      running.values().some(({ kind, record }) => kind === "answer" && record?.conversationId === conversationId),
+    conversationOf(messageId) {
+      const isOf = ({ record }: Running) =>
+        record?.posted.includes(messageId) === true || record?.messageIds.includes(messageId) === true;
+      return running.values().find(isOf)?.record?.conversationId;
+    },
+  };
+}
+
+/** A picture turn that runs or waits, and the button presses that arrive meanwhile. */
+export interface RunningPictures {
+  readonly kind: "pictures";
+  readonly id: string;
+  /** Undefined until the record is read. */
+  readonly record: PictureTurn | undefined;
+  /** Aborts with `stopped` or `given-up`. Finished pictures stay, and the others end. */
+  readonly stop: AbortSignal;
+  /** A Stop for this turn ends it. Another person's Stop is refused. */
+  notice(event: InboundEvent): "refused" | undefined;
+  /** Sets the record. Presses that arrived before now take effect. */
+  open(record: PictureTurn): void;
+  /** Until this is called with `false`, another press of Retry counts as part of this turn. */
+  retries(isRetrying: boolean): void;
+  giveUp(): void;
+  /** Presses that the turn has applied. */
+  taken(): readonly InboundEvent[];
+}
+
+export function createRunningPictures(id: string): RunningPictures {
+  const controller = new AbortController();
+  const taken: InboundEvent[] = [];
+  let record: PictureTurn | undefined;
+  let early: InboundEvent[] = [];
+  let isRetrying = false;
+
+  function notice(event: InboundEvent): "refused" | undefined {
+    if (event.kind !== "action" || readPictureId(event.turnId)?.turnId !== id) return undefined;
+    if (event.action === "retry" && isRetrying) taken.push(event);
+    if (event.action !== "stop") return undefined;
+    if (record === undefined) {
+      early.push(event);
+      return undefined;
+    }
+    if (!canManage(event, record)) return "refused";
+    taken.push(event);
+    abortWith(controller, "stopped");
+    return undefined;
+  }
+
+  return {
+    kind: "pictures",
+    id,
+    get record() {
+      return record;
+    },
+    stop: controller.signal,
+    notice,
+    open(read) {
+      record = read;
+      const waiting = early;
+      early = [];
+      for (const event of waiting) notice(event);
+    },
+    retries: (is) => void (isRetrying = is),
+    giveUp: () => abortWith(controller, "given-up"),
+    taken: () => taken,
+  };
+}

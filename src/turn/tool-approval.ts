@@ -1,17 +1,21 @@
-// How people allow the calls of tools: what they see of calls that wait for them or may have been done, and what becomes
-// of their decision. The turn stops for it in `runRound`; the ledger knows how far each call has come.
+// How people approve tool calls: what they see of calls that wait or may have been made, and what their decision does.
+// `runRound` stops the turn until the decision. The ledger has the state of each call.
 import { createHash } from "node:crypto";
 import type { ActionEvent } from "../port/events.ts";
 import { readCallsId, toCallsId } from "../port/ids.ts";
 import type { Button } from "../port/sink.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Ledger, type LedgerCall, type TurnLedger, toToolCall, type WaitingCalls } from "../tools/ledger.ts";
+import { type LedgerCall, type TurnLedger, toToolCall, type WaitingCalls } from "../tools/ledger.ts";
 import { showArguments } from "../tools/show-arguments.ts";
 import { readCall, type Tool } from "../tools/tool.ts";
-import { type CutAnswerDeps, showNote } from "./cut-answer.ts";
-import { MAX_WAIT_MS, type TurnRecord, type TurnRecords } from "./record.ts";
+import { rewriteClosing } from "./posted-answer.ts";
+import type { TurnRecord } from "./record.ts";
+import type { TurnServices } from "./records.ts";
 
-/** Shows people the calls that they are to allow, each with its server and all that the server gets, as Markdown. */
+/** How long tool calls wait for a person. */
+const MAX_WAIT_MS = 86_400_000;
+
+/** Shows the calls that wait for approval as Markdown, each with its server and all arguments that the server gets. */
 export function describeWaiting(calls: readonly LedgerCall[], tools: readonly Tool[]): string {
   const cards = calls.map((call) => {
     const server = tools.find(({ name }) => name === call.name)?.approval?.server;
@@ -23,7 +27,7 @@ export function describeWaiting(calls: readonly LedgerCall[], tools: readonly To
   return cards.join("\n\n");
 }
 
-/** The arguments as the tool gets them; those of a tool that is away, as the model wrote them. */
+/** The arguments as the tool gets them. If the tool is unavailable, the arguments as the model wrote them. */
 function readArguments(call: LedgerCall, tools: readonly Tool[]): unknown {
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready !== "string") return ready.args;
@@ -43,15 +47,18 @@ export function toWaitingButtons(turnId: string, waiting: WaitingCalls): Button[
   ];
 }
 
-/** Makes calls once more that may have been done. */
+/** The label for repeating calls that may have been made. */
 export function toRerunButton(turnId: string, uncertain: readonly LedgerCall[]): Button {
   return { action: "rerun", turnId: toCallsId(turnId, toDigest(uncertain)), label: "Run it again" };
 }
 
-/** 132 bits: too many to find other calls with the same digest, and short enough for the ids of every platform. */
+/**
+ * 132 bits. With so many bits, no one can find other calls with the same digest. The digest still fits into every
+ * platform's ids.
+ */
 const DIGEST_CHARS = 22;
 
-/** Identifies these calls as asked at this time: the same calls, asked again later, get another digest. */
+/** Identifies these calls, asked at this time. If the same calls are asked later, they get another digest. */
 function toDigest(calls: readonly LedgerCall[], at = 0): string {
   const shown = calls.map(({ id, name, arguments: json, rerunBy = "" }) => [id, name, json, rerunBy]);
   return createHash("sha256")
@@ -60,26 +67,21 @@ function toDigest(calls: readonly LedgerCall[], at = 0): string {
     .slice(0, DIGEST_CHARS);
 }
 
-/** Tells people of calls that may have been done; "" for none. */
+/** Says which calls may have been made. "" if there are none. */
 export function describeUncertain(calls: readonly LedgerCall[]): string {
   if (calls.length === 0) return "";
   const names = [...new Set(calls.map(({ name }) => quoteName(name)))].join(", ");
-  return `_It is not known whether ${names} was done: the call was begun, and no result came. I do not make it again by myself. Look first; then press Run it again if it is needed._`;
+  return `_I don't know whether ${names} ran: I made the call and got no result. I won't repeat it on my own. Check first, then press Run it again if needed._`;
 }
 
-const CHANGED = "This has changed: look at what it asks now.";
-
-export interface ToolApprovalDeps extends CutAnswerDeps {
-  ledger: Ledger;
-  records: Pick<TurnRecords, "save">;
-}
+const CHANGED = "The request has changed. Read it again before you decide.";
 
 /**
- * Takes a person's decision about the calls of a turn that the button's message shows, and about no others. Resolves to
- * "go on", or to a refusal. The record is saved first: after a crash the same press finds what is left to do.
+ * Applies a person's decision to the calls that the button's message shows, and to no others. Resolves to "go on" or to
+ * a refusal. Saves the record first, so that the same press continues the work after a crash.
  */
 export async function decideCalls(
-  deps: ToolApprovalDeps,
+  deps: TurnServices,
   event: ActionEvent,
   record: TurnRecord,
   calls: TurnLedger,
@@ -91,18 +93,18 @@ export async function decideCalls(
   const goOn = () => records.save({ ...record, phase: "posted", attempts: 0, seen: 0 });
   if (event.action === "rerun") {
     const uncertain = calls.uncertain();
-    if (isFresh && uncertain.length === 0) return "There is nothing left here to run again.";
+    if (isFresh && uncertain.length === 0) return "There is nothing left to run again.";
     if (toDigest(uncertain) !== digest) return isFresh ? CHANGED : "go on";
     if (isFresh) await goOn();
     await calls.rerun(event.key);
     return "go on";
   }
   const waiting = calls.waiting();
-  if (waiting === undefined || (isFresh && !record.waits)) return isFresh ? "This was decided already." : "go on";
+  if (waiting === undefined || (isFresh && !record.waits)) return isFresh ? "This has already been decided." : "go on";
   if (toDigest(waiting.calls, waiting.at) !== digest) return isFresh ? CHANGED : "go on";
   if (event.at - waiting.at > MAX_WAIT_MS) {
     await cancelWaiting(deps, record, signal);
-    return "This waited for more than a day, so it is not done any more. Please ask once more.";
+    return "This waited for more than a day, so I won't do it any more. Please ask again.";
   }
   if (isFresh) await goOn();
   if (event.action === "always") {
@@ -113,7 +115,7 @@ export async function decideCalls(
     );
   }
   const words = describeDecision(event);
-  if (isFresh) await showNote(deps, record, words, signal);
+  if (isFresh) await rewriteClosing(deps, record, { note: words, buttons: [] }, signal);
   await calls.decide(event.action === "deny" ? "denied" : "approved", words);
   return "go on";
 }
@@ -124,10 +126,15 @@ function describeDecision({ action, author }: ActionEvent): string {
   return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
 }
 
-/** Ends the wait of calls for a person: they are not made. */
-export async function cancelWaiting(deps: ToolApprovalDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
-  await (await deps.ledger.open(record.id)).decide("denied", "");
+/** The calls no longer wait for a person, and they are not made. */
+export async function cancelWaiting(deps: TurnServices, record: TurnRecord, signal: AbortSignal): Promise<void> {
+  await (await deps.ledger.open(record)).decide("denied", "");
   const { waits: _, ...over } = record;
   await deps.records.save({ ...over, canRetry: true });
-  await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
+  await rewriteClosing(
+    deps,
+    record,
+    { note: "_Stopped. I didn't make the calls that were waiting for your approval._", buttons: [] },
+    signal,
+  );
 }

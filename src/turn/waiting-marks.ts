@@ -1,27 +1,34 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { withoutFence } from "../concurrency/fence.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { MessageEvent } from "../port/events.ts";
+import { NO_RIGHT } from "../port/right.ts";
 import { callPlatform } from "../reply/platform-call.ts";
 import { toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Longest that a mark stands. */
+/** How long a mark can stay. */
 const TTL_MS = 86_400_000;
+
 const CALL_MS = 5_000;
-/** Between attempts at taking a mark away, which the platform's limits do not allow yet; and how many there are. */
+
+/** The pause between attempts to remove a mark while a rate limit forbids it, and the number of attempts. */
 const PAUSE_MS = 1_000;
+
 const MAX_ATTEMPTS = 90;
 
-/** Shows at people's questions that they wait for their turn, until it comes: in whichever process. Best effort. */
+/**
+ * Marks a question that waits for its turn until any process starts that turn. Ignores failures. Needs no right
+ * (`NO_RIGHT`), because nothing depends on a mark, and a mark sometimes has to be removed after the turn has ended in
+ * another process.
+ */
 export interface WaitingMarks {
   show(message: MessageEvent): void;
   clear(messages: readonly MessageEvent[]): void;
 }
 
-export interface WaitingMarksDeps extends Pick<Stores, "open"> {
+interface WaitingMarksDeps extends Pick<Stores, "open"> {
   adapterOf(platform: string): Pick<Adapter, "sink">;
   log: Logger;
 }
@@ -31,15 +38,16 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
   const { run: inTurn } = createKeyedQueue();
 
   function mark({ messageId, reply }: MessageEvent, isWaiting: boolean): void {
-    const sink = adapterOf(reply.platform).sink(reply);
+    const sink = adapterOf(reply.platform).sink(reply, NO_RIGHT);
     const { markWaiting } = sink;
     if (markWaiting === undefined) return;
     const key = toKeyPart(messageId);
-    const tell = () => callPlatform((signal) => markWaiting(messageId, isWaiting, signal), CALL_MS);
+    const tell = () => callPlatform(NO_RIGHT, (signal) => markWaiting(messageId, isWaiting, signal), CALL_MS);
     async function change(): Promise<void> {
       try {
         if (isWaiting === (await keyv.has(key))) return;
-        // Kept first: the process that takes the message up, also after a crash, knows that there may be a mark.
+        // Stores the mark first. The process that starts the turn then knows, even after a crash, that a mark can
+        // exist.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
         let attempts = 1;
         let isDone = await tell();
@@ -54,8 +62,7 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
         log.info({ err, messageId }, "the mark of a waiting message could not be set or removed");
       }
     }
-    // Nothing of the turn depends on it, and it may outlast the right to write that.
-    void withoutFence(() => inTurn(messageId, change));
+    void inTurn(messageId, change);
   }
 
   return {

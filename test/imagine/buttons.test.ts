@@ -1,163 +1,192 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createJobButtons } from "../../src/imagine/buttons.ts";
-import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
-import type { ActionEvent, InboundEvent } from "../../src/port/events.ts";
-import { action, ada, ben, command } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { silent } from "../support/log.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import { action, ada, ben, command } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
+import { noFiles, noLinks, pictureTurn } from "../../lab/support/picture-turn.ts";
+import { createQuickScheduler } from "../../lab/support/quick-scheduler.ts";
+import { createFindPicture } from "../../src/imagine/find-picture.ts";
+import { createImagine } from "../../src/imagine/imagine.ts";
+import { createPictureLine } from "../../src/imagine/waiting.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import type { ActionEvent } from "../../src/port/events.ts";
+import { toPictureId, toTurnId } from "../../src/port/ids.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import type { PicturePart, PictureTurn } from "../../src/turn/record.ts";
+import { createTurnRecords } from "../../src/turn/records.ts";
+import { createRunningTurns } from "../../src/turn/running.ts";
 
 const { signal } = new AbortController();
+const PNG = Buffer.from("iVBORw0KGgo=", "base64");
 const failed: PicturePart = { state: "failed", reason: "No.", canRetry: true };
 const done = (messageId: string): PicturePart => ({ state: "done", messageId, text: "" });
 
-function start(given: Partial<PictureJob> = {}, denied: readonly string[] = []) {
+/** An ended turn, and a gateway that answers when `hold` is resolved. */
+async function start(given: Partial<PictureTurn> = {}, denied: readonly string[] = []) {
   const platform = fakePlatform();
-  const job = pictureJob({ isOver: true, ...given });
-  const saved: PictureJob[] = [];
-  const runs: string[][] = [];
+  const { open, inTurn } = createStores(
+    { redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent },
+    NO_RIGHT,
+  );
+  const records = createTurnRecords({ open, inTurn, ttlMs: 60_000, files: noFiles, log: silent });
+  const turns = createRunningTurns();
   const hold = Promise.withResolvers<void>();
-  const stops: string[] = [];
+  const drawn: string[] = [];
   const erased: string[] = [];
-  const find = async (id: string) => (id === job.id ? job : undefined);
-  const buttons = createJobButtons({
-    jobs: {
-      save: async (job) => saved.push(structuredClone(job)) > 0,
-      askStop: async (id, { author }) => void stops.push(`kept ${id} ${author.name}`),
-      dropStop: async (id) => void stops.push(`dropped ${id}`),
+  const imagine = createImagine({
+    right: NO_RIGHT,
+    line: createPictureLine(),
+    records,
+    turns,
+    ...createFindPicture(records, turns),
+    findRefusal: async (turn, { id, name } = turn.author) => (denied.includes(id) ? `${name} may not.` : undefined),
+    references: {
+      ...noLinks,
+      prepare: async () => ({ ok: true, parts: [] }),
+      erase: async (refs) => void erased.push(...refs.map(({ id }) => id)),
     },
-    running: { find, findSettled: find, stop: (id, { author }) => Boolean(stops.push(`stopped ${id} ${author.name}`)) },
-    async work({ parts }) {
-      runs.push(parts.map(({ state }) => state));
-      await hold.promise;
-      return true;
+    gateway: {
+      async generateImage({ prompt }) {
+        drawn.push(prompt);
+        await hold.promise;
+        return { bytes: PNG, mimeType: "image/png", text: "" };
+      },
     },
-    writeHistory: async () => {},
-    links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
+    files: noFiles,
+    history: { append: async () => {}, remove: async () => true },
+    scheduler: createQuickScheduler(1),
+    adapterOf: () => platform.adapter,
     sinkOf: () => platform.sink,
-    findRefusal: async ({ author }) => (denied.includes(author.id) ? `${author.name} may not.` : undefined),
+    onProgress: () => {},
+    metrics: createMetrics(),
+    quota: {
+      reserve: async () => ({
+        maxTokens: undefined,
+        tight: undefined,
+        settle: async () => {},
+      }),
+    },
+    listModels: async () => [],
+    model: "painter",
+    maxReferences: 8,
     log: silent,
   });
-  const press = (name: ActionEvent["action"], id: string, author = ada) => {
+  await records.savePicture(pictureTurn({ phase: "final", ...given }));
+  const press = async (name: ActionEvent["action"], id: string, author = ada) => {
     const event = action(name, id, { author });
-    buttons.onAccepted(event);
-    return name === "retry" ? buttons.retry(event, signal) : buttons.remove(event, signal);
+    turns.interrupt(event);
+    return (await imagine.work({ events: [event] }, Promise.resolve(true), signal)).refusal;
   };
-  const stop = (author = ada, waiting?: InboundEvent) => buttons.stop(action("stop", "job.0", { author }), waiting);
-  return { ...platform, press, stop, stops, erased, buttons, job, saved, runs, hold };
+  const stateNow = async () => (await records.loadPicture("job"))?.parts.map(({ state }) => state);
+  return { ...platform, imagine, turns, records, press, stateNow, hold, drawn, erased };
 }
 
 describe("Retry", () => {
-  test("draws the failed parts alone, once for presses that come together", async () => {
-    const { press, runs, hold } = start({ parts: [done("test:1"), failed, { state: "deleted" }] });
-    const pressed = [press("retry", "job.0"), press("retry", "job.0")];
+  test("Retry creates only the failed parts, once for presses that come together", async () => {
+    const parts = [done("test:1"), failed, { state: "deleted" } as const];
+    const { imagine, turns, stateNow, drawn, hold } = await start({ parts });
+    const [first, second] = [action("retry", "job.0"), action("retry", "job.0")];
+    const working = imagine.work({ events: [first] }, Promise.resolve(true), signal);
+    turns.interrupt(second);
     hold.resolve();
-    expect(await Promise.all(pressed)).toEqual([undefined, undefined]);
-    expect(runs).toEqual([["done", "pending", "deleted"]]);
+    expect((await working).done).toEqual([first, second]);
+    expect(drawn).toEqual(["a fox"]);
+    expect(await stateNow()).toEqual(["done", "done", "deleted"]);
   });
 
-  test("is for nobody who may have no pictures, and draws nothing for them", async () => {
+  test("Retry creates nothing for a person who is not allowed to have pictures", async () => {
     const moderator = { ...ben, isModerator: true };
-    const { press, runs, hold } = start({ parts: [failed] }, [ada.id]);
-    hold.resolve();
+    const { press, drawn } = await start({ parts: [failed] }, [ada.id]);
     expect(await press("retry", "job.0")).toBe("Ada may not.");
     expect(await press("retry", "job.0", moderator)).toBe("Ada may not.");
-    const other = start({ parts: [failed] }, [ben.id]);
+    const other = await start({ parts: [failed] }, [ben.id]);
     expect(await other.press("retry", "job.0", moderator)).toBe("Ben may not.");
-    expect([...runs, ...other.runs]).toEqual([]);
+    expect([...drawn, ...other.drawn]).toEqual([]);
   });
 
-  test("does nothing where nothing failed, and goes on where a crash cut it", async () => {
-    const { press, runs, hold, job } = start({ parts: [done("test:1")] });
+  test("Retry creates what failed in another process, even if this one knew only the waiting turn", async () => {
+    const { imagine, press, hold, records, drawn } = await start();
+    const asked = { ...command("imagine", "a boat"), lane: { id: "d", kind: "drawing", workId: "w" } as const };
+    imagine.onWaiting(asked);
+    const id = toTurnId(asked.key);
+    await records.savePicture(pictureTurn({ id, phase: "final", posted: ["test:status"], parts: [failed] }));
+    hold.resolve();
+    await press("retry", toPictureId(id, 0));
+    expect(drawn).toEqual(["a fox"]);
+    expect((await records.loadPicture(id))?.parts).toMatchObject([{ state: "done" }]);
+  });
+
+  test("Retry does nothing if nothing failed, and continues what a crash interrupted", async () => {
+    const { press, hold, drawn, records } = await start({ parts: [done("test:1")] });
     hold.resolve();
     await press("retry", "job.0");
-    expect(runs).toEqual([]);
-    Object.assign(job, { isOver: false, parts: [{ state: "pending" }] });
+    expect(drawn).toEqual([]);
+    await records.savePicture(pictureTurn({ phase: "posted", posted: ["test:status"] }));
     await press("retry", "job.0");
-    expect(runs).toEqual([["pending"]]);
+    expect(drawn).toEqual(["a fox"]);
   });
 });
 
 describe("Delete", () => {
-  test("takes the picture away, and only that", async () => {
-    const { press, sink, channel, saved, job } = start();
+  test("Delete removes one picture and no others", async () => {
+    const { press, sink, channel, records, stateNow } = await start();
+    const parts: PicturePart[] = [];
     for (const nonce of ["1", "2"]) {
-      const { id } = await sink.post({ markdown: nonce, buttons: [], streaming: false }, nonce, signal);
-      job.parts[Number(nonce) - 1] = done(id);
+      parts.push(done((await sink.post({ markdown: nonce, buttons: [], streaming: false }, nonce, signal)).id));
     }
+    await records.savePicture(pictureTurn({ phase: "final", parts }));
     await press("delete", "job.1");
     await press("delete", "job.1");
     expect(channel.map(({ nonce }) => nonce)).toEqual(["2"]);
-    expect(saved).toHaveLength(1);
+    expect(await stateNow()).toEqual(["deleted", "done"]);
   });
 
-  test("forgets a picture that is gone already, and tries again where the platform does not answer", async () => {
-    const { press, saved, setTrouble } = start({ parts: [done("test:gone"), done("test:other")] });
+  test("Delete forgets a picture that is already gone, and retries if the platform does not answer", async () => {
+    const { press, stateNow, setTrouble } = await start({ parts: [done("test:gone"), done("test:other")] });
     setTrouble(() => ({ kind: "unavailable" }));
     await expect(press("delete", "job.1")).rejects.toThrow("refused");
-    expect(saved).toEqual([]);
+    expect(await stateNow()).toEqual(["done", "done"]);
     setTrouble(() => ({ kind: "gone" }));
     await press("delete", "job.1");
-    expect(saved.map(({ parts }) => parts.map(({ state }) => state))).toEqual([["deleted", "done"]]);
+    expect(await stateNow()).toEqual(["deleted", "done"]);
   });
-});
 
-test("what was deleted can be fetched by no link any more, what stays can", async () => {
-  const attachment = (id: string) => ({ platform: "test", id, name: "a.png", sizeBytes: 1 });
-  const parts = ["f1", "f2"].map((id) => ({ ...done(`test:${id}`), attachment: attachment(id) }));
-  const { press, erased, setTrouble } = start({ parts });
-  setTrouble(() => ({ kind: "gone" }));
-  await press("delete", "job.2");
-  expect(erased).toEqual(["f2"]);
+  test("Delete makes the picture's links invalid and keeps the links of other pictures", async () => {
+    const attachment = (id: string) => ({ platform: "test", id, name: "a.png", sizeBytes: 1 });
+    const parts = ["f1", "f2"].map((id) => ({ ...done(`test:${id}`), attachment: attachment(id) }));
+    const { press, erased, setTrouble } = await start({ parts });
+    setTrouble(() => ({ kind: "gone" }));
+    await press("delete", "job.2");
+    expect(erased).toEqual(["f2"]);
+  });
 });
 
 describe("Stop", () => {
-  test("is kept before the job is told, so that it outlives the process", async () => {
-    const { stop, stops } = start({ isOver: false });
-    expect(await stop()).toBeUndefined();
-    expect(stops).toEqual(["kept job Ada", "stopped job Ada"]);
+  test("a late Stop says that it came too late, to people who can press it", async () => {
+    const { press } = await start({ parts: [failed] });
+    expect(await press("stop", "job.0")).toBe("This has already ended.");
+    expect(await press("stop", "job.0", ben)).toContain("Only the person who asked");
   });
 
-  test("reaches the job as soon as it is accepted", () => {
-    const { buttons, stops } = start({ isOver: false });
-    buttons.onAccepted(action("stop", "job.0"));
-    expect(stops).toEqual(["stopped job Ada"]);
-  });
-
-  test("of a job that is over says so, and is forgotten by the Retry after it", async () => {
-    const { stop, stops, press, hold } = start({ parts: [failed] });
-    expect(await stop()).toBe("This has ended already.");
-    expect(stops).toEqual([]);
-    hold.resolve();
-    await press("retry", "job.0");
-    expect(stops).toEqual(["dropped job"]);
-  });
-
-  test("that ended the job needs no word when it comes up after that", async () => {
-    const { buttons } = start({ parts: [failed] });
-    const press = action("stop", "job.0");
-    buttons.onAccepted(press);
-    expect(await buttons.stop(press, undefined)).toBeUndefined();
-  });
-
-  test("of what waits is for the one who asked for it", async () => {
-    const { buttons, stops } = start();
-    const press = action("stop", "later.0", { author: ben });
-    expect(await buttons.stop(press, command("imagine", "a fox"))).toContain("Only the person who asked");
-    expect(stops).toEqual([]);
-    expect(await buttons.stop(press, command("imagine", "a fox", { author: ben }))).toBeUndefined();
-    expect(stops[0]).toBe("kept later Ben");
+  test("a Stop that waits with its turn ends it before any request", async () => {
+    const { imagine, drawn, texts } = await start();
+    const asked = command("imagine", "a boat");
+    const press = action("stop", toPictureId(toTurnId(asked.key), 0));
+    const { done: events } = await imagine.work({ events: [asked, press] }, Promise.resolve(true), signal);
+    expect(events).toEqual([asked, press]);
+    expect(drawn).toEqual([]);
+    expect(texts()).toEqual(["No image of `a boat`.\n\nStopped."]);
   });
 });
 
-test("Retry and Delete are for the one who asked and for moderators, as long as the picture is kept", async () => {
-  const { press, runs, saved, hold } = start({ parts: [failed, done("test:1")] });
-  hold.resolve();
+test("Retry and Delete are for the asker and moderators, while the picture is stored", async () => {
+  const { press, drawn, stateNow } = await start({ parts: [failed, done("test:1")] });
   for (const name of ["retry", "delete"] as const) {
     expect(await press(name, "job.2", ben)).toContain("Only the person who asked");
     expect(await press(name, "gone.1")).toContain("too old");
   }
-  expect([runs, saved]).toEqual([[], []]);
+  expect([drawn, await stateNow()]).toEqual([[], ["failed", "done"]]);
   expect(await press("delete", "job.2", { ...ben, isModerator: true })).toBeUndefined();
-  expect(saved).toHaveLength(1);
+  expect(await stateNow()).toEqual(["failed", "deleted"]);
 });

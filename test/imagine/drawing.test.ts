@@ -1,12 +1,13 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { noLinks, pictureTurn } from "../../lab/support/picture-turn.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
 import type { ImageRequest } from "../../src/gateway/image-ways.ts";
 import { type DrawingDeps, drawParts } from "../../src/imagine/drawing.ts";
-import type { PictureJob } from "../../src/imagine/picture-job.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { noLinks, pictureJob } from "../support/picture-job.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import type { PictureTurn } from "../../src/turn/record.ts";
 
 const { signal: never } = new AbortController();
 const png = async (side = 8) => {
@@ -16,13 +17,14 @@ const png = async (side = 8) => {
     .toBuffer();
 };
 
-async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Uint8Array } = {}) {
+async function start(turn: PictureTurn, given: Partial<DrawingDeps> & { bytes?: Uint8Array } = {}) {
   const { bytes = await png(), ...rest } = given;
   const platform = fakePlatform();
   const requests: ImageRequest[] = [];
   const ends: unknown[] = [];
   const image: GeneratedImage = { bytes, mimeType: "image/png", text: "" };
   const deps: DrawingDeps = {
+    right: NO_RIGHT,
     gateway: {
       async generateImage(request) {
         requests.push(request);
@@ -31,26 +33,26 @@ async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Ui
     },
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     onEnd: async (_job, number, error) => void ends.push([number, error]),
-    reserve: async () => ({ confirm: async () => {}, settle: async () => {} }),
+    reserve: async () => ({ settle: async () => {} }),
     ...rest,
   };
   const draw = (signal = never, stop = never) =>
-    drawParts(deps, { job, sink: platform.sink, onNotice: () => {}, mustAsk: false, stop }, signal);
+    drawParts(deps, { turn, sink: platform.sink, onNotice: () => {}, mustAsk: false, stop }, signal);
   return { ...platform, draw, requests, ends };
 }
 
-describe("drawing", () => {
-  test("draws what is pending, and nothing else", async () => {
+describe("drawParts", () => {
+  test("drawParts creates the pending pictures, and nothing else", async () => {
     const done = { state: "done", messageId: "test:1", text: "" } as const;
-    const job = pictureJob({ parts: [done, { state: "pending" }, { state: "deleted" }] });
-    const { draw, channel, requests } = await start(job);
+    const turn = pictureTurn({ parts: [done, { state: "pending" }, { state: "deleted" }] });
+    const { draw, channel, requests } = await start(turn);
     await draw();
     expect(requests).toEqual([{ model: "painter", prompt: "a fox" }]);
-    expect(channel.map(({ nonce }) => nonce)).toEqual(["job:2"]);
-    expect(job.parts.map(({ state }) => state)).toEqual(["done", "done", "deleted"]);
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["job.2"]);
+    expect(turn.parts.map(({ state }) => state)).toEqual(["done", "done", "deleted"]);
   });
 
-  test("makes links to references once for parts that are drawn together", async () => {
+  test("drawParts prepares the reference links only once, and parallel parts share them", async () => {
     const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
     const parts = [{ mimeType: "image/png", fileUri: "https://files.example/x" }];
     let prepared = 0;
@@ -62,76 +64,78 @@ describe("drawing", () => {
       },
     };
     const pending = { state: "pending" } as const;
-    const { draw, requests } = await start(pictureJob({ references: refs, parts: [pending, pending] }), { references });
+    const { draw, requests } = await start(pictureTurn({ references: refs, parts: [pending, pending] }), {
+      references,
+    });
     await draw();
     const links = requests.map(async ({ references: source }) => source?.links(never));
     expect(await Promise.all(links)).toEqual([parts, parts]);
     expect(prepared).toBe(1);
   });
 
-  test("says of every reference that cannot be used why", async () => {
+  test("drawParts says why each unusable reference cannot be used", async () => {
     const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
     const references = {
       ...noLinks,
       prepare: async () => ({ ok: false as const, problems: ["`x.png` is gone.", "`y.png` too."] }),
     };
-    const job = pictureJob({ references: refs });
+    const turn = pictureTurn({ references: refs });
     const generateImage: Gateway["generateImage"] = async ({ references: source }, signal) => {
       await source?.links(signal);
       throw new Error("There are links.");
     };
-    const { draw } = await start(job, { references, gateway: { generateImage } });
+    const { draw } = await start(turn, { references, gateway: { generateImage } });
     await draw();
-    expect(job.parts).toEqual([{ state: "failed", reason: "`x.png` is gone. `y.png` too.", canRetry: true }]);
+    expect(turn.parts).toEqual([{ state: "failed", reason: "`x.png` is gone. `y.png` too.", canRetry: true }]);
   });
 
-  test("makes a picture smaller that is too large for the platform", async () => {
+  test("drawParts shrinks a picture that is too large for the platform", async () => {
     const bytes = await png(700);
     expect(bytes.length).toBeGreaterThan(1_000_000);
-    const { draw, channel } = await start(pictureJob(), { bytes });
+    const { draw, channel } = await start(pictureTurn(), { bytes });
     await draw();
     const [file] = channel[0]?.files ?? [];
     expect(file).toMatchObject({ name: "a-fox.jpg", contentType: "image/jpeg" });
     expect(file?.bytes.length).toBeLessThanOrEqual(1_000_000);
   });
 
-  test("says so when the platform does not take the picture", async () => {
-    const job = pictureJob();
-    const { draw, setTrouble } = await start(job);
+  test("drawParts says so if the platform rejects a picture", async () => {
+    const turn = pictureTurn();
+    const { draw, setTrouble } = await start(turn);
     setTrouble(() => ({ kind: "rejected" }));
     await draw();
-    expect(job.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("could not be shown here") }]);
+    expect(turn.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("couldn't post it here") }]);
   });
 
-  test("names the permission that the bot lacks for it", async () => {
-    const job = pictureJob();
-    const { draw, setTrouble } = await start(job);
+  test("drawParts names the permission that the bot lacks for a picture", async () => {
+    const turn = pictureTurn();
+    const { draw, setTrouble } = await start(turn);
     setTrouble(() => ({ kind: "forbidden", missing: "files:write" }));
     await draw();
-    const reason = expect.stringMatching(/could not be shown here\. .*`files:write`.*grant it\. Then press Retry/);
-    expect(job.parts).toMatchObject([{ state: "failed", reason, canRetry: true }]);
+    const reason = expect.stringMatching(/couldn't post it here\. .*`files:write`.*grant it\. Then press Retry/);
+    expect(turn.parts).toMatchObject([{ state: "failed", reason, canRetry: true }]);
   });
 
-  test("leaves what is cut pending, and begins nothing after that", async () => {
+  test("drawParts leaves aborted parts pending, and starts nothing after that", async () => {
     const controller = new AbortController();
     const pending = { state: "pending" } as const;
-    const job = pictureJob({ parts: [pending, pending, pending] });
+    const turn = pictureTurn({ parts: [pending, pending, pending] });
     const generateImage = (_: ImageRequest, signal: AbortSignal) => {
       const { promise, reject } = Promise.withResolvers<never>();
       signal.addEventListener("abort", () => reject(signal.reason));
       controller.abort("shutdown");
       return promise;
     };
-    const { draw, ends } = await start(job, { gateway: { generateImage } });
+    const { draw, ends } = await start(turn, { gateway: { generateImage } });
     await expect(draw(controller.signal)).rejects.toBe("shutdown");
-    expect(job.parts).toEqual([pending, pending, pending]);
+    expect(turn.parts).toEqual([pending, pending, pending]);
     expect(ends).toEqual([]);
   });
 
-  test("that is stopped shows what is drawn already, and draws no more", async () => {
+  test("drawParts shows finished pictures after a Stop, and creates no more", async () => {
     const stop = new AbortController();
     const pending = { state: "pending" } as const;
-    const job = pictureJob({ parts: [pending, pending, pending] });
+    const turn = pictureTurn({ parts: [pending, pending, pending] });
     const stopped = { state: "failed", reason: "Stopped.", canRetry: true };
     let asked = 0;
     const generateImage = async (_: ImageRequest, signal: AbortSignal) => {
@@ -139,28 +143,28 @@ describe("drawing", () => {
       if (asked === 1) return { bytes: await png(), mimeType: "image/png", text: "" };
       return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     };
-    const { draw, channel, setTrouble, ends } = await start(job, { gateway: { generateImage } });
+    const { draw, channel, setTrouble, ends } = await start(turn, { gateway: { generateImage } });
     setTrouble((call) => {
       if (call === "upload") stop.abort("stopped");
       return undefined;
     });
     await draw(never, stop.signal);
-    expect(job.parts).toEqual([expect.objectContaining({ state: "done" }), stopped, stopped]);
-    expect(channel.map(({ nonce }) => nonce)).toEqual(["job:1"]);
+    expect(turn.parts).toEqual([expect.objectContaining({ state: "done" }), stopped, stopped]);
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["job.1"]);
     expect(asked).toBe(2);
     expect(ends).toContainEqual([3, "stopped"]);
   });
 
-  test("takes a picture back that came for somebody who is being forgotten", async () => {
+  test("drawParts removes a picture that arrives for a person who is being erased", async () => {
     const controller = new AbortController();
-    const job = pictureJob();
-    const { draw, channel, setTrouble, calls } = await start(job);
+    const turn = pictureTurn();
+    const { draw, channel, setTrouble, calls } = await start(turn);
     setTrouble((call) => {
       if (call === "upload") queueMicrotask(() => controller.abort("forgotten"));
       return undefined;
     });
     await expect(draw(controller.signal)).rejects.toBe("forgotten");
-    expect(job.parts).toEqual([{ state: "pending" }]);
+    expect(turn.parts).toEqual([{ state: "pending" }]);
     expect(calls).toEqual(["upload", "remove"]);
     expect(channel).toEqual([]);
   });

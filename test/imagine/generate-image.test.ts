@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, command, message } from "../../lab/support/events.ts";
+import { fakeGateway, type Step } from "../../lab/support/fake-gateway.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { createGenerateImage } from "../../src/imagine/generate-image.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, command, message } from "../support/events.ts";
-import { fakeGateway, type Step } from "../support/fake-gateway.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
 import { callTool } from "../support/tool-calls.ts";
 
@@ -18,7 +18,7 @@ const draw = (args: object, index = 0): Step => ({
   ],
 });
 
-/** A chat model that plays a script, beside a model that really draws. */
+/** A scripted chat model, and an image model that really creates pictures. */
 async function start(
   scripts: Step[][],
   { meet, database = new DatabaseSync(":memory:") }: { meet?: Meet; database?: DatabaseSync } = {},
@@ -35,7 +35,7 @@ async function start(
 }
 
 describe("generate_image", () => {
-  test("lets the model start from as many pictures as the operator allows", () => {
+  test("generate_image accepts as many references as the operator allows", () => {
     const imagine = { draw: () => Promise.reject(new Error("Nothing is drawn.")) };
     const history = { read: () => Promise.reject(new Error("Nothing is read.")) };
     const { schema } = createGenerateImage({ imagine, history, maxReferences: 14 });
@@ -45,7 +45,7 @@ describe("generate_image", () => {
     expect([mayUse(14), mayUse(15)]).toEqual([true, false]);
   });
 
-  test("shows the picture while the turn runs, and tells the model", async () => {
+  test("generate_image shows the picture during the turn, and reports it to the model", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, channel, requests, until, progress } = await start([
       [draw({ prompt: "a fox", ratio: "16:9" })],
@@ -62,11 +62,11 @@ describe("generate_image", () => {
       "There it is.",
     ]);
     expect(requests[0]?.tools?.map((tool) => tool.function.name)).toContain("generate_image");
-    expect(requests[1]?.messages.at(-1)?.content).toBe("One picture was drawn and shown: a fox");
-    expect(progress).toContain("drawing a fox");
+    expect(requests[1]?.messages.at(-1)?.content).toBe("One image was created and shown: a fox");
+    expect(progress).toContain("creating an image: a fox");
   });
 
-  test("draws at once in an answer that Retry began, though the model for pictures wants to be left alone", async () => {
+  test("generate_image asks at once in a retried answer, even if the image model is paused", async () => {
     const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
     const scripts: Step[][] = [
       [draw({ prompt: "a fox" })],
@@ -90,7 +90,7 @@ describe("generate_image", () => {
     expect(channel.flatMap(({ files }) => files.map(({ name }) => name))).toEqual(["a-fox.png"]);
   });
 
-  test("leaves the picture in the history: the model sees it, and draws the next one from it", async () => {
+  test("generate_image leaves the picture in the history: the model sees it, and starts the next one from it", async () => {
     const { accept, idle, channel, requests, calls, origin } = await start([
       [draw({ prompt: "a fox" })],
       ["Here."],
@@ -105,7 +105,7 @@ describe("generate_image", () => {
     expect(shown).toMatchObject({
       role: "user",
       content: [
-        { type: "text", text: '(A picture was drawn and shown here for "Ada", from the words: "a fox")' },
+        { type: "text", text: '(An image was created and shown here for "Ada", from the words: "a fox")' },
         { type: "text", text: 'Attached picture "a-fox.png":' },
         { type: "image_url", image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
       ],
@@ -117,7 +117,7 @@ describe("generate_image", () => {
     ]);
   });
 
-  test("draws from what somebody drew with the command in the same conversation, by name or by number", async () => {
+  test("generate_image starts from pictures of the command in the same conversation, by name or by number", async () => {
     const { accept, idle, calls } = await start([
       [draw({ prompt: "both", use_references: ["2", "a-tree.png"] })],
       ["Here."],
@@ -135,7 +135,7 @@ describe("generate_image", () => {
     ]);
   });
 
-  test("leaves the picture on the branch of the conversation in which it was drawn", async () => {
+  test("generate_image leaves the picture on its branch of the conversation", async () => {
     const { accept, idle, channel, requests } = await start([
       [draw({ prompt: "a fox" })],
       ["A fox."],
@@ -156,7 +156,7 @@ describe("generate_image", () => {
     expect(channel.at(-2)?.files[0]?.name).toBe("the-fox-at-night.png");
   });
 
-  test("tells the model why a picture failed, and which pictures there are", async () => {
+  test("generate_image tells the model why a picture failed, and which pictures exist", async () => {
     const { accept, idle, requests, texts } = await start([
       [draw({ prompt: "a fox sandbox fault: no-image" }), draw({ prompt: "x", use_references: ["last"] }, 1)],
       ["Sorry."],
@@ -165,13 +165,13 @@ describe("generate_image", () => {
     await idle();
     const results = requests[1]?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
     expect(results).toEqual([
-      expect.stringMatching(/^Picture 1 is missing\. The model drew no picture\./),
-      "Not drawn: there are no pictures in this conversation.",
+      expect.stringMatching(/^Image 1 is missing\. The model created no image\./),
+      "Not created: this conversation has no images.",
     ]);
     expect(texts()).toEqual(["Sorry."]);
   });
 
-  test("draws no further picture after some, in one answer", async () => {
+  test("generate_image creates a limited number of pictures in one answer", async () => {
     const { accept, idle, channel, requests } = await start([
       Array.from({ length: 5 }, (_, index) => draw({ prompt: `fox ${index}` }, index)),
       ["Enough."],
@@ -179,48 +179,51 @@ describe("generate_image", () => {
     await accept(message("Draw on"));
     await idle();
     expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(3);
-    expect(requests[1]?.messages.at(-1)?.content).toContain("one answer may draw 3 times");
+    expect(requests[1]?.messages.at(-1)?.content).toContain("one answer can create images 3 times");
   });
 
-  test.skipIf(isOnRedis)("does not draw twice in a turn that a crash cut, and draws anew on Retry", async () => {
-    const database = new DatabaseSync(":memory:");
-    const hold = Promise.withResolvers<void>();
-    const { accept, channel, until, queue, calls, run, requests } = await start(
-      [[draw({ prompt: "a fox" })], [hold.promise]],
-      { database },
-    );
-    const question = message("Draw a fox");
-    await accept(question);
-    await until(() => channel.length === 1);
-    while (requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    await queue.close(0);
+  test.skipIf(isOnRedis)(
+    "generate_image does not repeat pictures after a crash, and creates new ones on Retry",
+    async () => {
+      const database = new DatabaseSync(":memory:");
+      const hold = Promise.withResolvers<void>();
+      const { accept, channel, until, queue, calls, run, requests } = await start(
+        [[draw({ prompt: "a fox" })], [hold.promise]],
+        { database },
+      );
+      const question = message("Draw a fox");
+      await accept(question);
+      await until(() => channel.length === 1);
+      while (requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      await queue.close(0);
 
-    const second = run([draw({ prompt: "one fox" })], ["There.", { finish: "error" }]);
-    await second.idle();
-    expect(calls).toHaveLength(1);
-    expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(1);
-    expect(second.requests[1]?.messages.at(-1)?.content).toBe("One picture was drawn and shown: a fox");
+      const second = run([draw({ prompt: "one fox" })], ["There.", { finish: "error" }]);
+      await second.idle();
+      expect(calls).toHaveLength(1);
+      expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(1);
+      expect(second.requests[1]?.messages.at(-1)?.content).toBe("One image was created and shown: a fox");
 
-    const third = run([draw({ prompt: "another fox" })], ["Again."]);
-    await third.accept(action("retry", toTurnId(question.key)));
-    await third.idle();
-    expect(calls).toHaveLength(2);
-    expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(2);
-  });
+      const third = run([draw({ prompt: "another fox" })], ["Again."]);
+      await third.accept(action("retry", toTurnId(question.key)));
+      await third.idle();
+      expect(calls).toHaveLength(2);
+      expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(2);
+    },
+  );
 
-  test("is not offered without a model for pictures", async () => {
+  test("generate_image is not offered without an image model", async () => {
     const { accept, idle, requests } = startEngine();
     await accept(message("Draw a fox"));
     await idle();
-    expect(requests[0]?.tools).toBeUndefined();
+    expect(requests[0]?.tools?.map((tool) => tool.function.name)).not.toContain("generate_image");
   });
 
-  test("outside of a turn is refused", async () => {
+  test("generate_image is refused outside of a turn", async () => {
     const unused = () => Promise.reject(new Error("not part of this test"));
     const tool = createGenerateImage({ imagine: { draw: unused }, history: { read: unused }, maxReferences: 8 });
     const call = { id: "1", type: "function", function: { name: tool.name, arguments: '{"prompt":"x"}' } } as const;
     const { signal } = new AbortController();
     const { content } = await callTool(call, [tool], { conversationId: "c" }, signal);
-    expect(content).toBe("Pictures can only be drawn in a conversation.");
+    expect(content).toBe("Images can only be created in a conversation.");
   });
 });

@@ -1,16 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { fileTypeFromBuffer } from "file-type";
 import { describe, expect, test } from "vitest";
-import { createJobStore } from "../../src/imagine/job-store.ts";
-import type { ActionEvent, AttachmentRef, CommandEvent } from "../../src/port/events.ts";
-import { createStores } from "../../src/store/keyv.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command } from "../support/events.ts";
-import { fakePlatform, type Shown } from "../support/fake-platform.ts";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command } from "../../lab/support/events.ts";
+import { fakePlatform, type Shown } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
+import { toPictureLane } from "../../src/imagine/lanes.ts";
+import type { ActionEvent, CommandEvent } from "../../src/port/events.ts";
+import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
-import { silent } from "../support/log.ts";
-import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 interface Stage {
   meet?: Meet;
@@ -18,7 +17,7 @@ interface Stage {
   database?: DatabaseSync;
 }
 
-/** The bot before a sandbox that draws, and a channel that can be looked at. */
+/** The bot with a sandbox that creates pictures, and a channel that shows everything. */
 async function start({ meet, platform = fakePlatform(), database = new DatabaseSync(":memory:") }: Stage = {}) {
   const images = await startImageGateway(platform.findFile, { ...(meet && { meet }) });
   const { gateway, references } = images;
@@ -40,7 +39,7 @@ function press(name: ActionEvent["action"], shown: Shown | undefined, author = c
 }
 
 describe("/imagine", () => {
-  test("shows the picture with what was asked, and takes the status message away", async () => {
+  test("/imagine shows the picture with its request, and removes the status message", async () => {
     const { accept, idle, channel, calls, violations } = await start();
     await accept(imagine("a red house --ar 16:9 --size 2k"));
     await idle();
@@ -62,7 +61,7 @@ describe("/imagine", () => {
     expect(violations).toEqual([]);
   });
 
-  test("draws at once by Retry though the model wants to be left alone, which no new request does", async () => {
+  test("Retry asks at once even if the model is paused, and a new request does not", async () => {
     const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
     const { accept, idle, channel, calls } = await start({
       meet: async (_, index) => (index === 0 ? busy : undefined),
@@ -79,41 +78,7 @@ describe("/imagine", () => {
     expect(pictures(channel).map(({ files }) => files[0]?.name)).toEqual(["a-boat.png"]);
   });
 
-  test("sends what the interface lists and nothing else, references in order", async () => {
-    const { accept, idle, calls, channel, origin } = await start();
-    await accept(imagine("a boat"));
-    await accept(imagine("a tree"));
-    await idle();
-    const attachments = pictures(channel).map(({ id, files }): AttachmentRef => {
-      return { platform: "test", id: `${id}/0`, name: "x.png", sizeBytes: files[0]?.bytes.length ?? 0 };
-    });
-    await accept(imagine("both together --ar 4:3 --size 1K", { attachments }));
-    await idle();
-    const link = (index: number) => `${origin}/${encodeURIComponent(attachments[index]?.id ?? "")}`;
-    expect(calls[2]).toMatchObject({ path: "/v1beta/models/sandbox-image:generateContent" });
-    expect(calls[2]?.body).toEqual({
-      contents: [
-        {
-          parts: [
-            { text: "both together" },
-            { fileData: { mimeType: "image/png", fileUri: link(0) } },
-            { fileData: { mimeType: "image/png", fileUri: link(1) } },
-          ],
-        },
-      ],
-      generationConfig: {
-        responseModalities: ["TEXT", "IMAGE"],
-        imageConfig: { aspectRatio: "4:3", imageSize: "1K" },
-      },
-    });
-    expect(calls[0]?.body).toEqual({
-      contents: [{ parts: [{ text: "a boat" }] }],
-      generationConfig: { responseModalities: ["TEXT", "IMAGE"] },
-    });
-    expect(channel).toHaveLength(3);
-  });
-
-  test("draws four as four messages, two side by side, each as soon as it is there", async () => {
+  test("/imagine creates four pictures as four messages, two in parallel, each as soon as it is finished", async () => {
     let [open, most] = [0, 0];
     const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const meet: Meet = async (_, index) => {
@@ -125,7 +90,7 @@ describe("/imagine", () => {
     await accept(imagine("a fox --count 4"));
     gates[1]?.resolve();
     await until(() => pictures(channel).length === 1);
-    await until(() => texts()[0] === "Drawing `a fox` … 1 of 4 done");
+    await until(() => texts()[0] === "Creating `a fox` … 1 of 4 done");
     for (const gate of gates) gate.resolve();
     await idle();
     expect(most).toBe(2);
@@ -137,21 +102,21 @@ describe("/imagine", () => {
     ]);
   });
 
-  test("that cannot be drawn says everything that is wrong in one sentence, to its author, before anything is sent", async () => {
+  test("an invalid /imagine lists all its problems in one sentence, to its author, before anything is sent", async () => {
     const { accept, idle, texts, calls } = await start();
     await accept(imagine(" --ar 7:9 --size 9k --n 5 --model sandbox-imag --style raw"));
     await idle();
     expect(calls).toEqual([]);
     expect(texts()).toEqual([
-      "I cannot draw that: there is no option `--style`, only `--ar`, `--size`, `--count`, `--model`, `--spoiler`; " +
-        "say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`; " +
+      "I can't create that: there is no option `--style`, only `--ar`, `--size`, `--count`, `--model`, `--spoiler`; " +
+        "describe the image, for example `/imagine a lighthouse at dusk --ar 16:9`; " +
         "the ratio `7:9` is not one of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9, 1:4, 4:1, 1:8, 8:1; " +
         "the size `9k` is not one of 1K, 2K, 4K; the count `5` is not a number from 1 to 4; " +
-        "the AI service has no model `sandbox-imag` for pictures, but `sandbox-image`.",
+        "the AI service has no image model `sandbox-imag`, but `sandbox-image`.",
     ]);
   });
 
-  test("without a model for pictures says what to set", async () => {
+  test("/imagine without an image model says what to set", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(imagine("a fox"));
     await idle();
@@ -159,7 +124,7 @@ describe("/imagine", () => {
   });
 
   test.skipIf(isOnRedis)(
-    "with a part that fails keeps the others, says why, and draws that part alone again",
+    "/imagine with a failed part keeps the others, says why, and retries only that part",
     async () => {
       const isRefused = { now: true };
       const meet: Meet = async (_, index) => {
@@ -172,7 +137,7 @@ describe("/imagine", () => {
       await idle();
       expect(pictures(channel)).toHaveLength(3);
       const status = channel.find(({ files }) => files.length === 0);
-      expect(status?.draft.markdown).toMatch(/^1 of 4 pictures of `a fox` is missing\.\n\nThe AI service /);
+      expect(status?.draft.markdown).toMatch(/^1 of 4 images of `a fox` is missing\.\n\nThe AI service /);
       expect(buttonsOf(status)).toEqual([["retry", "Retry"]]);
 
       await Promise.all([accept(press("retry", status)), accept(press("retry", status))]);
@@ -183,7 +148,7 @@ describe("/imagine", () => {
       isRefused.now = false;
       await accept(press("retry", status, ben));
       await idle();
-      expect(texts().at(-1)).toBe("Only the person who asked for this picture, or a moderator, can do that.");
+      expect(texts().at(-1)).toBe("Only the person who asked, or a moderator, can do that.");
       await Promise.all([accept(press("retry", status)), accept(press("retry", status))]);
       await idle();
       expect(pictures(channel)).toHaveLength(4);
@@ -193,14 +158,14 @@ describe("/imagine", () => {
   );
 
   test.each([
-    ["sandbox fault: no-image", /The model drew no picture\. It said: .*Put it in other words, or press Retry\./],
-    ["sandbox fault: not-an-image", /there is no picture in what the AI service sent/],
+    ["sandbox fault: no-image", /The model created no image\. It said: .*Rephrase your request, or press Retry\./],
+    ["sandbox fault: not-an-image", /something that is not an image/],
     ["sandbox fault: 401", /`GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`/],
     ["sandbox fault: 403", /doesn't let this bot use the model `sandbox-image`/],
     ["sandbox fault: 429=20", /The AI service is limiting .* Press Retry in \d+ second/],
     ["sandbox fault: reset", /I can't reach the AI service/],
-    ["sandbox fault: html", /there is no picture in what the AI service sent/],
-  ])("that the gateway answers with %j ends in plain words", async (prompt, words) => {
+    ["sandbox fault: html", /something that is not an image/],
+  ])("/imagine explains in plain words that the gateway answered with %j", async (prompt, words) => {
     const { accept, idle, texts } = await start();
     await accept(imagine(`a fox ${prompt}`));
     await idle();
@@ -210,36 +175,7 @@ describe("/imagine", () => {
 });
 
 describe("a picture's button", () => {
-  test("works after a restart, and on the picture that it made", async () => {
-    const database = new DatabaseSync(":memory:");
-    const { accept, idle, channel, queue, again, calls, origin } = await start({ database });
-    await accept(imagine("a fox --ar 16:9"));
-    await idle();
-    await queue.close(0);
-
-    const later = again();
-    const [first] = channel;
-    await later.accept(press("upscale", first, ben));
-    await later.idle();
-    const upscaled = channel[1];
-    expect(upscaled?.draft.markdown).toContain("`a fox` · enlarged · 16:9 · 2K");
-    expect(upscaled?.draft.markdown).toContain("for `Ben`");
-    await later.accept(press("vary", upscaled));
-    await later.idle();
-    await later.accept(press("again", channel[2]));
-    await later.idle();
-    expect(channel).toHaveLength(4);
-    const link = (shown: Shown | undefined) => ({
-      fileData: { mimeType: "image/png", fileUri: `${origin}/${encodeURIComponent(`${shown?.id}/0`)}` },
-    });
-    const partsOf = (index: number) => calls[index]?.body.contents[0]?.parts ?? [];
-    expect(partsOf(1).slice(1)).toEqual([link(first)]);
-    expect(partsOf(2).slice(1)).toEqual([link(upscaled), link(first)]);
-    expect(partsOf(3)).toEqual(partsOf(2));
-    expect(partsOf(2)[0]?.text).toMatch(/^a fox\n\n.*variation/);
-  });
-
-  test("deletes for the one who asked and for moderators, once", async () => {
+  test("a picture's Delete works once, for the asker and for moderators", async () => {
     const { accept, idle, channel, texts, calls, history } = await start();
     await accept(imagine("a fox"));
     await idle();
@@ -258,14 +194,14 @@ describe("a picture's button", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("of a picture that is not kept any more says so", async () => {
+  test("a button of a picture that is no longer stored says so", async () => {
     const { accept, idle, texts } = await start();
     await accept(action("again", "gone.1"));
     await idle();
-    expect(texts()).toEqual([expect.stringContaining("This picture is too old")]);
+    expect(texts()).toEqual([expect.stringContaining("This image is too old")]);
   });
 
-  test("for changing it fills the form, whose answer starts from the picture", async () => {
+  test("a picture's Edit fills the form, and the submitted form starts from the picture", async () => {
     const { accept, idle, channel, imagineMenu, calls } = await start();
     await accept(imagine("a fox --ar 3:4 --spoiler"));
     await idle();
@@ -278,7 +214,7 @@ describe("a picture's button", () => {
     expect(calls[1]?.body.contents[0]?.parts).toMatchObject([{ text: "at night" }, { fileData: {} }]);
     await accept(imagine("at night", { options: { basis: "gone.1" } }));
     await idle();
-    expect(channel.at(-1)?.draft.markdown).toContain("the picture it is to start from is not kept any more");
+    expect(channel.at(-1)?.draft.markdown).toContain("the image to start from is no longer stored");
   });
 });
 
@@ -289,7 +225,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     const { sink } = platform;
     const upload = sink.upload.bind(sink);
     let count = 0;
-    // What people see at once, and the bot is told of later.
+    // People see the picture at once, but the bot learns of it later.
     sink.upload = async (...given) => {
       const posted = await upload(...given);
       if (count++ === 0) await gate.promise;
@@ -298,7 +234,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     return { platform, gate };
   };
 
-  test.each(["vary", "upscale", "again", "delete"] as const)("does what it says: %s", async (name) => {
+  test.each(["vary", "upscale", "again", "delete"] as const)("an early button does what it says: %s", async (name) => {
     const { platform, gate } = held();
     const { accept, idle, channel, until, texts } = await start({ platform });
     await accept(imagine("a fox"));
@@ -311,7 +247,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     expect(pictures(channel)).toHaveLength(name === "delete" ? 0 : 2);
   });
 
-  test("fills the form, and what is sent with that starts from the picture", async () => {
+  test("an early Edit fills the form, and the submitted form starts from the picture", async () => {
     const { platform, gate } = held();
     const { accept, idle, channel, until, imagineMenu, calls } = await start({ platform });
     await accept(imagine("a fox"));
@@ -325,7 +261,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     expect(calls[1]?.body.contents[0]?.parts).toMatchObject([{ text: "at night" }, { fileData: {} }]);
   });
 
-  test("works when the process dies in between", async () => {
+  test("an early button works if the process dies in between", async () => {
     const database = new DatabaseSync(":memory:");
     const { platform, gate } = held();
     const { accept, channel, until, queue, again, texts } = await start({ platform, database });
@@ -350,7 +286,7 @@ describe("Stop", () => {
   };
   const status = (channel: readonly Shown[]) => channel.find(({ files }) => files.length === 0);
 
-  test("keeps the pictures that are there, and Retry draws the rest", async () => {
+  test("Stop keeps the finished pictures, and Retry creates the rest", async () => {
     const { gate, meet } = gated();
     const { accept, idle, channel, until, texts } = await start({ meet });
     await accept(imagine("a fox --count 3"));
@@ -359,7 +295,7 @@ describe("Stop", () => {
     expect(buttonsOf(status(channel))).toEqual([["stop", "Stop"]]);
     await accept(press("stop", status(channel)));
     await until(() => status(channel)?.draft.markdown.includes("are missing") === true);
-    expect(status(channel)?.draft.markdown).toBe("2 of 3 pictures of `a fox` are missing.\n\nStopped.");
+    expect(status(channel)?.draft.markdown).toBe("2 of 3 images of `a fox` are missing.\n\nStopped.");
     expect(buttonsOf(status(channel))).toEqual([["retry", "Retry"]]);
     gate.resolve();
     await accept(press("retry", status(channel)));
@@ -368,7 +304,7 @@ describe("Stop", () => {
     expect(texts()).toContainEqual(expect.stringContaining("Only the person who asked"));
   });
 
-  test("ends a job that waits at once, and it is not drawn when its turn comes", async () => {
+  test("Stop ends a waiting turn at once, and it is not run when its turn comes", async () => {
     const gate = Promise.withResolvers<void>();
     const { accept, idle, channel, until, calls } = await start({ meet: () => gate.promise });
     for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
@@ -376,7 +312,7 @@ describe("Stop", () => {
     await until(() => waiting() !== undefined);
     const shown = waiting();
     await accept(press("stop", shown));
-    await until(() => shown?.draft.markdown.includes("No picture of `three`.") === true);
+    await until(() => shown?.draft.markdown.includes("No image of `three`.") === true);
     expect(shown?.draft.markdown).toContain("Stopped.");
     gate.resolve();
     await idle();
@@ -387,7 +323,7 @@ describe("Stop", () => {
     expect(pictures(channel)).toHaveLength(3);
   });
 
-  test("ends a job that is taken up again after a crash", async () => {
+  test("Stop ends a turn that resumes after a crash", async () => {
     const database = new DatabaseSync(":memory:");
     const { gate, meet } = gated();
     const { accept, channel, until, queue, again, calls } = await start({ meet, database });
@@ -408,30 +344,28 @@ describe("Stop", () => {
   });
 });
 
-test.skipIf(isOnRedis)(
-  "a Stop that was taken in as the process died ends the job when it is gone on with",
-  async () => {
-    const database = new DatabaseSync(":memory:");
-    const gate = Promise.withResolvers<void>();
-    const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
-    const { accept, channel, until, queue, again } = await start({ meet, database });
-    await accept(imagine("a fox --count 2"));
-    await until(() => pictures(channel).length === 1);
-    await queue.close(0);
-    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
-    const jobs = createJobStore({ open, inTurn, ttlMs: 60_000, copies: noCopies, links: noLinks, log: silent });
-    const [jobId = ""] = idOf(pictures(channel)[0]).split(".");
-    await jobs.askStop(jobId, command("imagine"));
-    await again().idle();
-    gate.resolve();
-    expect(channel.find(({ files }) => files.length === 0)?.draft.markdown).toContain("Stopped.");
-    expect(pictures(channel)).toHaveLength(1);
-    expect(await jobs.whoAskedStop(pictureJob({ id: jobId }))).toBeUndefined();
-  },
-);
+test.skipIf(isOnRedis)("a Stop that arrived when the process died ends the turn when it resumes", async () => {
+  const database = new DatabaseSync(":memory:");
+  const gate = Promise.withResolvers<void>();
+  const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
+  const { accept, channel, until, queue, again } = await start({ meet, database });
+  await accept(imagine("a fox --count 2"));
+  await until(() => pictures(channel).length === 1);
+  await queue.close(0);
+  const pressed = press(
+    "stop",
+    channel.find(({ files }) => files.length === 0),
+  );
+  const lane = toPictureLane(pressed);
+  await createSqliteJournal({ database, log: silent }).accept({ ...pressed, ...(lane && { lane }) });
+  await again().idle();
+  gate.resolve();
+  expect(channel.find(({ files }) => files.length === 0)?.draft.markdown).toContain("Stopped.");
+  expect(pictures(channel)).toHaveLength(1);
+});
 
 describe("an interrupted job", () => {
-  test("is finished by the next start: four pictures, none twice", async () => {
+  test("the next start finishes an interrupted turn: four pictures, none twice", async () => {
     const database = new DatabaseSync(":memory:");
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index < 2 ? undefined : gate.promise);
@@ -442,12 +376,12 @@ describe("an interrupted job", () => {
     gate.resolve();
     const later = again();
     await later.idle();
-    expect(channel.map(({ nonce }) => nonce.replace(/^.*:/, "")).toSorted()).toEqual(["1", "2", "3", "4"]);
+    expect(channel.map(({ nonce }) => nonce.replace(/^.*\./, "")).toSorted()).toEqual(["1", "2", "3", "4"]);
     expect(channel.every(({ files }) => files.length === 1)).toBe(true);
     expect(calls.length).toBeLessThanOrEqual(6);
   });
 
-  test("between the upload and its record shows the picture once", async () => {
+  test("a crash between the upload and its record shows the picture once", async () => {
     const database = new DatabaseSync(":memory:");
     const platform = fakePlatform();
     platform.setTrouble((call) => (call === "upload" ? { kind: "unavailable", written: true } : undefined));
@@ -463,7 +397,7 @@ describe("an interrupted job", () => {
 });
 
 describe("bounds", () => {
-  test("let one person draw two jobs at a time, the others in order, and hold up no conversation", async () => {
+  test("one person has two picture turns at a time, the others in order, without delaying a conversation", async () => {
     const gate = Promise.withResolvers<void>();
     const prompts: string[] = [];
     const meet: Meet = async ({ body }) => {
@@ -475,8 +409,8 @@ describe("bounds", () => {
     await accept(imagine("by ben", { author: ben }));
     await until(() => channel.length === 5);
     await accept(command("help"));
-    await until(() => texts().some((text) => text.includes("I am Palaver")));
-    expect(channel.filter(({ draft }) => draft.markdown.startsWith("Drawing"))).toHaveLength(3);
+    await until(() => texts().some((text) => text.includes("I'm Palaver")));
+    expect(channel.filter(({ draft }) => draft.markdown.startsWith("Creating"))).toHaveLength(3);
     expect(texts().filter((text) => text.startsWith("Waiting"))).toHaveLength(2);
     gate.resolve();
     await idle();

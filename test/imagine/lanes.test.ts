@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { toPictureLane } from "../../src/imagine/picture-lanes.ts";
-import { action, command, message } from "../support/events.ts";
+import { action, command, message } from "../../lab/support/events.ts";
+import { toPictureLane } from "../../src/imagine/lanes.ts";
 
 describe("an event", () => {
-  test("waits in its conversation, unless it is about a picture", () => {
+  test("an event waits in its conversation unless it is about a picture", () => {
     for (const event of [message("hello"), command("help"), action("retry", "turn")]) {
       expect(toPictureLane(event)).toBeUndefined();
     }
@@ -16,11 +16,15 @@ describe("an event", () => {
     ]) {
       expect(toPictureLane(event)).toBeDefined();
     }
-    expect(toPictureLane(action("stop", "job.0"))?.id).not.toBe(toPictureLane(action("retry", "job.0"))?.id);
     expect(toPictureLane(action("delete", "job.1"))?.kind).toBe("errand");
   });
 
-  test("that asks for a picture waits for no other; pressing Retry or Delete twice does", () => {
+  test("a Stop is kept in the lane of its picture turn, and needs no slot", () => {
+    const retry = toPictureLane(action("retry", "job.0"));
+    expect(toPictureLane(action("stop", "job.0"))).toEqual({ ...retry, kind: "errand" });
+  });
+
+  test("image requests do not wait for each other, but repeated presses of Retry or Delete do", () => {
     const idOf = (event: Parameters<typeof toPictureLane>[0]) => toPictureLane(event)?.id;
     expect(idOf(command("imagine"))).not.toBe(idOf(command("imagine")));
     expect(idOf(action("again", "job.1"))).not.toBe(idOf(action("again", "job.1")));
@@ -28,7 +32,7 @@ describe("an event", () => {
     expect(idOf(action("delete", "job.1"))).toBe(idOf(action("delete", "job.2")));
   });
 
-  test("that asks for a picture, or for the rest of one, names the job it is about", () => {
+  test("an image request and its Retry name the turn that they are about", () => {
     expect(toPictureLane(action("retry", "job.0"))?.workId).toBe("job");
     const asked = command("imagine");
     expect(toPictureLane(asked)?.id).toBe(`drawing:${toPictureLane(asked)?.workId}`);

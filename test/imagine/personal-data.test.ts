@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { command } from "../../lab/support/events.ts";
+import { fakePlatform, type Shown } from "../../lab/support/fake-platform.ts";
 import type { CommandEvent } from "../../src/port/events.ts";
-import { startEngine } from "../support/engine.ts";
-import { command } from "../support/events.ts";
-import { fakePlatform, type Shown } from "../support/fake-platform.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
 
-/** The bot before a sandbox that draws, and a channel that can be looked at. */
+/** The bot with a sandbox that creates pictures, and a channel that shows everything. */
 async function start({ meet }: { meet?: Meet } = {}) {
   const platform = fakePlatform();
   const { gateway, references, calls } = await startImageGateway(platform.findFile, { ...(meet && { meet }) });
@@ -20,8 +20,8 @@ const imagine = (text: string, more: Partial<CommandEvent> = {}): CommandEvent =
 const pictures = (channel: readonly Shown[]) => channel.filter(({ files }) => files.length > 0);
 const idOf = (shown: Shown | undefined) => shown?.draft.buttons[0]?.turnId ?? "";
 
-describe("what a person asked for", () => {
-  test("is in their export", async () => {
+describe("a person's image requests", () => {
+  test("a person's image requests are in their export", async () => {
     const { accept, idle, channel } = await start();
     await accept(imagine("a fox"));
     await idle();
@@ -33,7 +33,7 @@ describe("what a person asked for", () => {
     expect(own).toMatchObject([{ prompt: "a fox", model: "sandbox-image", messageIds: [shown] }]);
   });
 
-  test("stays theirs alone where the command was private", async () => {
+  test("a private image request stays with its person", async () => {
     const { accept, idle, channel, history } = await start();
     const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
     await accept(imagine("a fox", { reply }));
@@ -44,7 +44,7 @@ describe("what a person asked for", () => {
 });
 
 describe("/forget me", () => {
-  test("takes back what waits to be drawn", async () => {
+  test("/forget me removes waiting image requests", async () => {
     const gate = Promise.withResolvers<void>();
     const { accept, idle, until, texts, calls } = await start({ meet: () => gate.promise });
     for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
@@ -52,11 +52,11 @@ describe("/forget me", () => {
     await accept(command("forget", "me for good", { conversationId: "test:b" }));
     await idle();
     gate.resolve();
-    expect(texts()).toEqual([expect.stringContaining("I know nothing about you any more")]);
+    expect(texts()).toEqual([expect.stringContaining("I no longer know anything about you")]);
     expect(calls.length).toBeLessThanOrEqual(2);
   });
 
-  test("ends the drawing of the person, and erases how their pictures were asked for", async () => {
+  test("/forget me ends the person's picture turns, and erases their requests", async () => {
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index === 0 ? undefined : gate.promise);
     const { accept, idle, channel, until, imagineMenu } = await start({ meet });

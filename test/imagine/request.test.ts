@@ -4,8 +4,8 @@ import { describeProblems, readImagineRequest, toNextSize } from "../../src/imag
 const read = (text: string, options = {}) => readImagineRequest(text, options);
 const requestOf = (text: string, options = {}) => read(text, options).request;
 
-describe("what is asked for", () => {
-  test("is the text alone, where nothing else is said", () => {
+describe("an image request", () => {
+  test("an image request without options is the text alone", () => {
     expect(read("  a red house\non a hill ")).toEqual({
       request: { prompt: "a red house\non a hill", count: 1, isSpoiler: false },
       problems: [],
@@ -23,18 +23,18 @@ describe("what is asked for", () => {
     ["a fox --model Painter-2", { model: "Painter-2" }],
     ["a --spoiler fox", { isSpoiler: true }],
     ["a fox --spoiler --AR 1:1", { isSpoiler: true, ratio: "1:1" }],
-  ])("is taken out of %j", (text, expected) => {
+  ])("an image request takes its options from %j", (text, expected) => {
     const { request, problems } = read(text);
     expect(request).toEqual({ prompt: "a fox", count: 1, isSpoiler: false, ...expected });
     expect(problems).toEqual([]);
   });
 
-  test("keeps dashes that are no options", () => {
+  test("an image request keeps dashes that are not options", () => {
     const text = "a fox —sleeping— on a well-made bed - or -- not";
     expect(read(text)).toMatchObject({ request: { prompt: text }, problems: [] });
   });
 
-  test("comes from the fields of a form too, and the text counts more", () => {
+  test("an image request can come from the fields of a form, and the text wins", () => {
     const options = { ratio: "9:16", size: "4K", count: "2", model: "", spoiler: "true", basis: "a.1" };
     expect(requestOf("a fox --ar 1:1", options)).toEqual({
       prompt: "a fox",
@@ -47,27 +47,27 @@ describe("what is asked for", () => {
   });
 });
 
-describe("what cannot be drawn", () => {
+describe("the problems of an image request", () => {
   test.each([
-    ["", "say what to draw"],
-    ["--ar 16:9", "say what to draw"],
+    ["", "describe the image"],
+    ["--ar 16:9", "describe the image"],
     ["a fox --ar 16:10", "the ratio `16:10` is not one of 1:1, 16:9"],
     ["a fox --size 8K", "the size `8K` is not one of 1K, 2K, 4K"],
     ["a fox --n 0", "the count `0` is not a number from 1 to 4"],
     ["a fox --n many", "the count `many` is not a number from 1 to 4"],
-    ["a fox --n", "`--n` has no value after it"],
+    ["a fox --n", "`--n` needs a value"],
     ["a fox --stylize 50", "there is no option `--stylize`"],
     ["x".repeat(4_001), "the description is longer than 4000 characters"],
-  ])("is said of %j", (text, problem) => {
+  ])("an image request reports the problem of %j", (text, problem) => {
     expect(read(text).problems).toEqual([expect.stringContaining(problem)]);
   });
 
-  test("is one sentence, each problem once, and nothing in it can be more than a name", () => {
-    expect(describeProblems(["a is `b`", "a is `b`", "c"])).toBe("I cannot draw that: a is `b`; c.");
+  test("the problems are one sentence, each once, and quote names only as plain text", () => {
+    expect(describeProblems(["a is `b`", "a is `b`", "c"])).toBe("I can't create that: a is `b`; c.");
     expect(read("a fox --ar `@everyone`").problems[0]).toContain("the ratio `'@everyone'` is not one");
   });
 });
 
-test("sizes grow until there is no larger one", () => {
+test("toNextSize grows until the largest size", () => {
   expect([undefined, "1K", "2K", "4K", "odd"].map(toNextSize)).toEqual(["2K", "2K", "4K", undefined, "1K"]);
 });

@@ -1,121 +1,155 @@
 import { describe, expect, test } from "vitest";
-import { isTakenUp } from "../../src/concurrency/fence.ts";
-import type { PictureJob } from "../../src/imagine/picture-job.ts";
-import { createWaitingMessages, toStatusNonce } from "../../src/imagine/waiting.ts";
-import { toTurnId } from "../../src/port/ids.ts";
-import { ben, command } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { silent } from "../support/log.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
+import { pictureTurn } from "../../lab/support/picture-turn.ts";
+import { createPictureLine, createWaitingMessages } from "../../src/imagine/waiting.ts";
+import { NO_RIGHT, type Right } from "../../src/port/right.ts";
+import type { PictureTurn } from "../../src/turn/record.ts";
 
-/** Processes on one store, which post to one platform. */
+/** Several processes with one store and one platform. */
 function start() {
   const platform = fakePlatform();
-  const known = new Map<string, PictureJob>();
-  const marks = new Set<string>();
-  const jobs = {
-    load: async (id: string) => known.get(id),
-    markWaiting: async (id: string) => marks.size === marks.add(id).size,
-    isMarkedWaiting: async (id: string) => marks.has(id),
-    dropWaiting: async (id: string) => marks.delete(id),
+  const known = new Map<string, PictureTurn>();
+  const put = (turn: PictureTurn) => void known.set(turn.id, structuredClone(turn));
+  const records = {
+    loadPicture: async (id: string) => known.get(id),
+    async updatePicture(id: string, update: (stored: PictureTurn | undefined) => PictureTurn | undefined) {
+      const updated = update(known.get(id));
+      if (updated !== undefined) put(updated);
+      return updated;
+    },
+    readPictures: async () => [...known.values()],
+    async erasePictures() {
+      const erased = [...known.values()];
+      known.clear();
+      return erased;
+    },
+    erasePicture: async ({ id }: PictureTurn) => void known.delete(id),
   };
-  const open = () => createWaitingMessages({ jobs, sinkOf: () => platform.sink, log: silent });
-  return { ...platform, jobs, known, open, messages: open() };
+  const { sink } = platform;
+  const rights: Right[] = [];
+  const open = () =>
+    createWaitingMessages({
+      records,
+      adapterOf: () => ({ sink: (_, right) => (rights.push(right), sink) }),
+      sinkOf: () => sink,
+      right: NO_RIGHT,
+      line: createPictureLine(),
+      log: silent,
+    });
+  const fresh = pictureTurn({ parts: [] });
+  return { ...platform, rights, known, put, open, messages: open(), fresh };
 }
 
-describe("a job that waits", () => {
-  test("says so in the message that it goes on with", async () => {
-    const { messages, channel, texts } = start();
-    const event = command("imagine", "a fox");
-    const id = toTurnId(event.key);
-    messages.announce(event);
-    expect(await messages.find(id)).toBe(channel[0]?.id);
-    expect(texts()).toEqual(["Waiting: other pictures are being drawn first."]);
-    expect(channel[0]?.nonce).toBe(toStatusNonce(id));
-    expect(channel[0]?.draft.buttons).toEqual([{ action: "stop", turnId: `${id}.0`, label: "Stop" }]);
-    expect(messages.eventOf(id)).toBe(event);
-    messages.leave(id);
-    expect(messages.eventOf(id)).toBeUndefined();
-    expect(await messages.find(id)).toBeUndefined();
+describe("a waiting picture turn", () => {
+  test("a waiting picture turn says so in its first message, which its record names", async () => {
+    const { messages, channel, texts, known, fresh } = start();
+    messages.announce(fresh);
+    await messages.announced("job");
+    expect(texts()).toEqual(["Waiting for other images to finish."]);
+    expect(channel[0]?.nonce).toBe("job:0");
+    expect(channel[0]?.draft.buttons).toEqual([{ action: "stop", turnId: "job.0", label: "Stop" }]);
+    expect(known.get("job")).toMatchObject({ posted: [channel[0]?.id], isPosting: false, parts: [] });
   });
 
   test.each([
-    ["over", { isOver: true }],
-    ["under another message", { statusId: "test:other" }],
-  ])("leaves no message behind where another process has come so far that it is %s", async (_, given) => {
-    const { messages, open, known, sink, texts } = start();
-    const event = command("imagine", "a fox");
-    const id = toTurnId(event.key);
-    const post = sink.post.bind(sink);
-    sink.post = async (...args) => {
-      expect(await open().takeOver(id)).toBe(true);
-      known.set(id, pictureJob({ id, ...given }));
-      return post(...args);
-    };
-    messages.announce(event);
-    expect(await messages.find(id)).toBeUndefined();
-    expect(texts()).toEqual([]);
-    expect(messages.eventOf(id)).toBeUndefined();
-  });
+    ["has ended", { phase: "final" as const }],
+    ["has another message", { posted: ["test:other"] }],
+  ])(
+    "a waiting picture turn leaves no message behind if another process runs it meanwhile and %s",
+    async (_, given) => {
+      const { messages, put, sink, texts, fresh } = start();
+      const post = sink.post.bind(sink);
+      sink.post = async (...args) => {
+        put(pictureTurn(given));
+        return post(...args);
+      };
+      messages.announce(fresh);
+      await messages.announced("job");
+      expect(texts()).toEqual([]);
+    },
+  );
 
-  test("keeps its message where another process goes on with it", async () => {
-    const { messages, open, known, sink, channel } = start();
-    const event = command("imagine", "a fox");
-    const id = toTurnId(event.key);
+  test("a waiting picture turn keeps its message if another process continues it", async () => {
+    const { messages, put, sink, texts, fresh } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
       const posted = await post(...args);
-      await open().takeOver(id);
-      known.set(id, pictureJob({ id, statusId: posted.id }));
+      put(pictureTurn({ posted: [posted.id] }));
       return posted;
     };
-    messages.announce(event);
-    expect(await messages.find(id)).toBe(channel[0]?.id);
+    messages.announce(fresh);
+    await messages.announced("job");
+    expect(texts()).toHaveLength(1);
   });
 
-  test("has no second message where a process had begun it and died", async () => {
-    const { messages, known, texts } = start();
-    const event = command("imagine", "a fox");
-    const id = toTurnId(event.key);
-    known.set(id, pictureJob({ id, statusId: "test:first" }));
-    messages.announce(event);
-    expect(await messages.find(id)).toBeUndefined();
+  test("a waiting picture turn gets no second message if a process had started it and died", async () => {
+    const { messages, put, texts, fresh } = start();
+    put(pictureTurn({ posted: ["test:first"] }));
+    messages.announce(fresh);
+    await messages.announced("job");
     expect(texts()).toEqual([]);
   });
 
-  test("is told of once although the process that told of it has died", async () => {
-    const { messages, open, channel, sink } = start();
-    const event = command("imagine", "a fox");
-    const id = toTurnId(event.key);
-    messages.announce(event);
-    const first = await messages.find(id);
+  test("a waiting picture turn says so once even if the process that said it has died", async () => {
+    const { messages, open, put, channel, rights, sink, fresh } = start();
+    messages.announce(fresh);
+    await messages.announced("job");
+    const [first] = channel;
+    // The process died before it recorded the message.
+    put({ ...fresh, isPosting: true });
     const post = sink.post.bind(sink);
-    // What is taken up looks for what an earlier process has posted.
-    sink.post = async (...args) => (isTakenUp() && channel[0] ? { id: channel[0].id } : post(...args));
+    // A resumed turn looks for an earlier process's posts.
+    sink.post = async (...args) => (rights.at(-1)?.isResumed && first ? { id: first.id } : post(...args));
     const next = open();
-    next.announce(event);
-    expect(await next.find(id)).toBe(first);
+    next.announce(fresh);
+    await next.announced("job");
     expect(channel).toHaveLength(1);
-    await open().dismiss(event);
+    put({ ...fresh, isPosting: true });
+    await open().dismiss("job");
     expect(channel).toHaveLength(0);
   });
 
-  test("takes its message away when it does not begin, and when its person is forgotten", async () => {
-    const { messages, texts } = start();
-    const [mine, other, theirs] = [command("imagine"), command("imagine"), command("imagine", "", { author: ben })];
-    for (const event of [mine, other, theirs]) messages.announce(event);
-    await messages.dismiss(mine);
-    await messages.forget("test", "ada");
-    expect(texts()).toHaveLength(1);
-    expect(await messages.find(toTurnId(theirs.key))).toBeDefined();
+  test("a waiting picture turn removes its message and its record if it does not start", async () => {
+    const { messages, texts, known, fresh } = start();
+    messages.announce(fresh);
+    await messages.announced("job");
+    await messages.dismiss("job");
+    expect([texts(), known.size]).toEqual([[], 0]);
   });
 
-  test("goes on without a message where none could be posted", async () => {
-    const { messages, setTrouble } = start();
+  test.each(["dismissAll", "erase"] as const)(
+    "a waiting picture turn loses its message with its request: %s",
+    async (way) => {
+      const { messages, texts, known, put, fresh } = start();
+      messages.announce(fresh);
+      await messages.announced("job");
+      put(pictureTurn({ id: "begun", posted: ["test:other"] }));
+      const owner = { platform: "test", id: "ada" };
+      await (way === "erase" ? messages.erase({ owner }) : messages.dismissAll(owner));
+      expect(texts()).toEqual([]);
+      expect([...known.keys()]).toEqual(way === "erase" ? [] : ["begun"]);
+    },
+  );
+
+  test("a waiting picture turn leaves no message behind if it is erased during the post", async () => {
+    const { messages, known, sink, texts, fresh } = start();
+    const post = sink.post.bind(sink);
+    sink.post = async (...args) => {
+      known.clear();
+      return post(...args);
+    };
+    messages.announce(fresh);
+    await messages.announced("job");
+    expect(texts()).toEqual([]);
+  });
+
+  test("a waiting picture turn continues without a message if none could be posted", async () => {
+    const { messages, setTrouble, texts, fresh } = start();
     setTrouble(() => ({ kind: "forbidden" }));
-    const event = command("imagine");
-    messages.announce(event);
-    expect(await messages.find(toTurnId(event.key))).toBeUndefined();
-    await messages.dismiss(event);
+    messages.announce(fresh);
+    await messages.announced("job");
+    await messages.dismiss("job");
+    expect(texts()).toEqual([]);
   });
 });

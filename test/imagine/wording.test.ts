@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
+import { pictureTurn } from "../../lab/support/picture-turn.ts";
 import { toAltText, toCaption, toFileName, toHistoryText, toProgress, toSummary } from "../../src/imagine/wording.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import type { PicturePart, PictureTurn } from "../../src/turn/record.ts";
 
 const limits = { maxLength: 2_000, lengthOf: (text: string) => text.length, maxFileBytes: 1 };
 const done: PicturePart = { state: "done", messageId: "test:1", text: "" };
 const failed = (reason: string, canRetry = true): PicturePart => ({ state: "failed", reason, canRetry });
-const named = (prompt: string, more: Partial<PictureJob> = {}) => pictureJob({ prompt, ...more });
+const named = (prompt: string, more: Partial<PictureTurn> = {}) => pictureTurn({ prompt, ...more });
 
 describe("a caption", () => {
-  test("says what the model said, and what was asked of whom by whom", () => {
+  test("a caption has the model's text, the prompt, the model and the asker", () => {
     const job = named("a fox", { ratio: "16:9", size: "4K", change: "vary" });
     const { markdown, buttons } = toCaption(job, 2, { text: "**Here", tokens: 1_234 }, limits);
     expect(markdown).toBe("**Here**\n\n`a fox` · variation · 16:9 · 4K · `painter` · 1,234 tokens · for `Ada`");
@@ -18,20 +18,20 @@ describe("a caption", () => {
     );
   });
 
-  test("says nothing of a cost of no tokens", () => {
+  test("a caption does not mention zero tokens", () => {
     expect(toCaption(named("a fox"), 1, { text: "", tokens: 0 }, limits).markdown).toBe(
       "`a fox` · `painter` · for `Ada`",
     );
   });
 
-  test("says which of several pictures it is under", () => {
+  test("a caption of several pictures says which one it belongs to", () => {
     const job = named("a fox", { parts: [done, done, done] });
     expect(toCaption(job, 2, { text: "", tokens: undefined }, limits).markdown).toBe(
       "`a fox` · 2 of 3 · `painter` · for `Ada`",
     );
   });
 
-  test("leaves the model's words out where they do not fit, and cuts what is long", () => {
+  test("a caption leaves out the model's text if it does not fit, and truncates long text", () => {
     const job = named("fox ".repeat(900));
     const caption = toCaption(
       job,
@@ -45,7 +45,7 @@ describe("a caption", () => {
     );
   });
 
-  test("shows people's words as plain text", () => {
+  test("a caption shows people's words as plain text", () => {
     const job = named("a `fox` \u202Eevil\n# heading", { author: { id: "x", name: "`**Eve" } });
     expect(toCaption(job, 1, { text: "", tokens: undefined }, limits).markdown).toBe(
       "`a 'fox' evil # heading` · `painter` · for `'**Eve`",
@@ -54,27 +54,27 @@ describe("a caption", () => {
 });
 
 describe("the status", () => {
-  test("counts while pictures are drawn", () => {
-    expect(toProgress(named("a fox"), "").markdown).toBe("Drawing `a fox` …");
+  test("the status counts the finished pictures", () => {
+    expect(toProgress(named("a fox"), "")).toBe("Creating `a fox` …");
     const parts: PicturePart[] = [done, { state: "pending" }, failed("x"), { state: "pending" }];
-    expect(toProgress(named("a fox", { parts }), "Wait.").markdown).toBe("Drawing `a fox` … 2 of 4 done\n\n_Wait._");
+    expect(toProgress(named("a fox", { parts }), "Wait.")).toBe("Creating `a fox` … 2 of 4 done\n\n_Wait._");
   });
 
-  test("has nothing left to say when every picture is there or was taken away", () => {
-    expect(toSummary(named("a fox", { parts: [done, { state: "deleted" }] }))).toBeUndefined();
+  test("the status disappears when every picture is shown or deleted", () => {
+    expect(toSummary(named("a fox", { parts: [done, { state: "deleted" }] }))).toEqual({ note: "", buttons: [] });
   });
 
-  test("gives one reason once, and different ones by the picture", () => {
+  test("the status gives a common reason once, and different ones by picture", () => {
     const same = toSummary(named("a fox", { parts: [failed("No."), done, failed("No.")] }));
-    expect(same?.markdown).toBe("2 of 3 pictures of `a fox` are missing.\n\nNo.");
+    expect(same.note).toBe("2 of 3 images of `a fox` are missing.\n\nNo.");
     const different = toSummary(named("a fox", { parts: [failed("No."), done, failed("Never.", false)] }));
-    expect(different?.markdown).toContain("- Picture 1: No.\n- Picture 3: Never.");
-    expect(different?.buttons.map(({ action }) => action)).toEqual(["retry"]);
+    expect(different.note).toContain("- Image 1: No.\n- Image 3: Never.");
+    expect(different.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
-  test("offers no other attempt where none helps", () => {
+  test("the status offers no Retry if none can help", () => {
     const summary = toSummary(named("a fox", { parts: [failed("Never.", false)] }));
-    expect(summary).toEqual({ markdown: "No picture of `a fox`.\n\nNever.", buttons: [], streaming: false });
+    expect(summary).toEqual({ note: "No image of `a fox`.\n\nNever.", buttons: [] });
   });
 });
 
@@ -85,21 +85,21 @@ describe("a file", () => {
     ["../../etc/passwd", "etc-passwd.png"],
     ["🦊", "picture.png"],
     [`${"x".repeat(59)} y z`, `${"x".repeat(59)}.png`],
-  ])("made from %j is called %j", (prompt, name) => {
+  ])("a picture file made from %j is called %j", (prompt, name) => {
     expect(toFileName(named(prompt), 1, "image/png")).toBe(name);
   });
 
-  test("has its number and the ending of its kind", () => {
+  test("a picture file has its number and its type's extension", () => {
     expect(toFileName(named("a fox", { parts: [done, done] }), 2, "image/jpeg")).toBe("a-fox-2.jpg");
   });
 
-  test("says in words what it shows", () => {
+  test("a picture file has an alternative text", () => {
     expect(toAltText({ prompt: " a\n fox \u0007" })).toBe("a fox");
     expect(toAltText({ prompt: "x".repeat(3_000) })).toHaveLength(1_000);
   });
 });
 
-test("the history says of pictures what they were drawn from", () => {
+test("the history describes pictures by their prompt", () => {
   const job = named('a "fox"', { parts: [done, failed("x"), done] });
-  expect(toHistoryText(job)).toBe('(2 pictures were drawn and shown here for "Ada", from the words: "a \\"fox\\"")');
+  expect(toHistoryText(job)).toBe('(2 images were created and shown here for "Ada", from the words: "a \\"fox\\"")');
 });

@@ -1,21 +1,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { isOnRedis, readKept } from "../../lab/support/bot-store.ts";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Button } from "../../src/port/sink.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { isOnRedis, readKept } from "../support/bot-store.ts";
-import { type EngineOptions, startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 /** An engine on a platform that shows all buttons. */
 function start({ maxLength, ...options }: EngineOptions & { maxLength?: number } = {}) {
   const platform = fakePlatform(maxLength === undefined ? {} : { maxLength });
-  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  Object.assign(platform.sink, { traits: { secondThoughts: true } });
   const engine = startEngine({ platform, ...options });
   const buttons = (index = 0): readonly Button[] => engine.channel[index]?.draft.buttons ?? [];
   return {
@@ -35,7 +35,7 @@ function start({ maxLength, ...options }: EngineOptions & { maxLength?: number }
 }
 
 describe("an edit of an answered question", () => {
-  test("leaves the new answer in the history when it needs fewer messages, whoever hears that one is gone", async () => {
+  test("an edit leaves the new answer in the history if it needs fewer messages", async () => {
     const long = Array.from({ length: 40 }, (_, index) => `word${index} `).join("");
     const { accept, idle, texts, channel, requests } = start({
       maxLength: 200,
@@ -59,7 +59,7 @@ describe("an edit of an answered question", () => {
     ]);
   });
 
-  test("has it answered once more on the same message, and leaves the first answer reachable", async () => {
+  test("an edited question is answered again in the same message, and the first answer stays reachable", async () => {
     const { accept, idle, texts, labels, press, requests, violations } = start({
       scripts: [["Paris."], ["Rome."], ["Later."]],
     });
@@ -72,7 +72,7 @@ describe("an edit of an answered question", () => {
     expect(labels()).toEqual(["‹ 2/2", "Regenerate", "What did you see?", "Good answer", "Bad answer"]);
     expect(requests[1]?.messages.at(-1)?.content).toBe("The capital of Italy?");
     await press("‹ 2/2");
-    expect(texts()).toEqual(["Paris.\n\n_Answer 1 of 2: an earlier one._"]);
+    expect(texts()).toEqual(["Paris.\n\n_Answer 1 of 2, an earlier version._"]);
     expect(labels()).toEqual(["1/2 ›"]);
     await accept(message("And then?"));
     await idle();
@@ -87,7 +87,7 @@ describe("an edit of an answered question", () => {
     expect(violations).toEqual([]);
   });
 
-  test("that changes no word, or is of a message that was never answered, asks nothing", async () => {
+  test("an edit without a change, or of a message without an answer, asks nothing", async () => {
     const { accept, idle, requests, texts } = start();
     const question = message("Hello");
     await accept(question);
@@ -100,7 +100,7 @@ describe("an edit of an answered question", () => {
     expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
   });
 
-  test.skipIf(isOnRedis)("is asked by the next run where the process died before it was", async () => {
+  test.skipIf(isOnRedis)("an edit is asked by the next process if the first one died before that", async () => {
     const database = new DatabaseSync(":memory:");
     const question = message("The capital of France?");
     const first = start({ database, scripts: [["Paris."], [held().promise]] });
@@ -108,7 +108,7 @@ describe("an edit of an answered question", () => {
     await first.idle();
     await first.accept(edited(question, "The capital of Italy?"));
     while (first.requests.length < 2) await new Promise(setImmediate);
-    // It hangs as a process does that was killed.
+    // The process hangs like a killed one.
     first.setTrouble(() => held().promise);
     const second = start({ database, platform: first.platform, scripts: [["Rome."]] });
     first.setTrouble(() => undefined);
@@ -119,7 +119,7 @@ describe("an edit of an answered question", () => {
 });
 
 describe("Regenerate", () => {
-  test("asks again, once however often it is pressed, and the model does not see the answer before", async () => {
+  test("Regenerate asks again, once however often it is pressed, and the model does not see the old answer", async () => {
     const { accept, idle, texts, press, requests, labels } = start({ scripts: [["One."], ["Two."], ["Three."]] });
     await accept(message("Count"));
     await idle();
@@ -132,10 +132,10 @@ describe("Regenerate", () => {
     await press("Regenerate");
     expect(labels().slice(0, 1)).toEqual(["‹ 3/3"]);
     await press("‹ 3/3");
-    expect([texts(), labels()]).toEqual([["Two.\n\n_Answer 2 of 3: an earlier one._"], ["‹ 2/3", "›"]]);
+    expect([texts(), labels()]).toEqual([["Two.\n\n_Answer 2 of 3, an earlier version._"], ["‹ 2/3", "›"]]);
   });
 
-  test("that fails leaves the former answer, and offers to ask again", async () => {
+  test("a failed Regenerate keeps the former answer and offers a Retry", async () => {
     const down = new GatewayError("unreachable", "no");
     const { accept, idle, texts, press, labels, history } = start({ scripts: [["One."], [down], ["Two."]] });
     await accept(message("Count"));
@@ -150,7 +150,7 @@ describe("Regenerate", () => {
     expect(await kept()).toMatchObject({ edition: 2, former: [{ edition: 1, messages: [{ content: "One." }] }] });
   });
 
-  test("is for the person who asked, and so is the way between answers", async () => {
+  test("only the asker can regenerate an answer and browse the answers", async () => {
     const { accept, idle, texts, press } = start({ scripts: [["One."], ["Two."]] });
     await accept(message("Count"));
     await idle();
@@ -161,7 +161,7 @@ describe("Regenerate", () => {
     expect(texts()[0]).toBe("Two.");
   });
 
-  test("keeps the newest five answers, and leads through those of any length", async () => {
+  test("a question keeps its newest five answers, and its buttons lead through those of any length", async () => {
     const long = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
     const scripts = [["0."], [long], ["2."], ["3."], ["4."], ["5."]];
     const { accept, idle, texts, press, labels, violations } = start({ scripts, maxLength: 200 });
@@ -170,13 +170,13 @@ describe("Regenerate", () => {
     for (const _ of scripts.slice(1)) await press("Regenerate");
     expect([texts(), labels()[0]]).toEqual([["5."], "‹ 5/5"]);
     for (const place of ["5/5", "4/5", "3/5", "2/5"]) await press(`‹ ${place}`);
-    expect(texts().join(" ")).toBe(`${long}\n\n_Answer 1 of 5: an earlier one._`);
+    expect(texts().join(" ")).toBe(`${long}\n\n_Answer 1 of 5, an earlier version._`);
     await press("1/5 ›");
-    expect(texts()).toEqual(["2.\n\n_Answer 2 of 5: an earlier one._"]);
+    expect(texts()).toEqual(["2.\n\n_Answer 2 of 5, an earlier version._"]);
     expect(violations).toEqual([]);
   });
 
-  test("is forgotten with everything else: no answer of any number is left", async () => {
+  test("/forget erases all answers of a question", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, press } = start({ database, scripts: [["A secret."], ["Another secret."]] });
     await accept(message("my secret"));
@@ -189,7 +189,7 @@ describe("Regenerate", () => {
 });
 
 describe("a deletion of an answered question", () => {
-  test("offers to delete its answer", async () => {
+  test("deleting an answered question offers to delete its answer", async () => {
     const { accept, idle, texts, labels, press, history } = start({ scripts: [["Paris."]] });
     const question = message("The capital of France?");
     await accept(question);
@@ -204,7 +204,7 @@ describe("a deletion of an answered question", () => {
     expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
   });
 
-  test("erases with its answer what tools did for it, what it saw and what people said of it", async () => {
+  test("deleting a question erases its tool calls, its explanation and its ratings", async () => {
     const database = new DatabaseSync(":memory:");
     const tool = defineTool({
       name: "look",
@@ -223,16 +223,16 @@ describe("a deletion of an answered question", () => {
     await idle();
     const turnId = toTurnId(question.key);
     await records.rate({ id: turnId, edition: 1 }, "ben", "bad", "a secret reason");
-    expect(await records.readSight(turnId)).toBeDefined();
+    expect((await records.load(turnId))?.trace).toBeDefined();
     await accept(deleted(question));
     await idle();
     await press("Delete this answer");
     expect(texts()).toEqual([]);
-    expect(await records.readSight(turnId)).toBeUndefined();
+    expect((await records.load(turnId))?.trace).toBeUndefined();
     expect((await readKept(database)).join("\n")).not.toContain("secret");
   });
 
-  test("leaves it said that an answer is not whole", async () => {
+  test("an answer whose question was deleted still says that it is incomplete", async () => {
     const { accept, idle, texts, labels, press, until } = start({ scripts: [["Par", held().promise]] });
     const question = message("The capital of France?");
     await accept(question);
@@ -241,11 +241,11 @@ describe("a deletion of an answered question", () => {
     await idle();
     await accept(deleted(question));
     await idle();
-    const words = "Par\n\n_The question was deleted. This answer is not whole._";
+    const words = "Par\n\n_The question was deleted. This answer is incomplete._";
     expect([texts(), labels()]).toEqual([[words], ["Delete this answer"]]);
   });
 
-  test("takes the answer with it where that is configured", async () => {
+  test("deleting a question deletes its answer if that is configured", async () => {
     const { accept, idle, texts, history } = start({ removesWithQuestion: true });
     const question = message("Hello");
     await accept(question);
@@ -256,7 +256,7 @@ describe("a deletion of an answered question", () => {
     expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
   });
 
-  test("of one of several that were answered together leaves the answer alone", async () => {
+  test("deleting one of several questions that were answered together keeps the answer", async () => {
     const hold = held();
     const { accept, idle, texts, requests } = start({ scripts: [[hold.promise, "first"], ["both"]] });
     await accept(message("zero"));
@@ -273,7 +273,7 @@ describe("a deletion of an answered question", () => {
 });
 
 describe("a question that has to wait", () => {
-  test("says so until its turn comes, and its answer comes after all parts of the one before", async () => {
+  test("a waiting question is marked until its turn, and its answer follows all parts of the previous one", async () => {
     const hold = held();
     const words = Array.from({ length: 90 }, (_, index) => `word${index}`).join(" ");
     const engine = start({ scripts: [["Begin ", hold.promise, words], ["Second."]], maxLength: 200 });
@@ -303,7 +303,7 @@ describe("a question that has to wait", () => {
     expect(texts().at(-1)).toBe("Second.");
   });
 
-  test.skipIf(isOnRedis)("loses its mark also when another run answers it", async () => {
+  test.skipIf(isOnRedis)("a waiting question loses its mark even if another process answers it", async () => {
     const database = new DatabaseSync(":memory:");
     const platform = fakePlatform();
     const marks: boolean[] = [];
@@ -323,7 +323,7 @@ describe("a question that has to wait", () => {
     expect(marks).toEqual([true, false]);
   });
 
-  test("has no mark where the platform takes none, and loses one though the platform takes that late", async () => {
+  test("a waiting question gets no mark if the platform rejects it, and loses one that the platform set late", async () => {
     const hold = held();
     const engine = start({ scripts: [["Begin ", hold.promise], ["Second."], ["Third."]] });
     const { accept, idle, texts, platform, until } = engine;

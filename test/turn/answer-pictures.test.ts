@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
+import { action, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { type EngineOptions, startEngine } from "../support/engine.ts";
-import { action, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { chunk, DONE, event, events, FINISH, json, ROLE, startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
@@ -34,14 +34,14 @@ async function ask(engine: ReturnType<typeof startEngine>, text: string): Promis
   await engine.idle();
 }
 
-/** Finds the pictures of the conversation that the latest request names to the model. */
+/** The pictures that the latest request names to the model. */
 function seenIn({ requests }: ReturnType<typeof startEngine>): string[] {
   const content = JSON.stringify(requests.at(-1)?.messages ?? []);
-  return content.match(/picture was drawn and shown here for/g) ?? [];
+  return content.match(/image was created and shown here for/g) ?? [];
 }
 
-describe("a picture in an answer of the chat model", () => {
-  test("is posted as a picture and kept, so that the next question shows it to the model", async () => {
+describe("a picture in a chat model's answer", () => {
+  test("a picture in an answer is posted and stored, and the next question shows it to the model", async () => {
     const engine = start([["Here is a fox.", PICTURE], ["A red one."]]);
     await ask(engine, "draw a fox");
     const [shown] = pictures(engine);
@@ -56,7 +56,7 @@ describe("a picture in an answer of the chat model", () => {
     ]);
   });
 
-  test("is posted as a picture over HTTP, also if it is in the text as a data URL", async () => {
+  test("a picture in an answer over HTTP is posted, even if it is a data URL in the text", async () => {
     const images = [{ type: "image_url", image_url: { url: DATA_URL } }];
     const inText = event(chunk({ delta: { content: `A fox: ![fox](${DATA_URL})` } }));
     const answers = [event(chunk({ delta: { content: "A fox:", images } })), inText];
@@ -70,26 +70,26 @@ describe("a picture in an answer of the chat model", () => {
     }
   });
 
-  test("is a whole answer without a word", async () => {
+  test("an answer can be a picture without text", async () => {
     const engine = start([[PICTURE], ["Yes."]]);
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toHaveLength(1);
     const answer = engine.channel.find(({ files }) => files.length === 0);
-    expect(answer?.draft.markdown).toBe("_The answer is a picture._");
+    expect(answer?.draft.markdown).toBe("_The answer is an image._");
     expect(labelsOf(answer)).not.toContain("retry");
     await ask(engine, "is that a fox?");
     expect(engine.requests[1]?.messages.some(({ content }) => content === "")).toBe(false);
     expect(seenIn(engine)).toHaveLength(1);
   });
 
-  test("is there once if the gateway sends it twice, and beside another one", async () => {
+  test("a picture that the gateway sends twice is posted once, next to another one", async () => {
     const other = `data:image/gif;base64,${Buffer.from("GIF89a\x01\x00\x01\x00\x00\x00\x00;").toString("base64")}`;
     const engine = start([["Two.", PICTURE, { pictures: [DATA_URL, other] }]]);
     await ask(engine, "draw");
     expect(pictures(engine).map(({ files }) => files[0]?.name)).toEqual(["draw.png", "draw.gif"]);
   });
 
-  test("stays if the answer broke off after it, and Retry brings the new one beside it", async () => {
+  test("a picture stays if the answer breaks off after it, and Retry adds a new one", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const engine = start([
       ["So far", PICTURE, cut],
@@ -105,34 +105,34 @@ describe("a picture in an answer of the chat model", () => {
     expect(pictures(engine)).toHaveLength(2);
   });
 
-  test("that is none is named in a sentence with Retry", async () => {
+  test("an answer with invalid picture data says so and offers Retry", async () => {
     const engine = start([["A fox:", { pictures: ["data:image/png;base64,aGVsbG8="] }]]);
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toEqual([]);
     expect(engine.texts()).toEqual([
-      "A fox:\n\n_A picture of this answer is missing. What the model sent can't be opened as a picture._",
+      "A fox:\n\n_An image from this answer is missing. What the model sent can't be opened as an image._",
     ]);
     expect(labelsOf(engine.channel[0])).toEqual(["retry"]);
   });
 
-  test("is not shown to a person who may have none", async () => {
+  test("the bot posts no picture for a person without the permission", async () => {
     const policy = (): Policy => ({ access: { rules: [{ deny: ["pictures"] }] } });
     const engine = start([["A fox:", PICTURE]], { policy });
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toEqual([]);
-    expect(engine.texts()[0]).toMatch(/^A fox:\n\n_A picture of this answer is missing\. ./);
+    expect(engine.texts()[0]).toMatch(/^A fox:\n\n_An image from this answer is missing\. ./);
     expect(labelsOf(engine.channel[0])).toEqual([]);
   });
 });
 
-describe.skipIf(isOnRedis)("a picture in an answer that the process died in", () => {
+describe.skipIf(isOnRedis)("a picture in an answer whose process died", () => {
   /** The next process takes over. If it asks the model again, it gets the same answer. */
   async function takeOver(first: ReturnType<typeof start>, { database, platform }: EngineOptions, again: Script[]) {
     first.setTrouble(() => undefined);
     const second = start([...again, ["Red."]], { database, platform, tools: [look()] });
     await second.idle();
     expect(pictures(second)).toHaveLength(1);
-    // In a chain of replies, the question continues what its answer continues.
+    // In a chain of replies, the next question continues from the answer's last message.
     const answer = second.channel.find(({ files }) => files.length === 0);
     await second.accept(message("what color is it?", { inReplyTo: answer?.id ?? "" }));
     await second.idle();
@@ -140,11 +140,11 @@ describe.skipIf(isOnRedis)("a picture in an answer that the process died in", ()
     expect(seenIn(second)).toHaveLength(1);
   }
 
-  // The process "dies" at a call of the platform, which never ends: nothing of `first` says another word.
+  // The process "dies" in a platform call that never ends. After that, `first` does nothing.
   test.each([
     ["upload", "before it knew that the picture was there"],
     ["edit", "before it could end the text"],
-  ])("is there once, and the next question finds it (died at: %s, %s)", async (deadly) => {
+  ])("a picture is posted once and the next question finds it, if the process died at: %s, %s", async (deadly) => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const first = start([["A fox:", PICTURE]], world);
     const dead = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ describe.skipIf(isOnRedis)("a picture in an answer that the process died in", ()
     await takeOver(first, world, [["A fox:", PICTURE]]);
   });
 
-  test("is there once, and the next question finds it, if a tool that was called with it was running", async () => {
+  test("a picture is posted once and the next question finds it, if the process died in a tool called with it", async () => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const running = Promise.withResolvers<void>();
     const call = { index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } };

@@ -1,27 +1,27 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { EarlierMessage } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { toContinuationEvent } from "../../src/turn/answers.ts";
+import { toContinuationEvent } from "../../src/turn/after-the-end.ts";
 import { newRecord } from "../../src/turn/record.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 type Engine = ReturnType<typeof startEngine>;
 
-/** What the model was shown in a request, without the system prompt. */
+/** The messages of a request, without the system prompt. */
 function shown({ requests }: Engine, index: number): string[] {
   return (requests[index]?.messages ?? [])
     .slice(1)
     .map(({ content }) => (typeof content === "string" ? content : JSON.stringify(content)));
 }
 
-/** The newest message of the bot. */
+/** The bot's newest message. */
 function lastPost({ channel }: Engine): string {
   const id = channel.at(-1)?.id;
   if (id === undefined) throw new Error("the bot has said nothing");
@@ -29,7 +29,7 @@ function lastPost({ channel }: Engine): string {
 }
 
 describe("replies to one message by two people at once", () => {
-  test("are two branches, each answered by itself and continued by itself", async () => {
+  test("two people's replies to one message become two branches with separate answers", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["Root."], [hold.promise, "To Ada."], ["To Ben."], ["Ada again."]] });
     const { accept, idle, until, channel } = engine;
@@ -48,7 +48,7 @@ describe("replies to one message by two people at once", () => {
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Ada's turn", "To Ada.", "And then?"]);
   });
 
-  test("go on where a message in the middle of the branch was deleted", async () => {
+  test("a reply continues the branch even if a message in its middle was deleted", async () => {
     const engine = startEngine({ scripts: [["Root."], ["First."], ["Second."], ["Third."]] });
     const { accept, idle } = engine;
     await accept(message("Begin"));
@@ -66,7 +66,7 @@ describe("replies to one message by two people at once", () => {
     expect(shown(engine, 3)).toEqual(["Begin", "Root.\n\nSecond.", "Well?"]);
   });
 
-  test("are edited and asked again where they are", async () => {
+  test("an edited reply is asked again on its branch", async () => {
     const cut = new GatewayError("overloaded", "busy");
     const engine = startEngine({ scripts: [["Root."], [cut], ["To Ben."], ["At last."], ["More."]] });
     const { accept, idle, texts } = engine;
@@ -84,7 +84,7 @@ describe("replies to one message by two people at once", () => {
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Hello"]);
   });
 
-  test("of one person that wait together are answered together where they continue the same message", async () => {
+  test("waiting replies of one person are answered together if they continue the same message", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["Root."], ["Other."], [hold.promise, "busy"], ["Both."], ["Apart."]] });
     const { accept, idle } = engine;
@@ -106,7 +106,7 @@ describe("replies to one message by two people at once", () => {
 });
 
 describe("an answer", () => {
-  test("follows its question, also when something else was stored meanwhile", async () => {
+  test("an answer follows its question in the history even if something was stored in between", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["So far", hold.promise, ", so good."], ["Yes."]] });
     const { accept, idle, until, channel, history } = engine;
@@ -121,8 +121,8 @@ describe("an answer", () => {
   });
 });
 
-describe("an answer that goes on where it was cut off", () => {
-  test("knows nothing of what was said since, and what is said next knows all of it", async () => {
+describe("a truncated answer that is continued", () => {
+  test("a continuation does not see later messages, and the next question sees everything", async () => {
     const engine = startEngine({
       scripts: [["The first half", { finish: "length" }], ["About tea."], ["and the second."], ["Yes."]],
     });
@@ -142,13 +142,13 @@ describe("an answer that goes on where it was cut off", () => {
   });
 });
 
-describe("earlier talk before the bot was asked", () => {
+describe("messages from before the bot was asked", () => {
   const before = (text: string, author = ben): EarlierMessage => {
     const { messageId, at } = message(text);
     return { messageId, author, text, attachments: [], at };
   };
 
-  /** A place where people have spoken already; `reads` counts how often somebody looked. */
+  /** A channel with earlier messages. `reads` counts how often they were read. */
   function place(...said: EarlierMessage[]) {
     const platform = fakePlatform();
     let reads = 0;
@@ -159,7 +159,7 @@ describe("earlier talk before the bot was asked", () => {
     return { platform, reads: () => reads };
   }
 
-  test("is shown once, as quotes of those who said it, apart from the question", async () => {
+  test("the model sees earlier messages once, as quotes with their authors, separate from the question", async () => {
     const { platform } = place(before("Shall we eat?"), before("At noon\n> then", ada));
     const engine = startEngine({ platform });
     const { accept, idle } = engine;
@@ -176,7 +176,7 @@ describe("earlier talk before the bot was asked", () => {
     expect(shown(engine, 1).slice(0, 2)).toEqual(shown(engine, 0));
   });
 
-  test("can be changed and taken back by those who said it", async () => {
+  test("authors can edit and delete earlier messages", async () => {
     const unwanted = before("unwanted");
     const wrong = before("wrong");
     const { platform } = place(unwanted, wrong, before("my secret", { id: "cleo", name: "Cleo" }));
@@ -196,28 +196,31 @@ describe("earlier talk before the bot was asked", () => {
     expect(shown(engine, 1).join("\n")).not.toMatch(/unwanted|wrong|secret|Cleo/);
   });
 
-  test.skipIf(isOnRedis)("is there for the turn that is taken up after a crash, and not read again", async () => {
-    const { platform, reads } = place(before("Shall we eat?"));
-    const database = new DatabaseSync(":memory:");
-    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
-    await first.accept(message("Which of us is hungry?"));
-    await platform.until(() => platform.channel.length === 1);
-    const second = startEngine({ database, platform });
-    await second.idle();
-    expect(reads()).toBe(1);
-    expect(shown(second, 0)[0]).toContain("> Shall we eat?");
-  });
+  test.skipIf(isOnRedis)(
+    "a turn that resumes after a crash still has the earlier messages and does not read them again",
+    async () => {
+      const { platform, reads } = place(before("Shall we eat?"));
+      const database = new DatabaseSync(":memory:");
+      const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+      await first.accept(message("Which of us is hungry?"));
+      await platform.until(() => platform.channel.length === 1);
+      const second = startEngine({ database, platform });
+      await second.idle();
+      expect(reads()).toBe(1);
+      expect(shown(second, 0)[0]).toContain("> Shall we eat?");
+    },
+  );
 
-  test("is told to be a part where it is one", async () => {
+  test("the model learns if only some of the earlier messages could be read", async () => {
     const platform = fakePlatform();
     platform.adapter.readEarlier = async () => ({ messages: [before("Shall we eat?")], isPartial: true });
     const { accept, idle, texts } = startEngine({ platform });
     await accept(message("Which of us is hungry?"));
     await idle();
-    expect(texts()).toEqual(["Hello.\n\n_I could read only a part of what was said here before._"]);
+    expect(texts()).toEqual(["Hello.\n\n_I could read only some of the earlier messages here._"]);
   });
 
-  test("includes talk to others, until the bot is asked about it", async () => {
+  test("the model sees messages to other people, until the bot is asked about them", async () => {
     const engine = startEngine({ scripts: [["One."], ["Two."], ["Three."]] });
     const { accept, idle, history } = engine;
     await accept(message("Hello"));
@@ -242,19 +245,19 @@ describe("earlier talk before the bot was asked", () => {
     expect(shown(engine, 2).join()).not.toContain("Cleo");
   });
 
-  test("that cannot be read keeps no answer back, which says so", async () => {
+  test("an answer does not wait for unreadable earlier messages, and says so", async () => {
     const platform = fakePlatform();
     platform.adapter.readEarlier = () => Promise.reject(new Error("missing_scope"));
     const engine = startEngine({ platform });
     await engine.accept(message("Hello"));
     await engine.idle();
-    expect(engine.texts()).toEqual(["Hello.\n\n_I could not read what was said here before._"]);
+    expect(engine.texts()).toEqual(["Hello.\n\n_I couldn't read the earlier messages here._"]);
     expect(shown(engine, 0)).toEqual(["Hello"]);
   });
 });
 
 describe("/forget conversation", () => {
-  test("erases what the person said here, or all of it where they may settle things", async () => {
+  test("/forget conversation erases the person's messages here, or everything if the person manages the channel", async () => {
     const { accept, idle, history, records } = startEngine();
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
     for (const event of [mine, theirs]) {
@@ -272,10 +275,10 @@ describe("/forget conversation", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("erases what the adapter keeps of it too, up to the /forget itself, where there is a conversation", async () => {
+  test("/forget conversation also erases what the adapter stores of it, up to the command itself", async () => {
     const platform = fakePlatform();
     const forgotten: unknown[][] = [];
-    platform.adapter.forgetConversation = async (...which) => void forgotten.push(which);
+    platform.adapter.forget = async (...which) => void forgotten.push(which);
     const { accept, idle } = startEngine({ platform });
     await accept(message("mine"));
     await idle();
@@ -284,14 +287,14 @@ describe("/forget conversation", () => {
     for (const event of [mine, all, command("forget", "here", { conversationId: "test:people" })]) await accept(event);
     await idle();
     expect(forgotten).toEqual([
-      ["test:a", "ada", mine.at],
-      ["test:a", undefined, all.at],
+      [{ authorId: "ada", conversation: { id: "test:a", before: mine.at } }],
+      [{ conversation: { id: "test:a", before: all.at } }],
     ]);
   });
 });
 
-describe("the question that lets an answer go on", () => {
-  test("is the same for the same press, and continues the end of that answer", () => {
+describe("the question that continues an answer", () => {
+  test("the same press makes the same continuation question, which follows the end of that answer", () => {
     const asked = message("Tell me");
     const record = { ...newRecord([asked], [asked]), posted: ["test:p1", "test:p2"] };
     const press = action("continue", record.id, { conversationId: "test:elsewhere" });

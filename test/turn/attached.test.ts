@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, command, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { type Answer, chunk, DONE, event, events, json, startFaultServer, stream } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
@@ -30,7 +30,10 @@ interface Body {
   messages: Array<{ role: string; reasoning_content?: string; tool_calls?: Array<{ extra_content?: unknown }> }>;
 }
 
-/** Calls a tool, and then answers only if what it attached to its answer and to the call comes back. */
+/**
+ * A model that calls a tool. It then answers only if it gets back the fields that it attached to its answer and to the
+ * call.
+ */
 function strict(): Answer {
   return (response, received) => {
     const { messages } = received.json as Body;
@@ -51,7 +54,7 @@ function toBuy(run: () => Promise<string>, how: Partial<Tool> = {}): Tool {
 
 async function start(how: Partial<Tool> = {}) {
   const [{ url, received }, platform] = [await startFaultServer(strict()), fakePlatform()];
-  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  Object.assign(platform.sink, { traits: { secondThoughts: true } });
   const database = new DatabaseSync(":memory:");
   const open = (run: () => Promise<string>) =>
     startEngine({ gateway: connect(url), database, platform, model: "m", outsideTools: () => [toBuy(run, how)] });
@@ -61,7 +64,7 @@ async function start(how: Partial<Tool> = {}) {
 const bought = () => Promise.resolve("bought");
 
 describe("the fields that a gateway attached to an answer and to its calls", () => {
-  test("come back with the next request of the turn, and reach neither the history nor the export nor the button", async () => {
+  test("attached fields are returned with the turn's next request, and reach no history, export or button", async () => {
     const { open, platform, received } = await start();
     const engine = open(bought);
     const question = message("buy tea");
@@ -85,21 +88,24 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
     }
   });
 
-  test.skipIf(isOnRedis)("come back if the process died between the call and its result", async () => {
-    const { open, platform } = await start();
-    const running = Promise.withResolvers<void>();
-    const first = open(() => {
-      running.resolve();
-      return new Promise(() => {});
-    });
-    await first.accept(message("buy tea"));
-    await running.promise;
-    // It "dies" here: nothing of `first` is closed, and its tool never says another word.
-    await open(bought).idle();
-    expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
-  });
+  test.skipIf(isOnRedis)(
+    "attached fields are returned even if the process died between the call and its result",
+    async () => {
+      const { open, platform } = await start();
+      const running = Promise.withResolvers<void>();
+      const first = open(() => {
+        running.resolve();
+        return new Promise(() => {});
+      });
+      await first.accept(message("buy tea"));
+      await running.promise;
+      // The process "dies" here. Nothing of `first` is closed, and its tool never returns.
+      await open(bought).idle();
+      expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
+    },
+  );
 
-  test("come back after an approval that the turn waited for", async () => {
+  test("attached fields are returned after the turn waited for an approval", async () => {
     const { open, platform } = await start({ acts: true, approval: { server: "shop" } });
     const engine = open(bought);
     await engine.accept(message("buy tea"));

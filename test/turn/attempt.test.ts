@@ -1,25 +1,27 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { withFence } from "../../src/concurrency/fence.ts";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { acceptElsewhere, startEngine } from "../../lab/support/engine.ts";
+import { action, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakeGateway } from "../../lab/support/fake-gateway.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Step } from "../../src/port/sink.ts";
-import { openEventTable } from "../../src/queue/embedded/event-table.ts";
 import type { Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { TURNS, type TurnRecord } from "../../src/turn/record.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, command, deleted, edited, message } from "../support/events.ts";
-import { fakeGateway } from "../support/fake-gateway.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
+import type { TurnRecord } from "../../src/turn/record.ts";
+import { TURNS } from "../../src/turn/records.ts";
 import { json, startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
-/** Stores whose keys with these words are out of reach in one namespace, for so many looks. */
+/** A fence that always holds. */
+const LANE = { key: "lane", value: "first", check: async () => {} };
+
+/** Stores that reject this many reads of keys that contain these words, in one namespace. */
 function awayFor(namespace: string, words: string, outage: { looks: number }) {
   return (stores: Stores): Stores => ({
     ...stores,
@@ -37,26 +39,26 @@ function awayFor(namespace: string, words: string, outage: { looks: number }) {
   });
 }
 
-type Entries = Parameters<ReturnType<Stores["open"]>["setMany"]>[0];
+type Entries = Parameters<ReturnType<Stores["open"]>["write"]>[0];
 
-/** Stores that refuse what is meant, for so many writes. */
+/** Stores that reject this many of the writes for which `isMeant` returns true. */
 function refusing(isMeant: (entries: Entries) => boolean, refusal: { writes: number }) {
   return (stores: Stores): Stores => ({
     ...stores,
     open(name) {
       const keyv = stores.open(name);
-      const setMany = keyv.setMany.bind(keyv);
-      keyv.setMany = async (entries) => {
+      const { write } = keyv;
+      keyv.write = async (entries, removed) => {
         if (isMeant(entries) && refusal.writes-- > 0) throw new Error("The store is loading.");
-        return setMany(entries);
+        return write(entries, removed);
       };
       return keyv;
     },
   });
 }
 
-describe.skipIf(isOnRedis)("an answer that begins again for an edit that came at its very end", () => {
-  test("is taken up where the process died in that", async () => {
+describe.skipIf(isOnRedis)("an answer that restarts because of an edit at its very end", () => {
+  test("an answer resumes if the process died in a restart after an edit", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const never = new Promise(() => {});
     const first = startEngine({ database, platform, scripts: [["About tea."], ["About", never]] });
@@ -69,7 +71,7 @@ describe.skipIf(isOnRedis)("an answer that begins again for an edit that came at
     first.setTrouble(() => undefined);
     writing.resolve();
     while (first.requests.length < 2) await new Promise(setImmediate);
-    // The process "dies" here: nothing of `first` is closed, and its model never says another word.
+    // The process "dies" here. Nothing of `first` is closed, and its model never answers.
 
     const second = startEngine({ database, platform, scripts: [["About coffee."]] });
     await second.idle();
@@ -90,16 +92,16 @@ const LOOK = {
   tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
 };
 
-describe.skipIf(isOnRedis)("an answer that the process died in", () => {
+describe.skipIf(isOnRedis)("an answer whose process died", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
   const LAST_WORDS = "It was first drunk in China";
-  /** So much more than was shown before it that the record has it too. */
+  /** So much longer than the text that was visible before that the record contains it too. */
   const LONG = `${"Tea is good. ".repeat(40)}${BEGINNING}`;
   /** Three messages. */
   const WHOLE = "Tea is good. ".repeat(400).trim();
   const never = new Promise(() => {});
 
-  /** The process "dies" while this stands there: nothing of it is closed, and its model never says another word. */
+  /** The process "dies" while this is visible. Nothing of it is closed, and its model sends nothing more. */
   async function dieIn({ before, beginning = BEGINNING }: { before?: Array<Delta | string>; beginning?: string } = {}) {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const scripts = [...(before === undefined ? [] : [before]), [beginning, never]];
@@ -109,7 +111,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     return { database, platform, question, first };
   }
 
-  test("goes on where it was, as one answer", async () => {
+  test("a resumed answer continues from its last words, as one answer", async () => {
     const { database, platform } = await dieIn();
     const second = startEngine({ database, platform, scripts: [[LAST_WORDS, ", where it grows."]] });
     await second.idle();
@@ -119,7 +121,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     expect(entries.at(-1)?.messages).toEqual([{ role: "assistant", content: `${BEGINNING}, where it grows.` }]);
   });
 
-  test("begins anew where the model does not go on", async () => {
+  test("a resumed answer restarts if the model does not continue it", async () => {
     const { database, platform } = await dieIn();
     const scripts = [["As I said before, tea is nice."], ["Tea is a drink."]];
     const second = startEngine({ database, platform, scripts });
@@ -128,7 +130,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content === "tea?")).toEqual([false, true]);
   });
 
-  test("stays as far as it was shown where the model cannot be asked any more", async () => {
+  test("a resumed answer keeps what was shown if the model cannot be asked any more", async () => {
     const { database, platform } = await dieIn();
     await startEngine({ database, platform, scripts: [[new Error("away")]] }).idle();
     expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Something went wrong`))]);
@@ -141,15 +143,15 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
       { before: ["I look.", LOOK], beginning: LONG },
       /^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/,
     ],
-  ])("stays as far as it was shown where it was stopped, %s", async (_, how, shown) => {
+  ])("a stopped answer keeps what was shown, %s", async (_, how, shown) => {
     const { database, platform, question } = await dieIn(how);
-    openEventTable(database).claim(action("stop", toTurnId(question.key)));
+    await acceptElsewhere(database, action("stop", toTurnId(question.key)));
     const second = startEngine({ database, platform, tools: [look], scripts: [["Tea is a drink."]] });
     await second.idle();
     expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
   });
 
-  test("stays as far as it was shown where it was stopped before it had come as far again", async () => {
+  test("a resumed answer keeps what was shown if it is stopped before it has caught up", async () => {
     const { database, platform, question } = await dieIn({ before: ["I look.", LOOK], beginning: LONG });
     const second = startEngine({ database, platform, tools: [look], scripts: [["Well."], ["Tea is a", never]] });
     while (second.requests.length < 2) await new Promise(setImmediate);
@@ -160,30 +162,45 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
   });
 
-  test("waits for the record of its turn where another process takes it over, and goes on", async () => {
+  test("an answer waits for its turn's record if another process takes it over, and continues", async () => {
     const { database, platform, question } = await dieIn();
     const outage = { looks: 3 };
     const wrapStores = awayFor(TURNS, toTurnId(question.key), outage);
-    const fence = { key: "lane", value: "second", check: async () => {}, isTakenUp: true };
+    const right = { fences: [LANE], isResumed: true };
     const scripts = [[LAST_WORDS, ", where it grows."]];
-    const second = withFence(fence, () => startEngine({ database, platform, wrapStores, scripts }));
+    const second = startEngine({ database, platform, wrapStores, scripts, right });
     await second.idle();
     expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
-  test("is taken back where its question was deleted meanwhile, though no record tells that it was begun", async () => {
+  test("a shutdown hands over an answer with the whole text so far and holds nothing back", async () => {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const right = { fences: [LANE], isResumed: false };
+    const more = Promise.withResolvers<void>();
+    const scripts = [[BEGINNING, more.promise, ", where it grows", never]];
+    const first = startEngine({ database, platform, scripts, right });
+    await first.accept(question);
+    await first.until(() => platform.texts().some((text) => text.includes(BEGINNING)));
+    more.resolve();
+    await first.until(() => platform.texts().some((text) => text.includes("where it grows")));
+    const said = `${BEGINNING}, where it grows`;
+    await first.queue.close(0);
+    expect(await first.records.load(toTurnId(question.key))).toMatchObject({ shownText: said, seen: said.length });
+  });
+
+  test("an answer is removed if its question was deleted meanwhile, even without a record of its start", async () => {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const wrapStores = refusing(() => true, { writes: Number.POSITIVE_INFINITY });
     const first = startEngine({ database, platform, wrapStores, scripts: [[BEGINNING, never]] });
     await first.accept(question);
     await first.until(() => platform.texts().some((text) => text.includes(BEGINNING)));
-    openEventTable(database).claim(deleted(question));
-    const fence = { key: "lane", value: "second", check: async () => {}, isTakenUp: true };
-    await withFence(fence, () => startEngine({ database, platform, scripts: [] })).idle();
+    await acceptElsewhere(database, deleted(question));
+    const right = { fences: [LANE], isResumed: true };
+    await startEngine({ database, platform, scripts: [], right }).idle();
     expect(platform.texts()).toEqual([]);
   });
 
-  test("is taken back where its question was deleted, though its process died before it knew of its message", async () => {
+  test("an answer is removed with its question even if its process died before it knew the answer's message", async () => {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const first = startEngine({ database, platform, scripts: [[BEGINNING, never]] });
     let posts = 0;
@@ -199,30 +216,30 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     await diedIn.promise;
     expect(platform.texts()).toEqual([expect.stringContaining(BEGINNING)]);
     platform.setTrouble(() => undefined);
-    openEventTable(database).claim(deleted(question));
+    await acceptElsewhere(database, deleted(question));
     await startEngine({ database, platform, scripts: [] }).idle();
     expect(platform.texts()).toEqual([]);
   });
 
-  test("begins anew where its question was edited meanwhile", async () => {
+  test("a resumed answer restarts if its question was edited meanwhile", async () => {
     const { database, platform, question } = await dieIn();
-    openEventTable(database).claim(edited(question, "coffee?"));
+    await acceptElsewhere(database, edited(question, "coffee?"));
     const second = startEngine({ database, platform, scripts: [["Coffee is another drink."]] });
     await second.idle();
     expect(platform.texts()).toEqual(["Coffee is another drink."]);
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["coffee?"]);
   });
 
-  test("goes on where another message, said meanwhile, was deleted again", async () => {
+  test("a resumed answer continues if another message was posted and deleted meanwhile", async () => {
     const { database, platform } = await dieIn();
     const next = message("coffee?");
-    for (const event of [next, deleted(next)]) openEventTable(database).claim(event);
+    for (const event of [next, deleted(next)]) await acceptElsewhere(database, event);
     const second = startEngine({ database, platform, scripts: [[LAST_WORDS, ", where it grows."]] });
     await second.idle();
     expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
-  test("goes on behind the tool that it had used, whose result it keeps", async () => {
+  test("a resumed answer continues after the tool that it used and keeps the tool's result", async () => {
     const { database, platform } = await dieIn({ before: [LOOK] });
     const second = startEngine({ database, platform, tools: [look], scripts: [[LAST_WORDS, ", where it grows."]] });
     await second.idle();
@@ -232,7 +249,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     ]);
   });
 
-  test("goes on from the tool that it called after its text, not from that text", async () => {
+  test("a resumed answer continues after the tool that it called after its text, not after the text", async () => {
     const TEXT = "Tea is a drink made of leaves and hot water, first had in China too.";
     const [database, platform, called] = [new DatabaseSync(":memory:"), fakePlatform(), Promise.withResolvers<void>()];
     const stuck = { ...look, acts: true, run: () => (called.resolve(), new Promise<string>(() => {})) };
@@ -242,15 +259,15 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     await called.promise;
     await first.until(() => platform.texts().some((text) => text.includes(TEXT)));
     const record = await first.records.load(toTurnId(question.key));
-    // As it stands where nothing more was shown than the text before the call.
-    if (record !== undefined) await first.records.save({ ...record, said: TEXT });
+    // The state if only the text before the call was visible.
+    if (record !== undefined) await first.records.save({ ...record, shownText: TEXT });
     const second = startEngine({ database, platform, tools: [stuck], scripts: [["I cannot say."]] });
     await second.idle();
     expect(second.requests).toHaveLength(1);
     expect(second.requests[0]?.messages.slice(1)).toMatchObject([
       { role: "user", content: "tea?" },
       { role: "assistant", content: TEXT },
-      { role: "tool", content: expect.stringMatching(/^It is not known whether look was done/) },
+      { role: "tool", content: expect.stringMatching(/^It is unknown whether look was done/) },
     ]);
     expect(platform.texts()[0]).toMatch(new RegExp(`^${TEXT}\n\nI cannot say\\.`));
   });
@@ -267,7 +284,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     return reached.promise;
   }
 
-  /** The process "dies" behind the end of the model's text, with the first of its messages posted alone. */
+  /** The process "dies" after the end of the model's text, when only the first message is posted. */
   async function dieInPosting() {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const first = startEngine({ database, platform, scripts: [[WHOLE]] });
@@ -278,7 +295,7 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     return { database, platform, question };
   }
 
-  test("is shown to its end without asking the model where the model had come to that", async () => {
+  test("a resumed answer is shown to its end without asking the model if the model had finished", async () => {
     const { database, platform } = await dieInPosting();
     const second = startEngine({ database, platform, scripts: [] });
     await second.idle();
@@ -288,21 +305,21 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     expect(entries.at(-1)?.messages).toEqual([{ role: "assistant", content: WHOLE }]);
   });
 
-  test("is shown to its end, and not given up, where processes died only in showing a whole text", async () => {
+  test("an answer is not given up if processes died only while showing a finished text", async () => {
     const { database, platform } = await dieInPosting();
     database.exec("UPDATE queue_event SET begun = 6");
     await startEngine({ database, platform, scripts: [] }).idle();
     expect(platform.texts().join(" ")).toBe(WHOLE);
   });
 
-  test("is given up where processes died before the model had come to its end", async () => {
+  test("an answer is given up if processes died before the model had finished", async () => {
     const { database, platform } = await dieIn();
     database.exec("UPDATE queue_event SET begun = 6");
     await startEngine({ database, platform, scripts: [] }).idle();
     expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_I tried several times`))]);
   });
 
-  test("has come further with each message that is posted, though no more text comes", async () => {
+  test("each posted message counts as progress of a resumed answer, even without new text", async () => {
     const { database, platform } = await dieInPosting();
     database.exec("UPDATE queue_event SET begun = 4");
     const second = startEngine({ database, platform, scripts: [] });
@@ -310,18 +327,18 @@ describe.skipIf(isOnRedis)("an answer that the process died in", () => {
     expect(database.prepare("SELECT begun FROM queue_event").all()).toEqual([{ begun: 0 }]);
   });
 
-  test("leaves none of its text in the record of its turn", async () => {
+  test("an ended answer leaves no text in its turn's record", async () => {
     const { first, database, platform, question } = await dieIn();
     const id = toTurnId(question.key);
-    expect(await first.records.load(id)).toMatchObject({ said: BEGINNING });
+    expect(await first.records.load(id)).toMatchObject({ shownText: BEGINNING });
     const second = startEngine({ database, platform, scripts: [[LAST_WORDS, "."]] });
     await second.idle();
-    expect(await second.records.load(id)).not.toHaveProperty("said");
+    expect(await second.records.load(id)).not.toHaveProperty("shownText");
   });
 });
 
 describe("an attempt at a turn", () => {
-  test("whose question is in the store alone waits for that, and fails nothing", async () => {
+  test("an attempt waits for a question that only the store has, and does not fail", async () => {
     const question = message("Hello");
     const outage = { looks: 0 };
     const wrapStores = awayFor("history", toTurnId(question.key), outage);
@@ -331,10 +348,10 @@ describe("an attempt at a turn", () => {
     outage.looks = 2;
     await accept(edited(question, "Hello again"));
     await idle();
-    expect(texts()).toEqual(["Two.", expect.stringMatching(/^My memory is out of reach right now\. I will do this/)]);
+    expect(texts()).toEqual(["Two.", expect.stringMatching(/^My storage is unavailable\. I'll do this/)]);
   });
 
-  test("asks the channel's model with its persona, in the name of who asked", async () => {
+  test("an attempt asks the channel's model with its persona, in the asker's name", async () => {
     const { gateway, requests } = fakeGateway(["Hello."]);
     const listModels = async () => ["fake", "large"];
     const { accept, idle } = startEngine({ gateway: { ...gateway, listModels } });
@@ -351,7 +368,7 @@ describe("an attempt at a turn", () => {
     ]);
   });
 
-  test("tells that the model thinks, and neither shows nor keeps what", async () => {
+  test("an attempt shows that the model thinks, but neither shows nor stores its thoughts", async () => {
     const thought = { reasoning: "A greeting. I greet back." };
     const { accept, idle, history, progress, texts } = startEngine({ scripts: [[thought, "Hello."]] });
     await accept(message("Hi"));
@@ -362,7 +379,7 @@ describe("an attempt at a turn", () => {
     expect(JSON.stringify(entries)).not.toContain("greet back");
   });
 
-  test("keeps the text of an answer that ended for an unknown reason as partial, and offers Retry", async () => {
+  test("an answer with an unknown finish reason is stored as partial and offers Retry", async () => {
     const scripts = [["So far", { finish: "insufficient_system_resource" }]];
     const { accept, idle, channel, history } = startEngine({ scripts });
     await accept(message("Hi"));
@@ -375,22 +392,27 @@ describe("an attempt at a turn", () => {
     expect(entries.at(-1)).toMatchObject({ partial: true, messages: [{ role: "assistant", content: "So far" }] });
   });
 
-  test("logs at info why the gateway refused, without the words of people", async () => {
+  test("the reason for a gateway's refusal is logged at info, without people's words", async () => {
     const secret = "my secret question about tea";
     const error = { message: `Unknown thing in '${secret}'.`, code: "odd_code", param: "odd_param" };
     const { url } = await startFaultServer(json(400, { error }));
     const lines: string[] = [];
-    const log = createLogger({ level: "info", secrets: [], destination: { write: (line) => void lines.push(line) } });
+    const log = createLogger({
+      level: "info",
+      secrets: [],
+      tokens: [],
+      destination: { write: (line) => void lines.push(line) },
+    });
     const { accept, idle, texts } = startEngine({ gateway: connect(url), log });
     await accept(message(secret));
     await idle();
-    expect(texts()).toEqual(["_The AI service refused this request (400). The bot's log says why._"]);
+    expect(texts()).toEqual(["_The AI service refused this request (400). My log says why._"]);
     const line = lines.find((one) => one.includes("no whole answer"));
     for (const part of ["Unknown thing in", "odd_code", "odd_param", "400"]) expect(line).toContain(part);
     expect(lines.join("")).not.toContain(secret);
   });
 
-  test("says so when the model thought until its length was used up, and asks again on Retry", async () => {
+  test("an answer says so if the model thought until it hit the length limit, and Retry asks again", async () => {
     const { accept, idle, channel, texts } = startEngine({
       scripts: [[{ reasoning: "On the one hand …" }, { finish: "length" }]],
     });
@@ -400,7 +422,7 @@ describe("an attempt at a turn", () => {
     expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
-  test("keeps in the history what the turn added to the context, and no more", async () => {
+  test("the history keeps what the turn added to the context, and nothing else", async () => {
     const { accept, idle, history } = startEngine();
     await accept(message("Hi"));
     await idle();
@@ -411,7 +433,7 @@ describe("an attempt at a turn", () => {
     ]);
   });
 
-  test("brings a question that the history did not take into it before its answer", async () => {
+  test("a question that the history did not accept is stored before its answer", async () => {
     const [storeDatabase, held] = [new DatabaseSync(":memory:"), Promise.withResolvers<void>()];
     const { accept, idle, history, requests } = startEngine({ storeDatabase, scripts: [[held.promise, "A leaf."]] });
     storeDatabase.exec("PRAGMA query_only = ON");
@@ -424,7 +446,7 @@ describe("an attempt at a turn", () => {
     expect(entries.map(({ messages: [said] }) => said?.content)).toEqual(["tea?", "A leaf."]);
   });
 
-  test("counts as an open stream only while the model writes", async () => {
+  test("an attempt counts as an open stream only while the model writes", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, metrics, until, channel } = startEngine({
       scripts: [["Hello", hold.promise, new Error("cut")]],
@@ -437,13 +459,13 @@ describe("an attempt at a turn", () => {
     expect((await metrics.render()).body).toMatch(/upstream_streams_open 0$/m);
   });
 
-  test("shows steps of its own, which are not those of the attempt before", async () => {
+  test("an attempt shows its own steps, not those of the previous attempt", async () => {
     const platform = fakePlatform();
     const shown: Step[] = [];
     const { sink } = platform;
     platform.adapter.sink = () => ({
       ...sink,
-      showsSteps: true,
+      traits: { steps: true },
       post: (draft, ...rest) => {
         shown.push(...(draft.steps ?? []));
         return sink.post(draft, ...rest);
@@ -467,7 +489,7 @@ describe("an attempt at a turn", () => {
   });
 });
 
-test("the end of a turn is noted once the store takes it, also where it is being started anew", async () => {
+test("the end of a turn is noted once the store accepts it, even while the store restarts", async () => {
   const wrapStores = refusing(
     (entries) => entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final"),
     { writes: 3 },
@@ -479,7 +501,7 @@ test("the end of a turn is noted once the store takes it, also where it is being
   expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
 
-test("a question that could not be stored before its answer, nor behind it, is stored with it", async () => {
+test("a question that could not be stored before or after its answer is stored with it", async () => {
   const refusal = { writes: 2 };
   const wrapStores = refusing((entries) => JSON.stringify(entries).includes('"content":"tea?"'), refusal);
   const engine = startEngine({ wrapStores, scripts: [["A leaf."]] });
@@ -491,7 +513,7 @@ test("a question that could not be stored before its answer, nor behind it, is s
 });
 
 test.skipIf(isOnRedis)(
-  "an answer that is taken up while the store is slow for a moment shows no less than people have read",
+  "a resumed answer shows no less than people have read, even if the store is briefly slow",
   async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });

@@ -1,19 +1,20 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { ben, message } from "../../lab/support/events.ts";
+import { recordingLog } from "../../lab/support/log.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { Earlier, EarlierMessage, EarlierRange } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createBringEarlier, createOverhear } from "../../src/turn/earlier.ts";
-import { toEntry } from "../../src/turn/entries.ts";
-import { ben, message } from "../support/events.ts";
-import { recordingLog } from "../support/log.ts";
+import { createBringEarlier, createOverhear } from "../../src/turn/context.ts";
+import { storeQuestions, toEntry } from "../../src/turn/questions.ts";
 
 const never = new AbortController().signal;
 
 function setUp(found: Earlier | Error) {
   const ranges: EarlierRange[] = [];
   const { log, lines } = recordingLog();
-  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log });
+  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log }, NO_RIGHT);
   const history = createHistory({ ...stores, ttlMs: 60_000, log, now: () => 1_800_000_000_000 });
   const place = { found };
   const adapter = {
@@ -33,7 +34,7 @@ function said(text: string, messageId = `test:${text}`): EarlierMessage {
 }
 
 describe("bringing in earlier messages", () => {
-  test("stores each message as its author's, marked", async () => {
+  test("bringEarlier stores each message under its author, marked as earlier", async () => {
     const { bringEarlier, kept } = setUp({
       messages: [
         { ...said("Lunch?"), isRoot: true },
@@ -53,7 +54,7 @@ describe("bringing in earlier messages", () => {
     expect(await kept()).toEqual([entry, expect.objectContaining({ id: "test:beep", by: "app", isEarlier: true })]);
   });
 
-  test("leaves out the question itself, what is empty, and what comes twice, and cuts what is endless", async () => {
+  test("bringEarlier leaves out the question, empty messages and duplicates, and truncates endless ones", async () => {
     const question = message("Hello");
     const messages = [
       said("a"),
@@ -68,7 +69,7 @@ describe("bringing in earlier messages", () => {
     expect((await kept())[1]?.messages[0]?.content).toMatch(/^x{4000}\n\[… 5000 characters left out …]$/);
   });
 
-  test("leaves each of several questions its place among what was said between them", async () => {
+  test("several questions keep their order among the messages in between", async () => {
     const [one, two, three] = [message("one"), message("two", { inReplyTo: "test:x" }), message("three")];
     const between = [said("one", one.messageId), said("a"), said("two", two.messageId), said("b")];
     const { bringEarlier, history, kept } = setUp({ messages: between });
@@ -79,7 +80,7 @@ describe("bringing in earlier messages", () => {
     expect((await kept()).map(({ isEarlier }) => isEarlier)).toEqual([undefined, true, true, undefined, undefined]);
   });
 
-  test("keeps a question before what came after it, though an attempt before could not store it", async () => {
+  test("a question stays before later messages even if an earlier attempt could not store it", async () => {
     const { bringEarlier, place, kept, history } = setUp({ messages: [] });
     const [first, second, third] = [1, 2, 3].map((at) => message(`question ${at}`, { at }));
     if (first === undefined || second === undefined || third === undefined) throw new Error("there are three");
@@ -91,20 +92,31 @@ describe("bringing in earlier messages", () => {
     expect((await kept()).some(({ isEarlier }) => isEarlier)).toBe(false);
   });
 
-  test("asks for everything first, then for what was said since the question before", async () => {
+  test("bringEarlier first reads everything, then only what is new since the previous question", async () => {
     const { bringEarlier, history, kept, place, ranges } = setUp({ messages: [said("a")] });
     const [first, second] = [message("Hello"), message("And?")];
     await bringEarlier([first], never);
     await history.append("test:a", toEntry(first));
     place.found = { messages: [said("a"), said("b")] };
     await bringEarlier([second], never);
-    // Taken up once more after a crash.
+    // The question resumes after a crash.
     await bringEarlier([second], never);
     expect(ranges.map(({ since }) => since)).toEqual([undefined, first.at]);
     expect((await kept()).map(({ id }) => id)).toEqual(["test:a", first.messageId, "test:b"]);
   });
 
-  test("does not bring erased messages back", async () => {
+  test("an empty thread is noted with the question in one write, and the next question reads only newer messages", async () => {
+    const { bringEarlier, history, ranges } = setUp({ messages: [] });
+    const [first, second] = [message("Hello", { at: 10 }), message("And?", { at: 20 })];
+    const { nothingUntil } = await bringEarlier([first], never);
+    expect([nothingUntil, await history.broughtUntil("test:a")]).toEqual([10, undefined]);
+    await storeQuestions(history, [first], recordingLog().log, nothingUntil);
+    expect(await history.broughtUntil("test:a")).toBe(10);
+    await bringEarlier([second], never);
+    expect(ranges.map(({ since }) => since)).toEqual([undefined, 10]);
+  });
+
+  test("bringEarlier does not bring back erased messages", async () => {
     const { bringEarlier, history, kept, ranges } = setUp({ messages: [said("a")] });
     await bringEarlier([message("Hello")], never);
     await history.forgetConversation("test:a");
@@ -112,19 +124,19 @@ describe("bringing in earlier messages", () => {
     expect([await kept(), ranges.length]).toEqual([[], 1]);
   });
 
-  test("says once where only a part could be read", async () => {
+  test("bringEarlier says once that it could read only some messages", async () => {
     const { bringEarlier, history, place } = setUp({ messages: [said("a")], isPartial: true });
     const first = message("Hello");
-    expect(await bringEarlier([first], never)).toContain("only a part");
+    expect((await bringEarlier([first], never)).notice).toContain("only some");
     await history.append("test:a", toEntry(first));
     place.found = { messages: [], isPartial: true };
-    expect(await bringEarlier([message("And?")], never)).toBeUndefined();
+    expect(await bringEarlier([message("And?")], never)).toEqual({});
   });
 
-  test("that fails is a warning without a word of anybody, and is tried again with the next question", async () => {
+  test("a failed read of earlier messages is logged without people's words, and the next question retries it", async () => {
     const { bringEarlier, history, kept, lines, place, ranges } = setUp(new Error("missing_scope"));
     const first = message("canary");
-    expect(await bringEarlier([first], never)).toContain("could not read");
+    expect((await bringEarlier([first], never)).notice).toContain("couldn't read");
     expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("earlier messages of a thread") }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
     await history.append("test:a", toEntry(first));
@@ -134,7 +146,7 @@ describe("bringing in earlier messages", () => {
     expect((await kept()).map(({ id }) => id)).toEqual([first.messageId, "test:a"]);
   });
 
-  test("ends with the work it is part of", async () => {
+  test("the read of earlier messages ends with the work it belongs to", async () => {
     const controller = new AbortController();
     const { history } = setUp({ messages: [] });
     const readEarlier = () => {
@@ -147,7 +159,7 @@ describe("bringing in earlier messages", () => {
 });
 
 describe("overhearing what is said to others", () => {
-  test("keeps it where the conversation has a history, and nowhere else", async () => {
+  test("an overheard message is stored only if its conversation has a history", async () => {
     const { overhear, history, kept } = setUp({ messages: [] });
     await overhear([message("to nobody")]);
     expect(await kept()).toEqual([]);

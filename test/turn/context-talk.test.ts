@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { ben, message } from "../../lab/support/events.ts";
+import { recordingLog } from "../../lab/support/log.ts";
 import type { EarlierMessage } from "../../src/port/events.ts";
-import { createReadChannelTalk } from "../../src/turn/channel-talk.ts";
-import { toEntry } from "../../src/turn/entries.ts";
+import { createReadChannelTalk } from "../../src/turn/context.ts";
+import { toEntry } from "../../src/turn/questions.ts";
 import { newRecord } from "../../src/turn/record.ts";
-import { ben, message } from "../support/events.ts";
-import { recordingLog } from "../support/log.ts";
 
 const never = new AbortController().signal;
 const said = (id: string, more: Partial<EarlierMessage> = {}): EarlierMessage => {
@@ -21,7 +21,7 @@ function setUp(found: EarlierMessage[] | Error) {
       return found;
     },
   };
-  // The post "reply" is a part of the turn "answer".
+  // The post "reply" belongs to the turn "answer".
   const stored = new Map([
     ["reply", { conversationId: message("any").conversationId, entryId: "answer" }],
     ["reply elsewhere", { conversationId: "test:elsewhere", entryId: "another answer" }],
@@ -31,8 +31,8 @@ function setUp(found: EarlierMessage[] | Error) {
   return { read: createReadChannelTalk({ history: { find }, adapterOf: () => adapter, log }), asked, lines };
 }
 
-describe("the talk of a channel", () => {
-  test("holds only messages that the conversation lacks, and is read around its questions", async () => {
+describe("the recent messages of a channel", () => {
+  test("channel messages are read around the questions, without those that the conversation has", async () => {
     const [first, question] = [message("first"), message("question")];
     const { read, asked } = setUp([
       said("new"),
@@ -47,7 +47,7 @@ describe("the talk of a channel", () => {
     expect(asked).toEqual([[question.messageId, first.messageId]]);
   });
 
-  test("leaves out the other branches of its conversation, and keeps what belongs to another conversation", async () => {
+  test("channel messages exclude other branches of the conversation and include other conversations", async () => {
     const question = message("question");
     const { read } = setUp([
       said("in another branch"),
@@ -60,7 +60,7 @@ describe("the talk of a channel", () => {
     expect(talk.map(({ id }) => id)).toEqual(["reply elsewhere", "new"]);
   });
 
-  test("truncates a long message between two flags", async () => {
+  test("a long channel message is not truncated within a flag emoji", async () => {
     const question = message("question");
     const { read } = setUp([said("long", { text: `x${"🇩🇪".repeat(2_000)}` })]);
     const talk = await read(newRecord([question], [question]), { entries: [], first: undefined }, 15, never);
@@ -68,7 +68,7 @@ describe("the talk of a channel", () => {
     expect(talk).toMatchObject([{ messages: [{ content }] }]);
   });
 
-  test("does not begin with what others said", async () => {
+  test("channel messages do not start with a thread that others started", async () => {
     const question = message("question");
     const { read, asked } = setUp([]);
     const first = { ...toEntry(message("of people")), isEarlier: true };
@@ -76,7 +76,7 @@ describe("the talk of a channel", () => {
     expect(asked).toEqual([[question.messageId]]);
   });
 
-  test("is not read for a private question, nor where none is wanted", async () => {
+  test("channel messages are not read for a private question, or if none are wanted", async () => {
     const { read, asked } = setUp([said("new")]);
     const question = message("question");
     const secret = message("secret", { reply: { platform: "test", channelId: "general", visibleTo: "ada" } });
@@ -86,7 +86,7 @@ describe("the talk of a channel", () => {
     expect(asked).toEqual([]);
   });
 
-  test("that cannot be read keeps no answer back", async () => {
+  test("an answer does not wait for unreadable channel messages", async () => {
     const { read, lines } = setUp(new Error("not_in_channel"));
     const question = message("canary");
     expect(await read(newRecord([question], [question]), { entries: [], first: undefined }, 15, never)).toEqual([]);

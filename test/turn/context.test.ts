@@ -1,19 +1,19 @@
 import { DatabaseSync } from "node:sqlite";
 import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
-import { FencedError, withFence } from "../../src/concurrency/fence.ts";
+import { ben, message } from "../../lab/support/events.ts";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import { textOf } from "../../src/gateway/chunks.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { createFiles } from "../../src/media/files.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
-import { createReadContext, isQuestionGone, storeQuestions, storeQuestionsLate } from "../../src/turn/context.ts";
-import { toEarlierEntries, toEntry } from "../../src/turn/entries.ts";
+import { createReadContext, estimateTokens, toEarlierEntries } from "../../src/turn/context.ts";
+import { isQuestionGone, storeQuestions, toEntry } from "../../src/turn/questions.ts";
 import { newRecord } from "../../src/turn/record.ts";
-import { ben, message } from "../support/events.ts";
 import { answered } from "../support/history-contract.ts";
-import { recordingLog, silent } from "../support/log.ts";
 
 const signal = new AbortController().signal;
 
@@ -26,7 +26,7 @@ const told = { systemPrompt: "", channelMessages: 0 };
 
 function open(talk: HistoryEntry[] = []) {
   const database = new DatabaseSync(":memory:");
-  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
   const history = createHistory({ ...stores, ttlMs: 60_000, log: silent, now: Date.now });
   const limits = { maxEntries: 10, maxTokens: 10_000 };
   const files = createFiles(async ({ id }) => once(id));
@@ -37,7 +37,7 @@ function open(talk: HistoryEntry[] = []) {
 }
 
 describe("the context of a turn", () => {
-  test("ends with the question, also when the conversation went on before it had an answer", async () => {
+  test("a context ends with the question, even if the conversation continued before the answer", async () => {
     const { history, readContext } = open();
     const [question, later] = [message("question"), message("later")];
     for (const one of [question, later]) await history.append("test:a", toEntry(one));
@@ -45,7 +45,7 @@ describe("the context of a turn", () => {
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
   });
 
-  test("ends with the question at hand when only that could not be stored", async () => {
+  test("a context ends with the current question if only that could not be stored", async () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question", { author: ben });
@@ -53,7 +53,7 @@ describe("the context of a turn", () => {
     expect(messages.map(({ content }) => content)).toEqual(["Ada: before", "Ben: question"]);
   });
 
-  test("has each of the messages that are answered together once, also when one of them could not be stored", async () => {
+  test("a context has each question of a batch once, even if one could not be stored", async () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const messages = [message("one"), message("two"), message("three")];
@@ -65,7 +65,7 @@ describe("the context of a turn", () => {
     }
   });
 
-  test("has the question as one also when it could not be stored as such, and was taken up before as what others said", async () => {
+  test("a question that was first read as an earlier message appears in the context as a question", async () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question");
@@ -75,7 +75,7 @@ describe("the context of a turn", () => {
     expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
   });
 
-  test("has the question also when only the answer to it is stored", async () => {
+  test("a context has the question even if only its answer is stored", async () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question");
@@ -85,7 +85,7 @@ describe("the context of a turn", () => {
     expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
   });
 
-  test("is the branch of the question, and where it goes on further back", async () => {
+  test("a context is the branch of the question, as far back as it goes", async () => {
     const { history, readContext } = open();
     const long = Array.from({ length: 15 }, (_, index) => message(`m${index}`));
     for (const [index, one] of long.entries()) {
@@ -105,7 +105,7 @@ describe("the context of a turn", () => {
     expect(notices).toEqual([expect.stringContaining("left out")]);
   });
 
-  test("knows what was said before also where the store was silent for a moment", async () => {
+  test("a context has the history even if the store was briefly silent", async () => {
     const { history, readWith } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question");
@@ -122,16 +122,16 @@ describe("the context of a turn", () => {
     expect(notices).toEqual([]);
   });
 
-  test("without a history is the messages at hand, and says so", async () => {
+  test("a context without a history consists of the current messages, and says so", async () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
     const { messages, notices } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
-    expect(notices).toEqual([expect.stringContaining("out of reach")]);
+    expect(notices).toEqual([expect.stringContaining("is unavailable")]);
   });
 
-  test("without a history and without a message at hand is none", async () => {
+  test("a context without a history and a current message is empty", async () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
@@ -143,7 +143,7 @@ describe("files in the context of a turn", () => {
   const attached = (name: string, text: string) => ({ platform: "test", id: text, name, sizeBytes: 1 });
   const long = (word: string) => `${word} `.repeat(9_000);
 
-  /** The request for the last of these messages, said one after the other. */
+  /** The request for the last of these messages. They are sent one after the other. */
   async function ask(...said: Array<ReturnType<typeof message>>) {
     const { history, readContext } = open();
     for (const one of said) await history.append("test:a", toEntry(one));
@@ -154,18 +154,18 @@ describe("files in the context of a turn", () => {
     return { ...context, text, tokens: estimateTokenCount(text) };
   }
 
-  test("fit into the window together with what people say, by what is really sent", async () => {
+  test("files and text fit into the window together, by their real size", async () => {
     const { text, tokens, notices } = await ask(
       ...["one", "two", "three", "four"].map((word) => message(word, { attachments: [attached(word, long(word))] })),
     );
     expect(tokens).toBeLessThanOrEqual(10_000);
     expect(tokens).toBeGreaterThan(7_000);
-    expect(text).toMatch(/four four .*; read_file reads on from \d+\]/s);
-    expect(text).toContain('(The file "one" is attached, and there is no room to show it; read_file reads it.)');
-    expect(notices).toEqual(["_`four` is long: only its beginning was read._"]);
+    expect(text).toMatch(/four four .*; call read_file with "from": \d+ to read on\]/s);
+    expect(text).toContain('(The file "one" is attached, but there is no room to show it. Use read_file to read it.)');
+    expect(notices).toEqual(["_`four` is long, so I only read the beginning._"]);
   });
 
-  test("leave room for what people say, and what people say for them", async () => {
+  test("files leave room for text, and text leaves room for files", async () => {
     const chat = Array.from({ length: 8 }, () => message(long("said").slice(0, 9_000)));
     const { text, tokens, notices } = await ask(
       ...chat,
@@ -175,19 +175,19 @@ describe("files in the context of a turn", () => {
     expect(text.match(/\bfile\b/g)?.length).toBeGreaterThan(2_300);
     expect(text.match(/\bsaid\b/g)?.length).toBeGreaterThan(5_000);
     expect(notices).toEqual([
-      "_`a` is long: only its beginning was read. Earlier messages of this conversation were left out._",
+      "_`a` is long, so I only read the beginning. Earlier messages of this conversation were left out._",
     ]);
   });
 
-  test("are those of the four newest messages that have any; older ones are named", async () => {
+  test("a context sends the files of the four newest messages with files, and names older ones", async () => {
     const { text } = await ask(
       ...["a", "b", "c", "d", "e"].map((name) => message("", { attachments: [attached(name, `text of ${name}`)] })),
     );
-    expect(text).toContain('(Attached here, and not shown any more: "a".)');
+    expect(text).toContain('(Attached here, but no longer shown: "a".)');
     expect(text.match(/text of \w/g)).toEqual(["text of b", "text of c", "text of d", "text of e"]);
   });
 
-  test("that a tool may read are those of the branch, without those of deleted messages", async () => {
+  test("a tool can read the files of the branch, without those of deleted messages", async () => {
     const { history, readContext } = open();
     const root = message("root", { attachments: [attached("root", "1")] });
     const other = message("other", { attachments: [attached("other", "2")], inReplyTo: root.messageId });
@@ -201,7 +201,7 @@ describe("files in the context of a turn", () => {
 });
 
 describe("the questions of a turn", () => {
-  /** For each message that is stored, the one it continues. */
+  /** For each stored message, the message that it continues. */
   async function storedAfter(...messages: Array<ReturnType<typeof message>>): Promise<Array<string | undefined>> {
     const afters: Array<string | undefined> = [];
     const append = async (_: string, __: HistoryEntry, ___?: readonly string[], after?: string) => {
@@ -211,23 +211,23 @@ describe("the questions of a turn", () => {
     return afters;
   }
 
-  test("said to no message continue none", async () => {
+  test("questions to no message continue none", async () => {
     expect(await storedAfter(message("one"), message("two"))).toEqual([undefined, undefined]);
   });
 
-  test("said to a message continue it together, each after the one before", async () => {
+  test("questions to one message continue it together, each after the one before", async () => {
     const [one, two] = [message("one", { inReplyTo: "test:x" }), message("two", { inReplyTo: "test:x" })];
     expect(await storedAfter(one, two, message("three"))).toEqual(["test:x", one.messageId, two.messageId]);
   });
 
-  test("that cannot be stored are said in the log, without their words, and the turn goes on", async () => {
+  test("questions that cannot be stored are logged without their words, and the turn continues", async () => {
     const { log, lines } = recordingLog();
     await storeQuestions({ append: () => Promise.reject(new Error("no disk")) }, [message("canary")], log);
     expect(lines).toMatchObject([{ level: 50 }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 
-  test("are not stored before an earlier one for which the store was away", async () => {
+  test("a question is not stored before an earlier one that the store rejected", async () => {
     const [one, two] = [message("one"), message("two")];
     const stored: string[] = [];
     const failures: Error[] = [new StoreError("away")];
@@ -238,39 +238,9 @@ describe("the questions of a turn", () => {
     };
     expect(await storeQuestions({ append }, [one, two], silent)).toBe(false);
     expect(stored).toEqual([]);
-    await storeQuestionsLate({ append }, [one, two], silent, signal);
-    expect(stored).toEqual([one.messageId, two.messageId]);
   });
 
-  test("are stored late once a store that other processes share is back, and until then only where it may come back", async () => {
-    const fence = { key: "lane", value: "mine", check: async () => {} };
-    const stored: string[] = [];
-    const failures: Error[] = [new StoreError("away"), new StoreError("still away")];
-    const append = async (_: string, { id }: HistoryEntry) => {
-      const failure = failures.shift();
-      if (failure !== undefined) throw failure;
-      stored.push(id);
-    };
-    const messages = [message("one"), message("two")];
-    await withFence(fence, () => storeQuestionsLate({ append }, messages, silent, signal));
-    expect(stored).toEqual(messages.map(({ messageId }) => messageId));
-
-    failures.push(new FencedError("another process does it"));
-    await withFence(fence, () => storeQuestionsLate({ append }, messages, silent, signal));
-    expect(stored).toHaveLength(2);
-  });
-
-  test("are waited for no longer than a signal says", async () => {
-    const fence = { key: "lane", value: "mine", check: async () => {} };
-    const ended = new AbortController();
-    const append = async () => {
-      ended.abort("lost");
-      throw new StoreError("away");
-    };
-    await withFence(fence, () => storeQuestionsLate({ append }, [message("one")], silent, ended.signal));
-  });
-
-  test("are gone when none of them is left", async () => {
+  test("questions are gone when all of them are deleted", async () => {
     const messages = [message("one"), message("two")];
     const record = newRecord(messages, messages);
     const find = async (id: string) =>
@@ -279,3 +249,10 @@ describe("the questions of a turn", () => {
     expect(await isQuestionGone({ find: async () => undefined }, record)).toBe(true);
   });
 });
+
+test.each(["", "short", "lorem ipsum ".repeat(200), "漢字".repeat(2_000)])(
+  "estimateTokens counts a text the same every time",
+  (text) => {
+    for (let time = 0; time < 2; time++) expect(estimateTokens(text)).toBe(estimateTokenCount(text));
+  },
+);

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { command, message } from "../../lab/support/events.ts";
+import type { ChatMessage } from "../../src/gateway/chunks.ts";
 import { GatewayError, type GatewayErrorKind, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
 import type { Cause } from "../../src/reply/reply.ts";
-import { describeEnding } from "../../src/turn/endings.ts";
+import { describeDropped, describeEnding, readFinish } from "../../src/turn/endings.ts";
+import { events, json, startFaultServer, stream } from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
 
 const context = { model: "maker/model_one", now: Date.UTC(2026, 10, 20, 13, 50, 30) };
 const failed = (kind: GatewayErrorKind, options: GatewayErrorOptions = {}): Cause => ({
@@ -16,7 +21,7 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     true,
     /^_The answer hit the length limit\. Press Continue for the rest\._$/,
   ],
-  ["a content filter", { finish: "CONTENT_FILTER" }, "filtered", true, /content filter.*in other words/],
+  ["a content filter", { finish: "CONTENT_FILTER" }, "filtered", true, /content filter.*[Rr]ephrase your request/],
   [
     "an unknown reason",
     { finish: "insufficient_system_resource" },
@@ -28,11 +33,11 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
   ["stopped by a person", { error: "stopped" }, "stopped", true, /^_This answer was stopped on request\._$/],
   ["given up", { error: "given-up" }, "failed", true, /several times/],
   ["shutdown", { error: "shutdown" }, "shutdown", true, /shut down/],
-  ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer than is allowed/],
-  ["an abort without a reason", { error: AbortSignal.abort().reason }, "interrupted", true, /cut short/],
-  ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /wrong inside the bot/],
-  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter of this place.*in other words/],
-  ["refused by the platform", { error: "refused" }, "interrupted", true, /channel accepts no more/],
+  ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer than allowed/],
+  ["an abort without a reason", { error: AbortSignal.abort().reason }, "interrupted", true, /was interrupted/],
+  ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /wrong on my side/],
+  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter here.*[Rr]ephrase your request/],
+  ["refused by the platform", { error: "refused" }, "interrupted", true, /can't write more/],
   [
     "wrong key",
     failed("unauthorized", { status: 401 }),
@@ -83,9 +88,9 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
     failed("rejected", { status: 400, code: "unsupported_parameter" }),
     "failed",
     false,
-    /^_The AI service refused this request \(400\)\. The bot's log says why\._$/,
+    /^_The AI service refused this request \(400\)\. My log says why\._$/,
   ],
-  ["a request that was not sent", failed("rejected"), "failed", false, /could not ask .* log says why/],
+  ["a request that was not sent", failed("rejected"), "failed", false, /couldn't send .* log says why/],
   [
     "rate limit",
     failed("rate-limited", { status: 429 }),
@@ -142,24 +147,24 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
 ];
 
 describe("describeEnding", () => {
-  test("says who stopped it", () => {
+  test("describeEnding says who stopped the answer", () => {
     const noteOf = (stoppedBy: string) => describeEnding({ error: "stopped" }, { ...context, stoppedBy }).note;
     expect(noteOf("you")).toBe("_You stopped this answer._");
     expect(noteOf("`Ben`")).toBe("_`Ben` stopped this answer._");
   });
 
-  test("says nothing under an answer that is whole", () => {
+  test("describeEnding says nothing under a complete answer", () => {
     expect(describeEnding({ finish: "END_TURN" }, context)).toEqual({ outcome: "complete", note: "", retry: false });
   });
 
   for (const [name, cause, outcome, retry, words] of ENDINGS) {
-    test(`tells ${name} in plain words`, () => {
+    test(`describeEnding explains ${name} in plain words`, () => {
       const ending = describeEnding(cause, context);
       expect(ending).toEqual({ outcome, retry, note: expect.stringMatching(words) });
     });
   }
 
-  test("is sentences, names no gateway and repeats nothing of an error, whatever ended the turn", () => {
+  test("describeEnding writes sentences, names no gateway and quotes no error, whatever ended the turn", () => {
     for (const [, cause] of ENDINGS) {
       const { note } = describeEnding(cause, context);
       expect(note).toMatch(/^_[A-Z][^\n]+\._$/);
@@ -167,7 +172,7 @@ describe("describeEnding", () => {
     }
   });
 
-  test("gives each kind of gateway error words of its own", () => {
+  test("describeEnding explains each kind of gateway error differently", () => {
     const kinds: GatewayErrorKind[] = [
       "unreachable",
       "rate-limited",
@@ -190,13 +195,73 @@ describe("describeEnding", () => {
     [3_600_000 * 11, "Press Retry on 2026-11-21 at about 00:51 UTC."],
     [Infinity, "Press Retry another day."],
   ] as const) {
-    test(`says of a wait of ${retryAfterMs} ms: ${words}`, () => {
+    test(`describeEnding describes a wait of ${retryAfterMs} ms as: ${words}`, () => {
       expect(describeEnding(failed("rate-limited", { retryAfterMs }), context).note).toContain(words);
     });
   }
 
-  test("keeps the name of a model inside its quotes", () => {
+  test("describeEnding keeps a model's name inside its quotes", () => {
     const { note } = describeEnding(failed("rate-limited"), { ...context, model: "a`b" });
     expect(note).toContain("`a'b`");
+  });
+});
+
+const REASONS = [
+  ["whole", "stop STOP end_turn stop_sequence eos eos_token tool_calls tool_use function_call complete completed done"],
+  ["length", "length MAX_TOKENS model_length max_output_tokens"],
+  ["filtered", "content_filter SAFETY prohibited_content recitation blocklist spii refusal image_safety"],
+  ["filtered", "guardrail_intervened sensitive"],
+  ["broken", "insufficient_system_resource abort network_error error cancelled something_else"],
+] as const;
+
+test.each(REASONS)("a finish reason means %s if it is one of: %s", (finish, reasons) => {
+  for (const reason of reasons.split(" ")) expect([reason, readFinish(reason)]).toEqual([reason, finish]);
+});
+
+const picture: ChatMessage = { role: "user", content: [{ type: "image_url", image_url: { url: "https://a.test/b" } }] };
+const answer: ChatMessage = { role: "assistant", content: "Hello." };
+const words: ChatMessage = { role: "user", content: "Hello?" };
+
+describe("options that the model did not accept", () => {
+  test("an option that the model rejected is named under the answer if the channel had set it", async () => {
+    const message400 = "Unsupported parameter: 'temperature' is not supported with this model.";
+    const error = { message: message400, type: "invalid_request_error", code: "unsupported_parameter" };
+    const refuse = json(400, { error: { ...error, param: "temperature" } });
+    const { url } = await startFaultServer((response, received) => {
+      const isWarm = (received.json as { temperature?: number } | undefined)?.temperature !== undefined;
+      return (isWarm ? refuse : events(stream("Hello.")))(response, received);
+    });
+    const { accept, idle, texts } = startEngine({ gateway: connect(url), model: "m" });
+    await accept(command("model", "--temperature 0.5"));
+    for (const question of ["Hi", "Hi again"]) {
+      await accept(message(question));
+      await idle();
+    }
+    const note = "_The model `m` doesn't accept a temperature, so it used its own._";
+    expect(texts().slice(1)).toEqual([`Hello.\n\n${note}`, `Hello.\n\n${note}`]);
+  });
+
+  test("a rejected option is not mentioned if neither channel nor question needed it", () => {
+    const names = new Set(["temperature", "max_tokens", "response_format", "pictures", "tools", "user"]);
+    const messages = [picture, answer, words];
+    expect(describeDropped(names, { model: "m", options: {}, messages })).toBe("");
+    expect(describeDropped(new Set(), { model: "m", options: { temperature: 1 }, messages: [picture] })).toBe("");
+  });
+
+  test("a rejected web search is named", () => {
+    const note = describeDropped(new Set(["web_search_options"]), {
+      model: "m",
+      options: { web: "low" },
+      messages: [],
+    });
+    expect(note).toBe("_The model `m` can't search the web, so it answered without a search._");
+  });
+
+  test("several rejected options are named in one line", () => {
+    const names = new Set(["pictures", "max_tokens", "response_format"]);
+    const options = { maxTokens: 100, format: "json" as const };
+    expect(describeDropped(names, { model: "m", options, messages: [answer, picture, words] })).toBe(
+      "_The model `m` doesn't accept this length limit, so it used its own. It doesn't support JSON output, so I asked for JSON in the prompt. It can't see images, so it answered from the text alone._",
+    );
   });
 });

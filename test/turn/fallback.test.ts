@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import {
   type Answer,
   cut,
@@ -17,18 +17,18 @@ import {
 } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
-/** The bot between a first gateway that answers as told and the strict sandbox as its second. */
+/** The bot with a first gateway that responds as given, and with the strict sandbox as the second one. */
 async function start(first: Answer[], fallbackModel?: string) {
   const [one, sandbox] = [await startFaultServer(...first), await startSandbox()];
   const second = { baseUrl: sandbox.url, apiKey: "sk-sandbox-all" };
   const gateway = connect(one.url, { second, fallbackModel });
   const platform = fakePlatform();
-  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  Object.assign(platform.sink, { traits: { secondThoughts: true } });
   return startEngine({ gateway, platform, model: "sandbox-chat" });
 }
 
-describe("an answer that somebody else gave than was asked", () => {
-  test("says so in its last line, and when people ask what it was given", async () => {
+describe("an answer from a fallback", () => {
+  test("an answer from a fallback says so in its last line, and in its explanation", async () => {
     const { accept, idle, texts, metrics } = await start([rateLimit({ "retry-after": "600" })]);
     const question = message("Say hello.");
     await accept(question);
@@ -45,14 +45,14 @@ describe("an answer that somebody else gave than was asked", () => {
     expect((await metrics.render()).body).toContain('palaver_gateway_detours_total{to="gateway"} 1');
   });
 
-  test("says so if the first AI service cannot be reached", async () => {
+  test("an answer says if the first AI service cannot be reached", async () => {
     const { accept, idle, texts } = await start([drop], "sandbox-text");
     await accept(message("Say hello."));
     await idle();
     expect(texts()[0]).toMatch(/_Answered by the second AI service, because I couldn't reach the first one\._$/);
   });
 
-  test("names the other model", async () => {
+  test("an answer from a fallback names the other model", async () => {
     const { accept, idle, texts, usage } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
     await accept(message("Say hello."));
     await idle();
@@ -61,7 +61,7 @@ describe("an answer that somebody else gave than was asked", () => {
     expect(rows.map(({ model, requests }) => [model, requests])).toContainEqual(["small", 1]);
   });
 
-  test("is none where the first had begun: that is cut, and says why", async () => {
+  test("no fallback answers if the first model had started: the answer breaks off and says why", async () => {
     const { accept, idle, texts } = await start([cut(ROLE, words("Once upon a"))]);
     await accept(message("Tell me a story."));
     await idle();

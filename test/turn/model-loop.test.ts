@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { fakeGateway, type Step } from "../../lab/support/fake-gateway.ts";
 import type { ChatMessage, TokenUsage } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { OnText } from "../../src/reply/reply.ts";
 import { NO_LEDGER } from "../../src/tools/ledger.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { runTurn, type TurnDeps } from "../../src/turn/turn.ts";
-import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { runTurn, type TurnDeps } from "../../src/turn/model-loop.ts";
 
 const double = defineTool({
   name: "double",
@@ -31,6 +31,7 @@ const call = (index: number, value: number) => ({
 function setUp(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
   const usages: Array<TokenUsage & { estimated: boolean }> = [];
+  const unspent: string[] = [];
   const progress: string[] = [];
   const reasoning: string[] = [];
   const deps: TurnDeps = {
@@ -49,12 +50,15 @@ function setUp(...scripts: Step[][]) {
     onRetry: () => {},
     reserve: async () => ({
       maxTokens: undefined,
-      confirm: async () => {},
-      settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
+      settle(outcome) {
+        if (typeof outcome === "string") unspent.push(outcome);
+        else usages.push({ ...outcome.usage, estimated: outcome.isEstimated });
+      },
     }),
-    onDetour: () => {},
+    onFallback: () => {},
     onAdapted: () => {},
     showPictures: async () => {},
+    onCited() {},
     mayAsk: () => true,
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];
@@ -64,6 +68,7 @@ function setUp(...scripts: Step[][]) {
     messages,
     requests,
     usages,
+    unspent,
     progress,
     reasoning,
     controller,
@@ -84,13 +89,13 @@ async function collect(
 }
 
 describe("runTurn", () => {
-  test("passes the text on and ends with the gateway's word", async () => {
+  test("runTurn passes the text on and ends with the gateway's finish reason", async () => {
     const { turn, messages } = setUp(["Forty", "-two", { finish: "length" }]);
     expect(await collect(turn)).toEqual({ text: "Forty-two", finish: "length", error: undefined });
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "Forty-two" });
   });
 
-  test("runs the tools the model calls and asks again with their results", async () => {
+  test("runTurn runs the tools that the model calls and asks again with their results", async () => {
     const { turn, messages, requests, progress } = setUp(["Let me see.", call(0, 21)], ["It is 42."]);
     expect((await collect(turn)).text).toBe("Let me see.\n\nIt is 42.");
     expect(requests[1]?.messages.slice(-2)).toEqual([
@@ -105,7 +110,7 @@ describe("runTurn", () => {
     expect(progress).toEqual(["1.0 doubling 21: running", "1.0 doubling 21: done"]);
   });
 
-  test("answers every one of several calls, also where the model left a number out or gave no id", async () => {
+  test("runTurn answers every one of several calls, even without an index or an id", async () => {
     const third = { tool_calls: [{ index: 3, function: { name: "double", arguments: '{"value":3}' } }] };
     const { turn, requests } = setUp([call(0, 1), third], ["done"]);
     await collect(turn);
@@ -117,21 +122,21 @@ describe("runTurn", () => {
     ]);
   });
 
-  test("ends a model that never stops calling tools, and offers none in the last round", async () => {
+  test("runTurn ends a model that never stops calling tools, and offers none in the last round", async () => {
     const { turn, requests, messages } = setUp([call(0, 1)]);
     expect((await collect(turn)).finish).toBe("tool_limit");
     expect(requests.map(({ tools }) => tools !== undefined)).toEqual([true, true, true, false]);
     expect(messages.at(-1)?.role).toBe("tool");
   });
 
-  test("keeps the text of a round that was cut, and not its calls", async () => {
+  test("runTurn keeps the text of an interrupted round, and not its calls", async () => {
     const cut = new GatewayError("interrupted", "The answer broke off.");
     const { turn, messages } = setUp(["So far", call(0, 1), cut]);
     expect(await collect(turn)).toMatchObject({ text: "So far", error: cut });
     expect(messages.slice(1)).toEqual([{ role: "assistant", content: "So far" }]);
   });
 
-  test("ends as cut off where the gateway cut the arguments of a call, and asks no more", async () => {
+  test("runTurn ends as truncated if the gateway truncated a call's arguments, and asks no more", async () => {
     const half = { tool_calls: [{ index: 0, id: "c", function: { name: "double", arguments: '{"val' } }] };
     const { turn, messages, requests } = setUp(["So far", half, { finish: "length" }]);
     expect(await collect(turn)).toMatchObject({ text: "So far", finish: "length" });
@@ -140,7 +145,7 @@ describe("runTurn", () => {
   });
 
   test.each(["content_filter", "SAFETY", "refusal", "network_error"])(
-    "makes no call of an answer that is not whole: %s",
+    "runTurn makes no call of an incomplete answer: %s",
     async (finish) => {
       const { turn, progress, requests } = setUp(["So far", call(0, 1), { finish }]);
       expect(await collect(turn)).toMatchObject({ text: "So far", finish });
@@ -148,13 +153,13 @@ describe("runTurn", () => {
     },
   );
 
-  test("keeps earlier rounds whole when a later one is cut", async () => {
+  test("runTurn keeps earlier rounds complete if a later one is interrupted", async () => {
     const { turn, messages } = setUp([call(0, 1)], ["half", new GatewayError("stalled", "Nothing came.")]);
     await collect(turn);
     expect(messages.slice(1).map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
   });
 
-  test("stops with the reason of its signal, in the middle of a stream", async () => {
+  test("runTurn stops with the reason of its signal, in the middle of a stream", async () => {
     const { turn, messages, controller } = setUp(["So far", new Promise(() => {})]);
     const said = Promise.withResolvers<string>();
     const answer = turn(said.resolve);
@@ -164,7 +169,7 @@ describe("runTurn", () => {
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
   });
 
-  test("keeps what was said when its taker fails", async () => {
+  test("runTurn keeps the text if its consumer fails", async () => {
     const { turn, messages } = setUp(["So far", new Promise(() => {})]);
     const fail = () => {
       throw new Error("full");
@@ -173,7 +178,7 @@ describe("runTurn", () => {
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
   });
 
-  test("counts the model's thoughts as tokens, and not as a part of the answer", async () => {
+  test("runTurn counts the model's thoughts as tokens, and not as part of the answer", async () => {
     const [plain, thinking] = [
       setUp(["Yes."]),
       setUp([{ reasoning: "Is twice 21 a number? " }, { reasoning: "It is." }, "Yes."]),
@@ -187,17 +192,40 @@ describe("runTurn", () => {
     expect(thinking.usages[0]).toMatchObject({ estimated: true });
   });
 
-  test("estimates tokens of an answer that was cut in calls of which the first has the index 1", async () => {
+  test("runTurn estimates the tokens of an interrupted answer whose first call has the index 1", async () => {
     const { turn, usages } = setUp([call(1, 1), call(1, 2), new GatewayError("interrupted", "The answer broke off.")]);
     expect((await collect(turn)).error).toMatchObject({ kind: "interrupted" });
     expect(usages).toMatchObject([{ estimated: true }]);
   });
 
-  test("estimates tokens where the gateway counts none, also of an answer that was cut", async () => {
+  test("runTurn estimates tokens if the gateway counts none, even for an interrupted answer", async () => {
     const { turn, usages } = setUp(["So far", new GatewayError("interrupted", "The answer broke off.")]);
     await collect(turn);
     expect(usages).toHaveLength(1);
     expect(usages[0]).toMatchObject({ estimated: true });
     expect(usages[0]?.completion_tokens).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["refused", new GatewayError("rate-limited", "Too many.", { status: 429 })],
+    ["refused", new GatewayError("unreachable", "The connection broke.", { isCut: true })],
+    ["unsent", new GatewayError("unreachable", "Nothing listens there.")],
+    ["unsent", new GatewayError("overloaded", "It is paused.", { status: 500, isPause: true })],
+  ])("runTurn settles a request without an answer as %s: %s", async (outcome, failure) => {
+    const { turn, deps, usages, unspent } = setUp([]);
+    deps.gateway = { ...deps.gateway, streamChat: () => Promise.reject(failure) };
+    expect((await collect(turn)).error).toBe(failure);
+    expect({ usages, unspent }).toEqual({ usages: [], unspent: [outcome] });
+  });
+
+  test("runTurn settles a request as unsent if it was stopped during the reservation", async () => {
+    const { turn, deps, controller, requests, unspent } = setUp(["Forty-two"]);
+    const { reserve } = deps;
+    deps.reserve = async (need, signal) => {
+      controller.abort("stopped");
+      return reserve(need, signal);
+    };
+    expect(await collect(turn)).toMatchObject({ error: "stopped" });
+    expect({ requests, unspent }).toEqual({ requests: [], unspent: ["unsent"] });
   });
 });

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { action, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { foldBatch, splitBatch, takeBatch } from "../../src/turn/batch.ts";
-import { action, ben, command, deleted, edited, message } from "../support/events.ts";
+import { foldBatch, splitBatch, takeBatch } from "../../src/turn/questions.ts";
 
 describe("takeBatch", () => {
-  test("takes together what one author wrote while waiting", () => {
+  test("takeBatch takes the messages that one author wrote while waiting", () => {
     const waiting = [message("one"), message("two"), message("three")];
     expect(takeBatch(waiting)).toEqual(waiting);
   });
 
-  test("takes along a stop of the turn it begins, and no other", () => {
+  test("takeBatch includes a Stop for its turn, and no other", () => {
     const question = message("one");
     const stop = action("stop", toTurnId(question.key));
     const retry = action("retry", "turn");
@@ -18,12 +19,12 @@ describe("takeBatch", () => {
     expect(takeBatch([retry, stop, stopRetry])).toEqual([retry, stopRetry]);
   });
 
-  test("ends where somebody else speaks, so that the order of the conversation holds", () => {
+  test("takeBatch ends at another author's message, so that the conversation keeps its order", () => {
     const [first, other, second] = [message("one"), message("hello", { author: ben }), message("two")];
     expect(takeBatch([first, other, second])).toEqual([first]);
   });
 
-  test("takes a question that has an answer of its own to come alone, and nothing past it", () => {
+  test("takeBatch takes a question that gets its own answer alone, and nothing after it", () => {
     const [plain, own] = [message("one"), message("two", { isAnsweredAlone: true })];
     expect(takeBatch([plain, own, message("three")])).toEqual([plain]);
     expect(takeBatch([own, message("three"), edited(own, "zwei")])).toEqual([
@@ -32,29 +33,29 @@ describe("takeBatch", () => {
     ]);
   });
 
-  test("ends at a command and at a button", () => {
+  test("takeBatch ends at a command and at a button", () => {
     const [first, second] = [message("one"), message("two")];
     expect(takeBatch([first, command("help"), second])).toEqual([first]);
     expect(takeBatch([first, action("retry", "t"), second])).toEqual([first]);
   });
 
-  test("takes the edits and deletions of its messages along, from behind other events too", () => {
+  test("takeBatch includes the edits and deletions of its messages, even from behind other events", () => {
     const [first, other] = [message("one"), message("hello", { author: ben })];
     const [change, removal, foreign] = [edited(first, "uno"), deleted(first), edited(other, "hallo")];
     expect(takeBatch([first, other, change, foreign, removal])).toEqual([first, change, removal]);
   });
 
-  test("takes everything that is no message alone", () => {
+  test("takeBatch takes any other event alone", () => {
     const waiting = [command("help"), message("one")];
     expect(takeBatch(waiting)).toEqual(waiting.slice(0, 1));
   });
 
-  test("does not mix what is said to the bot with what is said to somebody else", () => {
+  test("takeBatch does not mix messages to the bot with messages to other people", () => {
     const waiting = [message("one"), message("two", { addressed: "other" })];
     expect(takeBatch(waiting)).toEqual(waiting.slice(0, 1));
   });
 
-  test("keeps the branches of a conversation apart", () => {
+  test("takeBatch keeps the branches of a conversation apart", () => {
     const first = message("one", { inReplyTo: "test:x" });
     const same = message("two", { inReplyTo: "test:x" });
     const next = message("three", { inReplyTo: same.messageId });
@@ -66,7 +67,7 @@ describe("takeBatch", () => {
     expect(takeBatch([first, message("six", { inReplyTo: "test:y" })])).toEqual([first]);
   });
 
-  test("answers a flood in several turns", () => {
+  test("takeBatch splits a flood into several turns", () => {
     const waiting = Array.from({ length: 50 }, (_, index) => message(String(index)));
     const taken = takeBatch(waiting);
     expect(taken).toEqual(waiting.slice(0, taken.length));
@@ -75,7 +76,7 @@ describe("takeBatch", () => {
 });
 
 describe("foldBatch", () => {
-  test("gives the messages as they stand after their edits", () => {
+  test("foldBatch returns the messages after their edits", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, edited(first, "uno"), edited(first, "eins")]).map(({ text }) => text)).toEqual([
       "eins",
@@ -83,13 +84,13 @@ describe("foldBatch", () => {
     ]);
   });
 
-  test("an edit makes a message one to the bot, and never one to nobody", () => {
+  test("an edit can direct a message to the bot, but never away from it", () => {
     const open = message("one", { addressed: "open" });
     const asked = { ...edited(open, "bot, one"), addressed: "bot" as const };
     expect(foldBatch([open, asked, edited(open, "bot, two")])).toMatchObject([{ text: "bot, two", addressed: "bot" }]);
   });
 
-  test("leaves deleted messages out, and an edit after the deletion does not bring one back", () => {
+  test("foldBatch leaves out deleted messages, and a later edit does not restore them", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, deleted(first), edited(first, "uno")])).toEqual([second]);
   });
@@ -99,21 +100,33 @@ describe("splitBatch", () => {
   const [first, second] = [message("one"), message("two")];
   const change = edited(second, "two, changed");
 
-  test("takes everything where nothing is known of an earlier attempt", () => {
+  test("splitBatch takes everything if the earlier attempt is unknown", () => {
     expect(splitBatch([first, second], [first, second], undefined)).toEqual({
       own: [first, second],
       done: [first, second],
     });
   });
 
-  test("leaves what came after the turn had begun, with its changes", () => {
+  test("splitBatch leaves messages from after the turn's start, with their changes", () => {
     const split = splitBatch([first, second, change], [first, second], [first.messageId]);
     expect(split).toEqual({ own: [first], done: [first] });
   });
 
-  test("takes along the deletion of what the turn no longer knows", () => {
+  test("splitBatch takes the deletion of a message that the turn no longer has", () => {
     const gone = deleted(first);
     const split = splitBatch([first, second, gone], [second], []);
     expect(split).toEqual({ own: [], done: [first, gone] });
   });
+});
+
+test("an image request is handled with the Stop that waits behind it, and without later presses", () => {
+  const drawn = (event: InboundEvent, kind: "drawing" | "errand"): InboundEvent => {
+    return { ...event, lane: { id: "drawing:job", kind, workId: "job" } };
+  };
+  const asked = drawn(command("imagine", "a fox"), "drawing");
+  const stop = drawn(action("stop", "job.0"), "errand");
+  const retry = drawn(action("retry", "job.0"), "drawing");
+  expect(takeBatch([asked, stop, retry, stop])).toEqual([asked, stop]);
+  expect(takeBatch([retry, stop])).toEqual([retry, stop]);
+  expect(takeBatch([stop, retry])).toEqual([stop]);
 });

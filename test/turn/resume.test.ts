@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { fakeGateway, type Step } from "../../lab/support/fake-gateway.ts";
 import type { ChatMessage } from "../../src/gateway/chunks.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { runTurn } from "../../src/turn/turn.ts";
-import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { runTurn } from "../../src/turn/model-loop.ts";
 import { newLedger } from "../support/tool-calls.ts";
 
 const SAID = "Tea is a drink that is made of leaves and hot water. It was first drunk in China, where";
@@ -22,7 +22,7 @@ const LOOK = {
   tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
 };
 
-/** Goes on with what was said; what the model says is scripted. */
+/** Continues this text with scripted model answers. */
 async function setUp(said: string, ...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
   const ledger = await newLedger();
@@ -42,12 +42,13 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onStep: () => {},
     onReasoning: () => {},
     onRetry: () => {},
-    reserve: async () => ({ maxTokens: undefined, confirm: async () => {}, settle: () => {} }),
-    onDetour: () => {},
+    reserve: async () => ({ maxTokens: undefined, settle: () => {} }),
+    onFallback: () => {},
     onAdapted: () => {},
     showPictures: async () => {},
+    onCited() {},
     mayAsk: () => true,
-    said,
+    shownText: said,
   };
   const finish = await runTurn(messages, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,
@@ -56,8 +57,8 @@ async function setUp(said: string, ...scripts: Step[][]) {
   return { finish, text, added: messages.slice(1), asked, askedNext, rounds: ledger.rounds };
 }
 
-describe("an answer that another process began", () => {
-  test("goes on behind its last words, which the model is asked to repeat", async () => {
+describe("an answer that another process started", () => {
+  test("goOn continues after the last words, which it asks the model to repeat", async () => {
     const { finish, text, added, asked } = await setUp(SAID, ["was first drunk ", "in China, where", " it grows."]);
     expect(finish).toBe("stop");
     expect(text).toBe(`${SAID} it grows.`);
@@ -72,12 +73,12 @@ describe("an answer that another process began", () => {
     ["at the end of a paragraph", `${SAID}\n\n`, [`${LAST_WORDS}\n\nIt grows.`], "\n\nIt grows."],
     ["inside code that the model opens again", SAID, ["```\n", LAST_WORDS, " it grows."], " it grows."],
     ["where it was whole", SAID, [LAST_WORDS], ""],
-  ])("goes on %s", async (_, said, script, rest) => {
+  ])("goOn continues %s", async (_, said, script, rest) => {
     const { text } = await setUp(said, script);
     expect(text).toBe(said.trimEnd() + rest);
   });
 
-  test("goes on without words, where writing has no spaces between them", async () => {
+  test("goOn continues in writing without spaces between words", async () => {
     const said = `${"お茶は葉とお湯で作る飲み物です。".repeat(4)}世界のどこでも飲まれていますが、その歴史はとても古く、最初に飲まれたのは`;
     const { text, asked } = await setUp(said, [said.slice(-32), "中国で生まれました。"]);
     expect(asked[2]?.content).toContain(said.slice(-32));
@@ -88,7 +89,7 @@ describe("an answer that another process began", () => {
     ["begins it anew", ["Tea is a drink that is made of leaves and hot water. ", "It was first drunk in China, where"]],
     ["says something else", ["I am sorry."]],
     ["says nothing", []],
-  ])("begins anew where the model %s", async (_, script) => {
+  ])("goOn restarts if the model %s", async (_, script) => {
     const { text, added, askedNext } = await setUp(SAID, script, ["Tea is nice."]);
     expect([text, added, askedNext]).toEqual([
       "Tea is nice.",
@@ -97,14 +98,14 @@ describe("an answer that another process began", () => {
     ]);
   });
 
-  test("hands over nothing of one begun anew that breaks off before there is as much again", async () => {
+  test("goOn passes on nothing of a restarted answer that breaks off before it has caught up", async () => {
     const cut = new Error("cut");
     expect(await setUp(SAID, [], ["Tea is nice.", cut])).toMatchObject({ finish: cut, text: "", added: [] });
     const longer = `${SAID} it grows.`;
     expect(await setUp(SAID, [], ["Tea ", longer, cut])).toMatchObject({ finish: cut, text: `Tea ${longer}` });
   });
 
-  test("keeps what came of the rest when that breaks off", async () => {
+  test("goOn keeps the received part of the rest if it breaks off", async () => {
     const cut = new Error("cut");
     const { finish, text, added } = await setUp(SAID, [LAST_WORDS, " it", cut]);
     expect(finish).toBe(cut);
@@ -112,12 +113,12 @@ describe("an answer that another process began", () => {
     expect(added).toEqual([{ role: "assistant", content: `${SAID} it` }]);
   });
 
-  test("keeps nothing where the model cannot be asked", async () => {
+  test("goOn keeps nothing if the model cannot be asked", async () => {
     const away = new Error("away");
     expect(await setUp(SAID, [away])).toMatchObject({ finish: away, text: "", added: [] });
   });
 
-  test("may need a tool before it goes on", async () => {
+  test("goOn can need a tool first", async () => {
     const { text, added, askedNext } = await setUp(SAID, [LOOK], [LAST_WORDS, " it grows."]);
     expect(text).toBe(`${SAID} it grows.`);
     expect(askedNext?.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
@@ -125,12 +126,12 @@ describe("an answer that another process began", () => {
     expect(added[2]?.content).toBe(`${SAID} it grows.`);
   });
 
-  test("has the text before a tool whole in the ledger, for whoever goes on from there", async () => {
+  test("goOn puts the whole text before a tool into the ledger, for the next process", async () => {
     const { rounds } = await setUp(SAID, [LAST_WORDS, " it grows.", LOOK], ["So it is."]);
     expect(rounds.map(({ content }) => content)).toEqual([`${SAID} it grows.`]);
   });
 
-  test.each(["Tea is a drink.", "no ".repeat(200)])("is begun anew where its last words tell nothing", async (said) => {
+  test.each(["Tea is a drink.", "no ".repeat(200)])("goOn restarts if the last words are ambiguous", async (said) => {
     const { text, asked } = await setUp(said, ["Tea."]);
     expect([text, asked]).toEqual(["Tea.", [QUESTION]]);
   });

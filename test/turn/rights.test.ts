@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, message } from "../../lab/support/events.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { mayPress, maySee } from "../../src/turn/rights.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, message } from "../support/events.ts";
+import { canManage, maySee } from "../../src/turn/rights.ts";
 
 const HERE: ReplyAddress = { platform: "test", channelId: "general" };
 const boss: Author = { id: "boss", name: "Boss", isModerator: true };
@@ -14,7 +14,7 @@ const made = (reply: Partial<ReplyAddress> = {}, author = ada) => {
 const by = (author: Author, reply: Partial<ReplyAddress> = {}) => ({ author, reply: { ...HERE, ...reply } });
 
 describe("an answer or a picture", () => {
-  test("is seen by everybody in its place, and by its person anywhere", () => {
+  test("everybody in its channel can see an answer, and its asker can see it anywhere", () => {
     expect(maySee(by(ben), made())).toBe(true);
     expect(maySee(by(ben, { channelId: "elsewhere" }), made())).toBe(false);
     expect(maySee(by(ben, { workspaceId: "one" }), made({ workspaceId: "other" }))).toBe(false);
@@ -23,7 +23,7 @@ describe("an answer or a picture", () => {
     expect(maySee(by(ada, { platform: "another" }), made())).toBe(false);
   });
 
-  test("in a thread is not seen from another thread, and a thread may be named alone", () => {
+  test("an answer in a thread is not visible from another thread, and a thread can be named alone", () => {
     expect(maySee(by(ben, { threadId: "1" }), made({ threadId: "2" }))).toBe(false);
     expect(maySee(by(ben, { threadId: "1" }), made({ threadId: "1" }))).toBe(true);
     expect(maySee(by(ben, { threadId: "1" }), made())).toBe(true);
@@ -31,33 +31,24 @@ describe("an answer or a picture", () => {
     expect(maySee(by(ben, { threadId: "1" }), made({ channelId: "1" }))).toBe(true);
   });
 
-  test("that is private is seen by its person alone", () => {
+  test("only its asker can see a private answer", () => {
     expect(maySee(by(boss), made({ visibleTo: "ada" }))).toBe(false);
-    expect(mayPress(by(boss), made({ visibleTo: "ada" }))).toBe(false);
-    expect(mayPress(by(ada), made({ visibleTo: "ada" }))).toBe(true);
+    expect(canManage(by(boss), made({ visibleTo: "ada" }))).toBe(false);
+    expect(canManage(by(ada), made({ visibleTo: "ada" }))).toBe(true);
   });
 
-  test("is acted on by who asked for it, and by moderators of its place", () => {
-    expect(mayPress(by(ada), made())).toBe(true);
-    expect(mayPress(by(ben), made())).toBe(false);
-    expect(mayPress(by(boss), made())).toBe(true);
-    expect(mayPress(by(boss, { channelId: "elsewhere" }), made())).toBe(false);
-  });
-
-  test("of a former id is theirs within the conversations that are", () => {
-    const person = (within?: string): Author => {
-      return { id: "new", name: "Ada", former: { id: "ada", ...(within !== undefined && { within }) } };
-    };
-    expect(mayPress(by(person()), made())).toBe(true);
-    expect(mayPress(by(person("test:one:")), made())).toBe(true);
-    expect(mayPress(by(person("test:other:")), made())).toBe(false);
+  test("the asker and moderators of its channel can act on an answer", () => {
+    expect(canManage(by(ada), made())).toBe(true);
+    expect(canManage(by(ben), made())).toBe(false);
+    expect(canManage(by(boss), made())).toBe(true);
+    expect(canManage(by(boss, { channelId: "elsewhere" }), made())).toBe(false);
   });
 });
 
-describe("a button of an answer that is forged", () => {
+describe("a forged button of an answer", () => {
   const elsewhere = { ...HERE, channelId: "elsewhere" };
 
-  test("to stop or retry it does nothing for a moderator of another place", async () => {
+  test("a forged Stop or Retry does nothing for a moderator of another channel", async () => {
     const { accept, idle, channel, texts } = startEngine({
       scripts: [[new GatewayError("interrupted", "cut")], ["Good."]],
     });
@@ -73,7 +64,7 @@ describe("a button of an answer that is forged", () => {
     expect(texts()[0]).toBe("Good.");
   });
 
-  test("to judge it is not counted from another place", async () => {
+  test("a forged rating from another channel does not count", async () => {
     const { accept, idle, records } = startEngine();
     const question = message("Hello");
     await accept(question);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { action, ben, deleted, edited, message } from "../../lab/support/events.ts";
+import { pictureTurn } from "../../lab/support/picture-turn.ts";
 import { newRecord } from "../../src/turn/record.ts";
-import { createRunningTurn } from "../../src/turn/running.ts";
-import { action, ben, deleted, edited, message } from "../support/events.ts";
+import { createRunningPictures, createRunningTurn, createRunningTurns } from "../../src/turn/running.ts";
 
 function begin(...texts: string[]) {
   const messages = texts.map((text) => message(text));
@@ -13,7 +14,7 @@ function begin(...texts: string[]) {
 }
 
 describe("a running turn", () => {
-  test("is interrupted by an edit, and begins again with the changed words", () => {
+  test("an edit interrupts a running turn, which restarts with the changed words", () => {
     const { turn, first } = begin("Helo", "World");
     const { controller } = turn.begin();
     const edit = edited(first, "Hello");
@@ -26,14 +27,14 @@ describe("a running turn", () => {
     expect(turn.taken()).toEqual([edit]);
   });
 
-  test("loses a message that is deleted", () => {
+  test("a running turn loses a deleted message", () => {
     const { turn, record, first, second } = begin("one", "two");
     turn.notice(deleted(first));
     expect(turn.begin().messages.map(({ text }) => text)).toEqual(["two"]);
     expect(record.messageIds).toEqual([second.messageId]);
   });
 
-  test("is left alone by changes of other messages, by an echo, and by strangers", () => {
+  test("a running turn ignores changes of other messages, echoes and strangers", () => {
     const { turn, record, first } = begin("Hello");
     const { controller } = turn.begin();
     turn.notice(edited(message("another"), "changed"));
@@ -45,7 +46,7 @@ describe("a running turn", () => {
     expect(turn.taken()).toEqual([]);
   });
 
-  test("stays stopped, whichever attempt the stop met", () => {
+  test("a stopped turn stays stopped, whichever attempt was stopped", () => {
     const { turn, record, first } = begin("Helo");
     turn.begin();
     turn.notice(edited(first, "Hello"));
@@ -53,7 +54,7 @@ describe("a running turn", () => {
     expect(turn.begin().controller.signal.reason).toBe("stopped");
   });
 
-  test("goes on after its end when a change came too late to interrupt it", () => {
+  test("a turn continues after its end if a change came too late to interrupt it", () => {
     const { turn, first } = begin("Helo");
     turn.begin();
     expect(turn.mustGoOn("ended")).toBe(false);
@@ -61,7 +62,7 @@ describe("a running turn", () => {
     expect(turn.mustGoOn("ended")).toBe(true);
   });
 
-  test("does not go on for an edit once it was stopped, but for the deletion of everything", () => {
+  test("a stopped turn does not continue for an edit, but for the deletion of all its messages", () => {
     const { turn, record, first } = begin("Helo");
     turn.begin();
     turn.notice(action("stop", record.id));
@@ -69,5 +70,78 @@ describe("a running turn", () => {
     expect(turn.mustGoOn("ended")).toBe(false);
     turn.notice(deleted(first));
     expect(turn.mustGoOn("ended")).toBe(true);
+  });
+});
+
+function start() {
+  const running = createRunningPictures("job");
+  running.open(pictureTurn());
+  return running;
+}
+
+describe("a picture turn", () => {
+  test("the asker and moderators can stop a picture turn", () => {
+    const running = start();
+    expect(running.notice(action("stop", "job.0", { author: ben }))).toBe("refused");
+    expect([running.stop.aborted, running.taken()]).toEqual([false, []]);
+    const press = action("stop", "job.0");
+    expect(running.notice(press)).toBeUndefined();
+    expect([running.stop.reason, running.taken()]).toEqual(["stopped", [press]]);
+    const other = start();
+    other.notice(action("stop", "job.0", { author: { ...ben, isModerator: true } }));
+    expect(other.stop.aborted).toBe(true);
+  });
+
+  test("a Stop that was pressed before a picture turn's record was read ends it", () => {
+    const running = createRunningPictures("job");
+    running.notice(action("stop", "job.0"));
+    expect(running.stop.aborted).toBe(false);
+    running.open(pictureTurn());
+    expect(running.stop.reason).toBe("stopped");
+  });
+
+  test("further presses of Retry count as part of a picture turn while it retries, and later ones do not", () => {
+    const running = start();
+    const [first, second, third] = [action("retry", "job.0"), action("retry", "job.0"), action("retry", "job.0")];
+    running.notice(first);
+    running.retries(true);
+    running.notice(second);
+    running.retries(false);
+    running.notice(third);
+    expect(running.taken()).toEqual([second]);
+  });
+
+  test("a picture turn ignores events about other turns", () => {
+    const running = start();
+    for (const event of [action("stop", "other.0"), action("stop", "job"), action("vary", "job.1"), message("stop")]) {
+      expect(running.notice(event)).toBeUndefined();
+    }
+    expect([running.stop.aborted, running.taken()]).toEqual([false, []]);
+  });
+});
+
+describe("the running turns", () => {
+  test("a waiting and a running turn both receive a Stop", async () => {
+    const turns = createRunningTurns();
+    const running = start();
+    turns.wait(running);
+    expect(turns.findWaiting("job")).toBe(running);
+    expect(turns.interrupt(action("stop", "job.0", { author: ben }))).toContain("Only the person who asked");
+    await turns.whileRunning(running, async () => {
+      expect([turns.findWaiting("job"), turns.find("job")]).toEqual([undefined, running]);
+      expect(turns.interrupt(action("stop", "job.0"))).toBeUndefined();
+    });
+    expect(running.stop.aborted).toBe(true);
+    expect(turns.find("job")).toBeUndefined();
+  });
+
+  test("the running turns find a picture turn's conversation by its message, and do not count it as an answer", async () => {
+    const turns = createRunningTurns();
+    const running = createRunningPictures("job");
+    running.open(pictureTurn({ posted: ["test:status"] }));
+    await turns.whileRunning(running, async () => {
+      expect(turns.conversationOf("test:status")).toBe("test:a");
+      expect(turns.isAnswering("test:a")).toBe(false);
+    });
   });
 });

@@ -1,21 +1,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { readCustomId, toCustomId } from "../../adapters/discord/write/message-body.ts";
-import { readButtonValue, toButtonValue } from "../../adapters/slack/write/blocks.ts";
+import { readCustomId, toCustomId } from "../../adapters/discord/write/draft.ts";
+import { readButtonValue, toButtonValue } from "../../adapters/slack/write/draft.ts";
+import { isOnRedis, readKept } from "../../lab/support/bot-store.ts";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
-import { isOnRedis, readKept } from "../support/bot-store.ts";
-import { type EngineOptions, startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 type Script = NonNullable<EngineOptions["scripts"]>[number];
 
 const never = new Promise<string>(() => {});
 
-/** A tool that leaves a mark each time it is called, and answers as `answer` says. */
+/** A tool that records each call and returns `answer`. */
 function counting(answer: (note: string) => Promise<string>, how: Partial<Tool> = {}) {
   const marks: string[] = [];
   const plain = defineTool({
@@ -42,8 +42,8 @@ const buy = (note: string, id = "c1") => ({
 const results = ({ requests }: ReturnType<typeof startEngine>) =>
   requests.at(-1)?.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
 
-describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the process", () => {
-  /** A process dies while the tool runs, and the next one goes on. */
+describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", () => {
+  /** A process dies while the tool is running, and the next process continues. */
   async function die(how: Partial<Tool> = {}) {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const { tool, marks } = counting(() => (marks.length === 1 ? never : Promise.resolve("bought")), how);
@@ -51,24 +51,22 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
     const first = startEngine({ ...common, scripts: [["Buying.", buy("tea")]] });
     await first.accept(message("buy tea"));
     while (marks.length === 0) await new Promise(setImmediate);
-    // It "dies" here: nothing of `first` is closed, and its tool never says another word.
+    // The process "dies" here. Nothing of `first` is closed, and its tool never returns.
     const second = startEngine({ ...common, scripts: [["I do not know."], ["It is bought."]] });
     await second.idle();
     return { second, platform, marks };
   }
 
-  test("is not made again, and the model and the person are told that nobody knows", async () => {
+  test("an interrupted call is not repeated, and the model and the person learn that its outcome is unknown", async () => {
     const { second, platform, marks } = await die();
     expect(marks).toEqual(["tea"]);
-    expect(results(second)).toEqual([expect.stringMatching(/^It is not known whether shop__buy was done/)]);
+    expect(results(second)).toEqual([expect.stringMatching(/^It is unknown whether shop__buy was done/)]);
     const [shown] = platform.channel;
-    expect(shown?.draft.markdown).toMatch(
-      /^Buying\.\n\nI do not know\.\n\n_It is not known whether `shop__buy` was done/,
-    );
+    expect(shown?.draft.markdown).toMatch(/^Buying\.\n\nI do not know\.\n\n_I don't know whether `shop__buy` ran/);
     expect(shown?.draft.buttons.map(({ action }) => action)).toEqual(["rerun"]);
   });
 
-  test("is made once more when a person says so, and once only", async () => {
+  test("an interrupted call is repeated once if a person asks for it", async () => {
     const { second, platform, marks } = await die();
     const turnId = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
     const press = action("rerun", turnId);
@@ -78,19 +76,21 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
     expect(marks).toEqual(["tea", "tea"]);
     expect(results(second)).toEqual(["bought"]);
     expect(platform.texts()[0]).toBe("Buying.\n\nIt is bought.");
-    expect(platform.texts()[1]).toBe("There is nothing left here to run again.");
+    expect(platform.texts()[1]).toBe("There is nothing left to run again.");
   });
 
-  test("does not run again when the button belongs to other calls", async () => {
+  test("an interrupted call is not repeated if the button belongs to other calls", async () => {
     const { second, platform, marks } = await die();
     const turnId = readTurnId(platform.channel[0]?.draft.buttons[0]?.turnId ?? "");
     for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.accept(action("rerun", id));
     await second.idle();
     expect(marks).toEqual(["tea"]);
-    expect(platform.texts().slice(1)).toEqual(Array(2).fill("This has changed: look at what it asks now."));
+    expect(platform.texts().slice(1)).toEqual(
+      Array(2).fill("The request has changed. Read it again before you decide."),
+    );
   });
 
-  test("is made again by itself where a second call changes nothing", async () => {
+  test("an interrupted call is repeated automatically if repeating it is harmless", async () => {
     const { second, marks } = await die({ acts: false });
     expect(marks).toEqual(["tea", "tea"]);
     expect(results(second)).toEqual(["bought"]);
@@ -98,13 +98,13 @@ describe.skipIf(isOnRedis)("a call of a tool that acts, cut by the death of the 
 });
 
 describe.skipIf(isOnRedis)("a turn that resumes after a start", () => {
-  test("waits for the servers that are still being started before it decides which tools there are", async () => {
+  test("a resumed turn waits for servers that are still starting before it chooses its tools", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const { tool, marks } = counting(() => (marks.length === 1 ? never : Promise.resolve("bought")), { acts: false });
     const first = startEngine({ database, platform, outsideTools: () => [tool], scripts: [["Buying.", buy("tea")]] });
     await first.accept(message("buy tea"));
     while (marks.length === 0) await new Promise(setImmediate);
-    // It "dies" here, as above.
+    // The process "dies" here, as above.
     const started = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();
     let tools: readonly Tool[] = [];
@@ -122,17 +122,17 @@ describe.skipIf(isOnRedis)("a turn that resumes after a start", () => {
   });
 });
 
-describe("a call of a tool that acts", () => {
-  test("that gave no result in time is not made again under another number", async () => {
+describe("a call with side effects", () => {
+  test("a call that timed out is not repeated under another number", async () => {
     const { tool, marks } = counting(() => never, { timeoutMs: 5 });
     const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], [buy("tea", "c2")], ["Sorry."]] });
     await engine.accept(message("buy tea"));
     await engine.idle();
     expect(marks).toEqual(["tea"]);
-    expect(engine.texts()[0]).toMatch(/^Sorry\.\n\n_It is not known/);
+    expect(engine.texts()[0]).toMatch(/^Sorry\.\n\n_I don't know/);
   });
 
-  test("that was done is not made again by Retry", async () => {
+  test("Retry does not repeat a finished call", async () => {
     const { tool, marks } = counting(async () => "bought");
     const scripts = [["Buying.", buy("tea")], [new Error("cut")], ["Done."]];
     const engine = startEngine({ outsideTools: () => [tool], scripts });
@@ -146,11 +146,11 @@ describe("a call of a tool that acts", () => {
     expect(results(engine)).toEqual(["bought"]);
   });
 
-  /** An answer that is whole, after a call that was made. */
+  /** A complete answer after a call. */
   async function buyTea(more: Script[], how: Partial<Tool> = {}) {
     const { tool, marks } = counting(async (note) => `bought ${note}`, how);
     const platform = fakePlatform();
-    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    Object.assign(platform.sink, { traits: { secondThoughts: true } });
     const scripts = [[buy("tea")], ["Tea it is."], ...more];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
     const question = message("buy tea");
@@ -164,7 +164,7 @@ describe("a call of a tool that acts", () => {
     return { engine, marks, question, regenerate };
   }
 
-  test("that was done is not made again by Regenerate, which asks the model anew", async () => {
+  test("Regenerate does not repeat a finished call, and asks the model again", async () => {
     const { engine, marks, regenerate } = await buyTea([["Green tea it is."]]);
     await regenerate();
     expect(marks).toEqual(["tea"]);
@@ -173,7 +173,7 @@ describe("a call of a tool that acts", () => {
     expect(engine.texts()).toEqual(["Green tea it is."]);
   });
 
-  test("is a new one where the model makes it when it is asked anew", async () => {
+  test("a call is new if the model makes it when it is asked again", async () => {
     const { engine, marks, regenerate } = await buyTea([[buy("milk", "c2")], ["Tea with milk."], ["Both, then."]]);
     await regenerate();
     expect(marks).toEqual(["tea", "milk"]);
@@ -184,31 +184,31 @@ describe("a call of a tool that acts", () => {
     expect(engine.texts()).toEqual(["Both, then."]);
   });
 
-  test("is forgotten by Regenerate where a second call changes nothing", async () => {
+  test("Regenerate forgets a call that is harmless to repeat", async () => {
     const { engine, marks, regenerate } = await buyTea([[buy("milk")], ["Milk it is."]], { acts: false });
     await regenerate();
     expect(marks).toEqual(["tea", "milk"]);
     expect(results(engine)).toEqual(["bought milk"]);
   });
 
-  test("that was carried out is told to the model when the question is edited after the answer", async () => {
+  test("the model learns of a finished call when the question is edited after the answer", async () => {
     const { engine, marks, question } = await buyTea([[buy("coffee", "c2")], ["Coffee too."]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
     expect(marks).toEqual(["tea", "coffee"]);
     expect(results(engine)).toEqual([
-      "bought tea\n(This was before the question was changed to what it says now.)",
+      "bought tea\n(This was before the question was edited to what it says now.)",
       "bought coffee",
     ]);
     expect(engine.texts()).toEqual(["Coffee too."]);
   });
 
-  test("of unknown outcome is offered again before the other answers, also where one was shown", async () => {
+  test("a call of unknown outcome is offered again before the other answers, even if another one was shown", async () => {
     const { tool, marks } = counting(() =>
       marks.length === 1 ? Promise.reject(new Error("cut")) : Promise.resolve("ok"),
     );
     const platform = fakePlatform();
-    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    Object.assign(platform.sink, { traits: { secondThoughts: true } });
     const scripts = [["Tea?"], [buy("tea")], ["Maybe."], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
     await engine.accept(message("buy tea"));
@@ -224,7 +224,7 @@ describe("a call of a tool that acts", () => {
     expect(labels()).toEqual(["Run it again", "‹ 2/2", "What did you see?"]);
     await press("‹ 2/2");
     await press("1/2 ›");
-    expect(engine.texts()[0]).toMatch(/^Maybe\.\n\n_It is not known whether/);
+    expect(engine.texts()[0]).toMatch(/^Maybe\.\n\n_I don't know whether/);
     expect(labels()).toEqual(["Run it again", "‹ 2/2", "What did you see?"]);
     await press("Run it again");
     expect(marks).toEqual(["tea", "tea"]);
@@ -232,7 +232,7 @@ describe("a call of a tool that acts", () => {
     expect(labels()?.slice(0, 2)).toEqual(["‹ 2/2", "Regenerate"]);
   });
 
-  test("that was done is told to the model when the question is edited meanwhile", async () => {
+  test("the model learns of a finished call when the question is edited during the answer", async () => {
     const { tool, marks } = counting(async () => "bought");
     const scripts = [[buy("tea")], ["Bought", never], ["Tea it is."]];
     const engine = startEngine({ outsideTools: () => [tool], scripts });
@@ -242,12 +242,12 @@ describe("a call of a tool that acts", () => {
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
     expect(marks).toEqual(["tea"]);
-    expect(results(engine)).toEqual(["bought\n(This was before the question was changed to what it says now.)"]);
+    expect(results(engine)).toEqual(["bought\n(This was before the question was edited to what it says now.)"]);
     expect(engine.texts()).toEqual(["Tea it is."]);
   });
 });
 
-describe("a call that a person has to allow", () => {
+describe("a call that needs approval", () => {
   const asked = { approval: { server: "shop" } };
 
   async function ask(scripts = [["Let me.", buy("tea")], ["Here you are."]], answer = async () => "bought") {
@@ -263,7 +263,7 @@ describe("a call that a person has to allow", () => {
     return { engine, common, marks, question, id, platform };
   }
 
-  test("waits, and shows its name, its server and its arguments in full", async () => {
+  test("a call waits for approval and shows its name, its server and all its arguments", async () => {
     const { engine, marks } = await ask([["Let me.", buy("```\n@everyone \u{e0041}\u200b tea")], ["Here."]]);
     const [shown] = engine.channel;
     expect(shown?.draft.markdown).toBe(
@@ -275,13 +275,13 @@ describe("a call that a person has to allow", () => {
       "Deny",
     ]);
     expect(marks).toEqual([]);
-    // Nothing of it holds a place of work.
+    // A waiting call occupies no slot.
     await engine.accept(message("and you?"));
     await engine.idle();
     expect(engine.channel).toHaveLength(2);
   });
 
-  test("is made once it is approved, by another process too, and once however often that is pressed", async () => {
+  test("an approved call is made once, by any process, however often the button is pressed", async () => {
     const { common, marks, id, platform } = await ask();
     const next = startEngine({ ...common, scripts: [["Here you are."]] });
     for (const press of [action("approve", id), action("approve", id), action("deny", id)]) await next.accept(press);
@@ -289,19 +289,19 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea"]);
     const [answer, ...notices] = platform.texts();
     expect(answer).toBe("Let me.\n\n_`Ada` allowed that once._\n\nHere you are.");
-    expect(notices).toEqual(["This was decided already.", "This was decided already."]);
+    expect(notices).toEqual(["This has already been decided.", "This has already been decided."]);
   });
 
-  test("is not made when it is denied, and the model is told", async () => {
+  test("a denied call is not made, and the model learns of that", async () => {
     const { engine, marks, id } = await ask([["Let me.", buy("tea")], ["Then not."]]);
     await engine.accept(action("deny", id));
     await engine.idle();
     expect(marks).toEqual([]);
-    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person did not allow this call/)]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: the user did not allow this call/)]);
     expect(engine.texts()).toEqual(["Let me.\n\n_`Ada` did not allow that._\n\nThen not."]);
   });
 
-  test("is not asked about again where a person allowed it for the conversation", async () => {
+  test("a call needs no approval if a person allowed it for the conversation", async () => {
     const { engine, marks, id } = await ask([[buy("tea")], ["Tea."], [buy("milk")], ["Milk."], [buy("gin")]]);
     await engine.accept(action("always", id));
     await engine.accept(message("and milk"));
@@ -313,7 +313,7 @@ describe("a call that a person has to allow", () => {
     expect(engine.texts()[2]).toContain("**May I use `shop__buy`**");
   });
 
-  test("is decided by the person who asked or a moderator, and by nobody else", async () => {
+  test("only the asker or a moderator can decide about a call", async () => {
     const { engine, marks, id } = await ask();
     await engine.accept(action("approve", id, { author: ben }));
     await engine.idle();
@@ -324,9 +324,9 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea"]);
   });
 
-  const CHANGED = "This has changed: look at what it asks now.";
+  const CHANGED = "The request has changed. Read it again before you decide.";
 
-  test("ignores a button that showed other calls, after an edit and in another process too", async () => {
+  test("a button that showed other calls does nothing, after an edit and in another process too", async () => {
     const { engine, common, marks, question, id } = await ask([[buy("tea")], [buy("coffee")]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
@@ -341,13 +341,13 @@ describe("a call that a person has to allow", () => {
     await next.accept(action("approve", again));
     await next.accept(message("buy gin"));
     await next.idle();
-    // The old "Always" allowed nothing either.
+    // The old "Always" did not allow anything either.
     expect(marks).toEqual(["coffee"]);
     expect(next.texts()[0]).toBe("_`Ada` allowed that once._\n\nCoffee.");
     expect(next.texts().at(-1)).toContain("**May I use `shop__buy`**");
   });
 
-  test("ignores the old button when the same call is asked again after an edit", async () => {
+  test("an old button does nothing if the same call is asked again after an edit", async () => {
     const { engine, marks, question, id } = await ask([[buy("tea")], [buy("tea")], ["Tea."]]);
     await engine.accept(edited(question, "buy tea, please"));
     await engine.idle();
@@ -357,10 +357,10 @@ describe("a call that a person has to allow", () => {
     await engine.accept(action("approve", id));
     await engine.idle();
     expect(marks).toEqual(["tea"]);
-    expect(engine.texts().slice(1)).toEqual([CHANGED, "This was decided already."]);
+    expect(engine.texts().slice(1)).toEqual([CHANGED, "This has already been decided."]);
   });
 
-  test("ignores a card with several calls when one of them has changed", async () => {
+  test("a card with several calls does nothing if one of them has changed", async () => {
     const both = (one: string, other: string) => {
       const calls = [...buy(one).tool_calls, ...buy(other, "c2").tool_calls];
       return { tool_calls: calls.map((call, index) => ({ ...call, index })) };
@@ -376,7 +376,7 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea", "gin"]);
   });
 
-  test("has button ids that fit every platform, however long the calls are", async () => {
+  test("the button ids of calls fit every platform, however long the calls are", async () => {
     const { engine } = await ask([[buy("x".repeat(5_000))]]);
     const id = engine.channel.at(-1)?.draft.buttons[0]?.turnId ?? "";
     const discord = toCustomId({ action: "approve", turnId: id, root: "1".repeat(20), mark: "2".repeat(25) });
@@ -387,7 +387,7 @@ describe("a call that a person has to allow", () => {
     });
   });
 
-  test("stays as it is where an edit changes nothing of the words", async () => {
+  test("a waiting call stays as it is if an edit changes no words", async () => {
     const { engine, marks, question, id } = await ask();
     await engine.accept(edited(question, "buy tea"));
     await engine.accept(action("approve", id));
@@ -396,9 +396,9 @@ describe("a call that a person has to allow", () => {
     expect(engine.requests).toHaveLength(2);
   });
 
-  test("is asked about where the answer is asked for anew, and is decided by that answer's buttons alone", async () => {
+  test("Regenerate asks for approval again, and only the new answer's buttons decide", async () => {
     const platform = fakePlatform();
-    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    Object.assign(platform.sink, { traits: { secondThoughts: true } });
     const { tool, marks } = counting(async () => "bought", asked);
     const scripts = [["Tea?"], [buy("tea")], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
@@ -416,11 +416,11 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea"]);
     const [answer, refusal] = engine.texts();
     expect(answer).toMatch(/Bought\.$/);
-    expect(refusal).toBe("This answer waits for somebody to allow what it is to do.");
+    expect(refusal).toBe("This answer is waiting for approval.");
     expect(engine.channel[0]?.draft.buttons[0]?.label).toBe("‹ 2/2");
   });
 
-  test("is not made where the tool is gone by then, or the policy says no by then, and the model is told", async () => {
+  test("an approved call is not made if its tool is gone or denied by then, and the model learns of that", async () => {
     for (const what of ["gone", "denied"] as const) {
       const { engine, common, marks, id, platform } = await ask();
       await engine.queue.close(0);
@@ -438,7 +438,7 @@ describe("a call that a person has to allow", () => {
     }
   });
 
-  test("waits beside another one, and each is decided by its own buttons", async () => {
+  test("two calls can wait at once, and each is decided by its own buttons", async () => {
     const { engine, marks, id } = await ask([[buy("tea")], [buy("milk")], ["Milk."], ["Tea."]]);
     await engine.accept(message("and milk"));
     await engine.idle();
@@ -453,7 +453,7 @@ describe("a call that a person has to allow", () => {
     expect(engine.texts()).toEqual(["_`Ada` did not allow that._\n\nTea.", "_`Ada` allowed that once._\n\nMilk."]);
   });
 
-  test("goes with its question, and with a stop", async () => {
+  test("a waiting call is removed with its question, and by a Stop", async () => {
     const one = await ask();
     await one.engine.accept(deleted(one.question));
     await one.engine.idle();
@@ -465,13 +465,13 @@ describe("a call that a person has to allow", () => {
     await other.engine.idle();
     expect([...one.marks, ...other.marks]).toEqual([]);
     expect(other.engine.texts()).toEqual([
-      "Let me.\n\n_Stopped: what waited for a person was not done._",
-      "Stopped: what waited for your word is not done.",
-      "This was decided already.",
+      "Let me.\n\n_Stopped. I didn't make the calls that were waiting for your approval._",
+      "Stopped. I didn't make the calls that were waiting for your approval.",
+      "This has already been decided.",
     ]);
   });
 
-  test("shows its arguments as the tool gets them, however the model encodes them", async () => {
+  test("a waiting call shows its arguments as the tool gets them, however the model encodes them", async () => {
     const given = { name: "shop__buy", arguments: JSON.stringify('{"note":"\\u0074ea"}') };
     const call = { index: 0, id: "c1", type: "function" as const, function: given };
     const { engine, marks, id } = await ask([[{ tool_calls: [call] }], ["Tea."]]);
@@ -481,22 +481,22 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual(["tea"]);
   });
 
-  test("that is short, and too long once all of it can be seen, is not asked about", async () => {
+  test("a short call is refused if it is too long for a card once its hidden characters are shown", async () => {
     const { engine, marks } = await ask([[buy("\u3164".repeat(2_000))], ["Too long."]]);
     expect(marks).toEqual([]);
-    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person has to read/)]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a user must read/)]);
   });
 
-  test("that is too long for a person to read is not asked about", async () => {
+  test("a call that is too long for a person to read is refused", async () => {
     const { engine, marks } = await ask([[buy("x".repeat(6_100))], ["Too long."]]);
     expect(marks).toEqual([]);
     expect(engine.texts()).toEqual(["Too long."]);
-    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person has to read/)]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a user must read/)]);
   });
 });
 
 describe("a prompt of a server", () => {
-  test("is asked in the words it stands for, and the history keeps what the person wrote", async () => {
+  test("a server's prompt is sent to the model as its full text, and the history keeps the person's words", async () => {
     const asked: string[] = [];
     const readPrompt = async (_: unknown, message: string) => {
       asked.push(message);
@@ -515,7 +515,7 @@ describe("a prompt of a server", () => {
     expect(engine.texts()).toEqual(["Done.", "You are welcome."]);
   });
 
-  test("that is not to be had is told to the person, and the model is not asked", async () => {
+  test("an unavailable prompt is reported to the person, and the model is not asked", async () => {
     const engine = startEngine({ outside: { readPrompt: async () => "That needs `what` as well." } });
     await engine.accept(message("!shop:restock"));
     await engine.idle();
@@ -524,21 +524,21 @@ describe("a prompt of a server", () => {
   });
 
   test.each(["!shop:restock", "/shop:restock tea", " !SHOP:Restock", "!shop:re/stock"])(
-    "is denied with its server, however it is written: %s",
+    "a prompt of a denied server is denied, however it is written: %s",
     async (text) => {
       const policy = () => ({ access: { rules: [{ deny: "server:shop" }] } });
       const readPrompt = async () => [{ role: "user" as const, content: "Restock the tea." }];
       const engine = startEngine({ policy, outside: { readPrompt }, scripts: [["Done."]] });
       await engine.accept(message(text));
       await engine.idle();
-      expect(engine.texts()).toEqual([expect.stringContaining("You may not use the tool")]);
+      expect(engine.texts()).toEqual([expect.stringContaining("You can't use the tool")]);
       expect(engine.requests).toEqual([]);
     },
   );
 });
 
-describe("a server that is switched off in a channel", () => {
-  test("has its tools offered no more there, from the next question on", async () => {
+describe("a server that is off in a channel", () => {
+  test("the tools of a server that is off are no longer offered from the next question on", async () => {
     const { tool } = counting(async () => "bought");
     const offs: (readonly string[])[] = [];
     const outside = {
@@ -555,12 +555,12 @@ describe("a server that is switched off in a channel", () => {
     await engine.accept(message("two"));
     await engine.idle();
     const offered = engine.requests.map(({ tools = [] }) => tools.map((one) => one.function.name));
-    expect(offered).toEqual([["shop__buy"], []]);
+    expect(offered).toEqual([["schedule", "shop__buy"], ["schedule"]]);
   });
 });
 
 describe("/forget", () => {
-  test("erases the calls of a person's turns", async () => {
+  test("/forget erases the calls of a person's turns", async () => {
     const database = new DatabaseSync(":memory:");
     const { tool } = counting(async () => "bought");
     const engine = startEngine({ database, outsideTools: () => [tool], scripts: [[buy("canary")], ["Done."]] });
@@ -577,7 +577,7 @@ describe("/forget", () => {
     ["conversation", {}],
     ["conversation", { mayConfigure: false }],
     ["me for good", {}],
-  ])("takes back what was allowed for good: %s %j", async (words, rights) => {
+  ])("/forget revokes permanent approvals: %s %j", async (words, rights) => {
     const { tool, marks } = counting(async () => "bought", { approval: { server: "shop" } });
     const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], ["Done."], [buy("more", "c2")]] });
     const author = { ...ada, ...rights };

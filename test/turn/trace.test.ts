@@ -1,12 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, deleted, message } from "../../lab/support/events.ts";
+import type { Step } from "../../lab/support/fake-gateway.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import type { Actor } from "../../src/port/catalogue.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { defineTool } from "../../src/tools/tool.ts";
-import { type EngineOptions, startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, deleted, message } from "../support/events.ts";
-import type { Step } from "../support/fake-gateway.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
+import { defineTool, type Tool } from "../../src/tools/tool.ts";
 
 const look = defineTool({
   name: "look",
@@ -22,11 +23,11 @@ const CALL: Step = {
 
 function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: number } = {}) {
   const platform = fakePlatform({ maxLength });
-  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  Object.assign(platform.sink, { traits: { secondThoughts: true } });
   const engine = startEngine({ platform, ...options });
   return {
     ...engine,
-    /** What somebody is told who presses the button under the answer to a question. */
+    /** Presses the button under a question's answer, and returns the explanation. */
     async explained(key: string, by: Parameters<typeof action>[2] = {}): Promise<string | undefined> {
       await engine.accept(action("explain", toTurnId(key), by));
       await engine.idle();
@@ -36,7 +37,7 @@ function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: 
 }
 
 describe("the explanation of an answer", () => {
-  test("is shown by a button: messages, model, tools with arguments and times, tokens", async () => {
+  test("a button shows the explanation: messages, model, tools with arguments and times, tokens", async () => {
     const { accept, idle, channel, explained } = start({ scripts: [["Hello."], [CALL], ["It rains."]], tools: [look] });
     await accept(message("I am Ada."));
     await idle();
@@ -60,7 +61,7 @@ describe("the explanation of an answer", () => {
     ]);
   });
 
-  test("names the persona and the options of its channel, and what was left out", async () => {
+  test("the explanation names the channel's persona and options, and what was left out", async () => {
     const { accept, idle, explained } = start({ maxEntries: 2 });
     await accept(command("persona", "A pirate"));
     await accept(command("model", "--temperature 0.5"));
@@ -73,13 +74,13 @@ describe("the explanation of an answer", () => {
     await idle();
     const told = await explained(question.key);
     expect(told).toMatch(/- Model: `fake`, with temperature 0\.5\n- Persona: of this channel, `A pirate`\n/);
-    expect(told).toMatch(/- Left out: .+\n- Said about it: Earlier messages of this conversation were left out\.$/);
+    expect(told).toMatch(/- Left out: .+\n- Note: Earlier messages of this conversation were left out\.$/);
     await accept(command("persona", "A parrot"));
     await idle();
-    expect(await explained(question.key)).toContain("of this channel, which was changed since");
+    expect(await explained(question.key)).toContain("of this channel, changed since");
   });
 
-  test("is not stored as words: erased messages are missing from it", async () => {
+  test("the explanation does not store text: erased messages are missing from it", async () => {
     const { accept, idle, explained } = start();
     const secret = message("a secret of ben", { author: ben });
     await accept(secret);
@@ -91,10 +92,10 @@ describe("the explanation of an answer", () => {
     await accept(deleted(secret));
     const told = await explained(question.key);
     expect(told).not.toContain("secret");
-    expect(told).toContain("1 that were erased since");
+    expect(told).toContain("1 erased since");
   });
 
-  test("is shown only to people of its place", async () => {
+  test("only people in the same channel can see the explanation", async () => {
     const { accept, idle, explained, texts } = start();
     const question = message("Hello");
     await accept(question);
@@ -108,7 +109,7 @@ describe("the explanation of an answer", () => {
     expect(await explained("never asked")).toMatch(/^This answer is too old/);
   });
 
-  test("fits into one message, the oldest messages left out first", async () => {
+  test("the explanation fits into one message and leaves out the oldest messages first", async () => {
     const { accept, idle, explained, violations } = start({ maxLength: 600 });
     for (let at = 0; at < 12; at++) {
       await accept(message(`question ${at} ${"x".repeat(60)}`));
@@ -118,24 +119,56 @@ describe("the explanation of an answer", () => {
     await accept(question);
     await idle();
     const told = await explained(question.key);
-    expect(told).toMatch(/- Messages: 25, the newest \d here/);
+    expect(told).toMatch(/- Messages: 25, the newest \d shown here/);
     expect(told).toContain("the last one");
     expect(told).not.toContain("question 0 ");
     expect(violations).toEqual([]);
   });
 
-  test("is exported to the person who asked, and erased with everything else", async () => {
+  test("the explanation is exported to the asker, and erased with everything else", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, records } = start({ database });
     const question = message("my secret");
     await accept(question);
     await idle();
     const turnId = toTurnId(question.key);
-    expect(await records.readSights("test", ada.id)).toMatchObject([
+    expect(await records.readTraces("test", ada.id)).toMatchObject([
       { turnId, given: { shown: [question.messageId] } },
     ]);
     await accept(command("forget", "me for good"));
     await idle();
-    expect([await records.readSight(turnId), await records.readSights("test", ada.id)]).toEqual([undefined, []]);
+    expect([(await records.load(turnId))?.trace, await records.readTraces("test", ada.id)]).toEqual([undefined, []]);
+  });
+
+  test("the explanation links to what a search found, as far as its reader can open it now", async () => {
+    const open = new Set(["one", "two"]);
+    const platform = fakePlatform();
+    Object.assign(platform.sink, { traits: { secondThoughts: true } });
+    const mayShow = async (id: string, { reply }: Actor) => reply.visibleTo === ada.id && open.has(id);
+    const find: Tool = {
+      ...look,
+      run: async (_args, { onFound }) => {
+        const hits = [...open].map((placeId) => ({ placeId, link: `https://chat.example/${placeId}` }));
+        onFound?.({ hits, withheld: 3 });
+        return "quotes";
+      },
+    };
+    const { accept, idle, texts } = startEngine({
+      platform,
+      adapterOf: () => ({ ...platform.adapter, mayShow }),
+      scripts: [[CALL], ["It rains."]],
+      tools: [find],
+    });
+    const question = message("The weather?");
+    await accept(question);
+    await idle();
+    open.delete("two");
+    await accept(action("explain", toTurnId(question.key)));
+    await idle();
+    expect(texts().at(-1)?.split("\n").slice(-3)).toEqual([
+      "  - Found: https://chat.example/one",
+      "  - Found: 1 more that you can't open now",
+      "  - 3 results left out because not everyone here can open them.",
+    ]);
   });
 });

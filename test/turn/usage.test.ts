@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { startEngine } from "../support/engine.ts";
-import { message } from "../support/events.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { message } from "../../lab/support/events.ts";
 import { DONE, event, events, json, startFaultServer, stream } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
-test("tokens are the gateway's own count once it has learnt that it has to be asked for it", async () => {
+test("token counts are the gateway's once the bot has learned to ask for them", async () => {
   const usage = { prompt_tokens: 1_234, completion_tokens: 56, total_tokens: 1_290 };
   const counted = stream("Hello.").replace(DONE, event({ choices: [], usage }) + DONE);
   const { url } = await startFaultServer((response, received) => {

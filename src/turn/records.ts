@@ -1,0 +1,472 @@
+import { randomBytes } from "node:crypto";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { persist } from "../concurrency/retry.ts";
+import type { ReplyAddress } from "../port/events.ts";
+import { source } from "../port/source.ts";
+import type { Services } from "../services/services.ts";
+import { toKeyPart } from "../store/key-part.ts";
+import type { Entries, Stores } from "../store/keyv.ts";
+import type { Belonging, OwnedEntry, Owner } from "../store/owned.ts";
+import { type Ledger, toLedgerKeys } from "../tools/ledger.ts";
+import {
+  type Feedback,
+  isPictureTurn,
+  type PictureTurn,
+  readTurnRecord,
+  type Trace,
+  type TurnRecord,
+} from "./record.ts";
+
+/** The files of picture turns that are stored outside their records: copies and links to them. */
+export interface PictureFiles {
+  erase(turn: PictureTurn): Promise<void>;
+  /** Erases all of a person's files. */
+  forget(platform: string, authorId: string): Promise<void>;
+}
+
+/** Identifies the turn that is writing a message. */
+const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).partial();
+
+/** The part of the store for picture turns. */
+interface PictureRecords {
+  loadPicture(id: string): Promise<PictureTurn | undefined>;
+  /** Works like `save`, but resolves to false only if the turn was erased meanwhile. The turn then stays erased. */
+  savePicture(turn: PictureTurn): Promise<boolean>;
+  /**
+   * Replaces a stored picture turn under its lock, unless `update` returns undefined. Resolves to the result of
+   * `update`. Rejects if the store is unavailable.
+   */
+  updatePicture(id: string, update: UpdatePicture): Promise<PictureTurn | undefined>;
+  /** Reads the picture turns of a person. */
+  readPictures(owner: Owner): Promise<PictureTurn[]>;
+  /** Erases a picture turn with its files. */
+  erasePicture(turn: PictureTurn): Promise<void>;
+  /** Erases a person's or a conversation's picture turns with their files, and resolves to these turns. */
+  erasePictures(of: Belonging): Promise<PictureTurn[]>;
+}
+
+export interface TurnRecords extends PictureRecords {
+  /** Also undefined for a picture turn. */
+  load(id: string): Promise<TurnRecord | undefined>;
+  /**
+   * The conversation of an answer that is being written, found by one of the answer's messages. Another process may be
+   * writing it.
+   */
+  conversationOf(messageId: string): Promise<string | undefined>;
+  /** The turn of that answer. */
+  turnOf(messageId: string): Promise<string | undefined>;
+  /** The turn that answers, or has answered, a person's message. */
+  answerTo(messageId: string): Promise<TurnRecord | undefined>;
+  /**
+   * The conversation in which a person's newest question in a channel is being answered. Another process may be
+   * answering it.
+   */
+  answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
+  /**
+   * Saves a record. Resolves to true if it is stored. Failures are logged. `pausesMs` are the pauses before retries if
+   * they differ from the default.
+   */
+  save(record: TurnRecord, pausesMs?: readonly number[]): Promise<boolean>;
+  /**
+   * Saves the record at the start of an attempt. The notes of earlier attempts no longer count. Resolves like `save`.
+   */
+  begin(record: TurnRecord): Promise<boolean>;
+  /** Updates a stored record. If it was erased, it stays erased. */
+  note(record: TurnRecord): Promise<void>;
+  /**
+   * Notes next to the record how much of the reply's text exists. A process that has lost the turn can still write such
+   * a note, but the note is never read.
+   */
+  noteShownText(record: TurnRecord): Promise<void>;
+  /** Reads which context the model got for the answers to a person, by turn. */
+  readTraces(platform: string, authorId: string): Promise<Array<{ turnId: string; given: Trace }>>;
+  /**
+   * Stores a person's rating of one edition of a turn's answer, with the reason. It replaces the person's rating of
+   * another edition. An equal rating without a new reason keeps the old reason. Resolves to the new part of what was
+   * stored.
+   */
+  rate(
+    answer: Pick<TurnRecord, "id" | "edition">,
+    authorId: string,
+    feedback: Feedback,
+    reason?: string,
+  ): Promise<Rated>;
+  /** Reads a person's ratings of answers. */
+  readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
+  /** Erases an answer's tool calls. The record stays. */
+  eraseCalls(id: string): Promise<void>;
+  /** Erases the records of one person's turns, and that person's ratings of other people's answers. */
+  forget(platform: string, authorId: string): Promise<void>;
+}
+
+type UpdatePicture = (stored: PictureTurn | undefined) => PictureTurn | undefined;
+
+interface Judgement {
+  turnId: string;
+  feedback: Feedback;
+  reason?: string;
+  /** Absent for the first one. */
+  edition?: number;
+}
+
+interface Rated {
+  isNew: boolean;
+  hasNewReason: boolean;
+}
+
+const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
+
+export const TURNS = "turns";
+const RATED = "rated:";
+/** How many of a person's newest turns are searched for a running one. */
+const NEWEST_TURNS = 20;
+
+/** Longer than writing an answer takes. After this time, the history knows the answer's messages. */
+const POSTED_TTL_MS = 3_600_000;
+
+/** The services of a turn. */
+export interface TurnServices extends Services {
+  records: TurnRecords;
+  ledger: Ledger;
+}
+
+interface TurnRecordsOptions extends Pick<Stores, "open" | "inTurn"> {
+  ttlMs: number;
+  files: PictureFiles;
+  log: Logger;
+}
+
+/** The records of all turns, shared by both kinds. */
+function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOptions) {
+  const keyv = open(TURNS);
+  // Two people's ratings at the same time must not overwrite each other.
+  const inTurn = <T>(id: string, task: (keyv: Entries) => Promise<T>) =>
+    stores.inTurn(`${TURNS}:${id}`, (open) => task(open(TURNS)));
+
+  async function loadAny(id: string): Promise<TurnRecord | PictureTurn | undefined> {
+    const value = await keyv.get<unknown>(id);
+    const record = readTurnRecord(value);
+    if (value !== undefined && record === undefined) log.error({ turnId: id }, "the record of a turn cannot be read");
+    return record;
+  }
+
+  /** Each retry writes the record's current state, so that a late one does not overwrite a newer state. */
+  function persistRecord(
+    turnId: string,
+    write: () => Promise<unknown>,
+    pausesMs?: readonly number[],
+  ): Promise<boolean> {
+    return persist(write, (err) => log.warn({ err, turnId }, "the record of a turn could not be stored"), pausesMs);
+  }
+
+  async function readOf(of: Belonging): Promise<Array<TurnRecord | PictureTurn>> {
+    const records = await Array.fromAsync(keyv.entriesOf(of), ([, value]) => readTurnRecord(value));
+    return records.filter((record) => record !== undefined);
+  }
+
+  return { keyv, ttlMs, files, inTurn, loadAny, readOf, persistRecord };
+}
+
+function createPictureRecords(store: ReturnType<typeof openRecordStore>): PictureRecords {
+  const { keyv, ttlMs, files, inTurn, loadAny, persistRecord } = store;
+  /** Turns that were in the store. If one of them is missing, it was erased. */
+  const stored = new WeakSet<PictureTurn>();
+
+  async function loadPicture(id: string): Promise<PictureTurn | undefined> {
+    const record = await loadAny(id);
+    if (record === undefined || !isPictureTurn(record)) return undefined;
+    stored.add(record);
+    return record;
+  }
+
+  /** Resolves to false if the turn was erased in the meantime. */
+  async function putPicture(turn: PictureTurn, writer: Entries): Promise<boolean> {
+    const entry = { ...toEntry(turn), ttlMs, ...(stored.has(turn) && { isRewrite: true as const }) };
+    const isKept = await writer.write([entry, ...toPointers(turn, ttlMs)]);
+    if (isKept) stored.add(turn);
+    return isKept;
+  }
+
+  async function readPictures(of: Belonging): Promise<PictureTurn[]> {
+    return (await store.readOf(of)).filter(isPictureTurn);
+  }
+
+  /** Erases files first, so that an interrupted erasure can restart from the record. */
+  async function erase(turn: PictureTurn): Promise<void> {
+    await files.erase(turn);
+    await inTurn(turn.id, (keyv) => keyv.deleteMany([turn.id, ...toPointers(turn, ttlMs).map(({ key }) => key)]));
+  }
+
+  return {
+    loadPicture,
+    async savePicture(turn) {
+      let isKept = true;
+      await persistRecord(turn.id, async () => void (isKept = await putPicture(turn, keyv)));
+      return isKept;
+    },
+    updatePicture: (id, update) =>
+      inTurn(id, async (keyv) => {
+        const updated = update(await loadPicture(id));
+        if (updated !== undefined) await putPicture(updated, keyv);
+        return updated;
+      }),
+    readPictures: (owner) => readPictures({ owner }),
+    erasePicture: erase,
+    async erasePictures(of) {
+      const turns = await readPictures(of);
+      for (const turn of turns) await erase(turn);
+      return turns;
+    },
+  };
+}
+
+/** Records by id. A record belongs to its asker, and a rating's pointer belongs to the person who rated. */
+export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
+  const { ttlMs, files } = options;
+  const records = openRecordStore(options);
+  const { keyv, inTurn, loadAny } = records;
+  const pictures = createPictureRecords(records);
+
+  const notes = createNotes(records);
+
+  async function load(id: string): Promise<TurnRecord | undefined> {
+    const record = await loadAny(id);
+    return record === undefined || isPictureTurn(record) ? undefined : notes.read(record);
+  }
+
+  async function loadNamed(key: string): Promise<TurnRecord | undefined> {
+    const { turnId } = postedBy.safeParse(await keyv.get(key)).data ?? {};
+    return turnId === undefined ? undefined : load(turnId);
+  }
+
+  const store = ({ id }: TurnRecord, write: () => Promise<unknown>, pausesMs?: readonly number[]) =>
+    records.persistRecord(id, write, pausesMs);
+
+  async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
+    return postedBy.safeParse(await keyv.get(toPosted(messageId))).data ?? {};
+  }
+
+  /** Ids of the turns whose answers a person rated. */
+  async function ratedBy(platform: string, id: string): Promise<string[]> {
+    const keys = await keyv.keysOf({ platform, id });
+    return keys.filter((key) => key.startsWith(RATED)).map((key) => key.slice(RATED.length).split(":", 1)[0] ?? "");
+  }
+
+  async function takeBack(keyv: Entries, id: string, authorId: string): Promise<void> {
+    const record = await load(id);
+    if (record?.feedback?.[authorId] === undefined) return;
+    await keyv.put({ ...toEntry(withoutFeedback(record, authorId)), isRewrite: true });
+  }
+
+  return {
+    ...pictures,
+    load,
+    conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
+    turnOf: async (messageId) => (await readPosted(messageId)).turnId,
+    answerTo: (messageId) => loadNamed(toAsked(messageId)),
+    async answeredAt(place, authorId) {
+      const keys = (await keyv.keysOf({ platform: place.platform, id: authorId })).filter((key) => !key.includes(":"));
+      const values = await keyv.getMany<unknown>(keys.slice(-NEWEST_TURNS));
+      const isThere = (record: TurnRecord | undefined) =>
+        record !== undefined && !isPictureTurn(record) && toPlace(record.reply) === toPlace(place);
+      const newest = values.map(readTurnRecord).findLast(isThere);
+      return newest?.phase === "final" ? undefined : newest?.conversationId;
+    },
+    async save(record, pausesMs) {
+      const pointers = toPointers(record, ttlMs);
+      const over = record.phase === "final" && record.noter !== undefined ? [toSaidKey(record.id)] : [];
+      const write = async () => {
+        const entry = toEntry(record);
+        const isThere = record.noter !== undefined && record.phase !== "received";
+        // The entry keeps its lifetime from `begin`.
+        if (isThere && (await keyv.write([{ ...entry, isRewrite: true }, ...pointers], over))) return;
+        await keyv.write([{ ...entry, ttlMs }, ...pointers], over);
+      };
+      return store(record, write, pausesMs);
+    },
+    async begin(record) {
+      const list = notes.begin(record);
+      return store(record, () => keyv.write([{ ...toEntry(record), ttlMs }, list, ...toPointers(record, ttlMs)]));
+    },
+    noteShownText: async (record) => void (await store(record, () => notes.add(record))),
+    async readTraces(platform, authorId) {
+      const own = await records.readOf({ owner: { platform, id: authorId } });
+      return own.flatMap(({ id, trace }) => (trace === undefined ? [] : { turnId: id, given: trace }));
+    },
+    note: async (record) => void (await store(record, () => keyv.put({ ...toEntry(record), isRewrite: true }))),
+    rate: ({ id, edition }, authorId, feedback, reason) =>
+      inTurn(id, async (keyv) => {
+        const record = await load(id);
+        if (record === undefined) return NOT_RATED;
+        const { rated, ...news } = toRated(record, authorId, { feedback, reason, edition });
+        if (!news.isNew && !news.hasNewReason) return NOT_RATED;
+        const owner = { platform: record.reply.platform, id: authorId };
+        const pointer = { key: `${RATED}${id}:${toKeyPart(authorId)}`, value: 1, ttlMs, owner };
+        const write = () => keyv.write([{ ...toEntry(rated), ttlMs }, ...toPointers(rated, ttlMs), pointer]);
+        return (await store(rated, write)) ? news : NOT_RATED;
+      }),
+    async readFeedback(platform, authorId) {
+      const judgements: Judgement[] = [];
+      for (const turnId of await ratedBy(platform, authorId)) {
+        judgements.push(...toJudgements(await load(turnId), authorId));
+      }
+      return judgements;
+    },
+    eraseCalls: async (id) => void (await keyv.deleteMany(toLedgerKeys(id))),
+    async forget(platform, authorId) {
+      await files.forget(platform, authorId);
+      await pictures.erasePictures({ owner: { platform, id: authorId } });
+      for (const id of await ratedBy(platform, authorId)) {
+        await inTurn(id, (keyv) => takeBack(keyv, id, authorId));
+      }
+      await keyv.eraseOf({ owner: { platform, id: authorId } });
+    },
+  };
+}
+
+const noteOfText = z.object({
+  noter: z.string(),
+  number: z.int(),
+  seen: z.number(),
+  /** The text from this position on. Absent if the answer cannot be continued from it. */
+  from: z.int().exactOptional(),
+  text: z.string().exactOptional(),
+  isWhole: z.boolean().exactOptional(),
+  /** The cited pages; absent: as in the note before. */
+  cited: z.array(source).exactOptional(),
+});
+
+/**
+ * Notes of the text of running answers: a list next to each record. Each note contains the text since a note that is
+ * certainly stored, so it stays small even if the answer is long.
+ */
+function createNotes({ keyv }: ReturnType<typeof openRecordStore>) {
+  /** The text and the cited pages in the newest note that is definitely stored. */
+  const stored = new WeakMap<TurnRecord, Pick<TurnRecord, "shownText" | "cited">>();
+
+  return {
+    /**
+     * Each attempt gets a new id, so that the notes of a process that has lost the turn count as an earlier attempt's.
+     */
+    begin(record: TurnRecord): OwnedEntry {
+      Object.assign(record, { noter: randomBytes(6).toString("base64url"), noted: 0 });
+      stored.set(record, { ...record });
+      return { key: toSaidKey(record.id), value: null, isList: true, ttlMs: POSTED_TTL_MS, ...belongingOf(record) };
+    },
+    async add(record: TurnRecord): Promise<void> {
+      const { noter, shownText, seen, isShownWhole, cited = [], noted = 0 } = record;
+      if (noter === undefined) return;
+      const { shownText: before = "", cited: citedBefore = [] } = stored.get(record) ?? {};
+      const from = shownText?.startsWith(before) === true ? before.length : 0;
+      const isCitedAsBefore = JSON.stringify(cited) === JSON.stringify(citedBefore);
+      record.noted = noted + 1;
+      const text =
+        shownText === undefined ? {} : { from, text: shownText.slice(from), ...(isShownWhole && { isWhole: true }) };
+      const note = { noter, number: record.noted, seen, ...text, ...(!isCitedAsBefore && { cited }) };
+      if (await keyv.append(toSaidKey(record.id), note)) stored.set(record, { shownText: shownText ?? "", cited });
+    },
+    async read(record: TurnRecord): Promise<TurnRecord> {
+      if (record.noter === undefined || record.phase === "final") return record;
+      for (const value of await keyv.readAppended(toSaidKey(record.id))) {
+        const note = noteOfText.safeParse(value).data;
+        if (note === undefined || note.noter !== record.noter || note.number <= (record.noted ?? 0)) continue;
+        const { number, seen, from = 0, text, isWhole, cited } = note;
+        if (from > (record.shownText ?? "").length) continue;
+        Object.assign(record, { noted: number, seen, ...(cited !== undefined && { cited }) });
+        const shownText = text === undefined ? undefined : (record.shownText ?? "").slice(0, from) + text;
+        delete record.isShownWhole;
+        if (shownText === undefined) delete record.shownText;
+        else Object.assign(record, { shownText, isShownWhole: isWhole === true });
+      }
+      return record;
+    },
+  };
+}
+
+function toJudgements(record: TurnRecord | undefined, authorId: string): Judgement[] {
+  const [feedback, reason] = [record?.feedback?.[authorId], record?.reasons?.[authorId]];
+  if (record === undefined || feedback === undefined) return [];
+  const edition = record.judged?.[authorId];
+  return [
+    { turnId: record.id, feedback, ...(reason !== undefined && { reason }), ...(edition !== undefined && { edition }) },
+  ];
+}
+
+interface Word {
+  feedback: Feedback;
+  reason: string | undefined;
+  edition: number;
+}
+
+function toRated(record: TurnRecord, authorId: string, { feedback, reason, edition }: Word) {
+  const isNew = record.feedback?.[authorId] !== feedback || (record.judged?.[authorId] ?? 1) !== edition;
+  const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
+  // A reason belongs to the rating it was given with.
+  const others = isNew ? withoutFeedback(record, authorId) : record;
+  const rated: TurnRecord = {
+    ...others,
+    feedback: { ...others.feedback, [authorId]: feedback },
+    ...(reason !== undefined && { reasons: { ...others.reasons, [authorId]: reason } }),
+    ...(edition > 1 && { judged: { ...others.judged, [authorId]: edition } }),
+  };
+  return { rated, isNew, hasNewReason };
+}
+
+function withoutFeedback({ feedback, reasons, judged, ...record }: TurnRecord, authorId: string): TurnRecord {
+  const { [authorId]: _, ...others } = feedback ?? {};
+  const { [authorId]: __, ...reasonsOfOthers } = reasons ?? {};
+  const { [authorId]: ___, ...judgedByOthers } = judged ?? {};
+  return {
+    ...record,
+    feedback: others,
+    ...(reasons && { reasons: reasonsOfOthers }),
+    ...(judged && { judged: judgedByOthers }),
+  };
+}
+
+/** If a record has no posts, its reader must look for a first message that can still be in flight. */
+function toStored(record: TurnRecord): TurnRecord {
+  const mayPost = record.phase === "received" && record.posted.length === 0;
+  return mayPost ? { ...record, isPosting: true } : record;
+}
+
+function toSaidKey(id: string): string {
+  return `said:${id}`;
+}
+
+function toAsked(messageId: string): string {
+  return `asked:${toKeyPart(messageId)}`;
+}
+
+function toEntry(record: TurnRecord): OwnedEntry {
+  return { key: record.id, value: toStored(record), ...belongingOf(record) };
+}
+
+/** Everything that is stored for a turn is erased with its asker or its conversation. */
+function belongingOf({ reply: { platform }, author: { id }, conversationId }: TurnRecord) {
+  return { owner: { platform, id }, conversation: conversationId };
+}
+
+/** Further keys that lead to the record. */
+function toPointers(record: TurnRecord, ttlMs: number): OwnedEntry[] {
+  const { id, phase, posted, messageIds, conversationId } = record;
+  const common = { value: { turnId: id }, ...belongingOf(record) };
+  return [
+    ...(phase === "final" ? [] : posted).map((messageId) => {
+      // The entry contains no person's id and expires after an hour, so erasure needs no index for it.
+      return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttlMs: POSTED_TTL_MS };
+    }),
+    // Only once per turn, because its questions and its channel do not change.
+    ...(phase === "received" ? messageIds : []).map((messageId) => ({ ...common, key: toAsked(messageId), ttlMs })),
+  ];
+}
+
+function toPosted(messageId: string): string {
+  return `posted:${toKeyPart(messageId)}`;
+}
+
+/** The key of a channel. A thread counts as its channel. */
+function toPlace({ platform, workspaceId = "", channelId }: ReplyAddress): string {
+  return [platform, workspaceId, channelId].map(toKeyPart).join(":");
+}

@@ -1,0 +1,238 @@
+import { isAborted } from "../concurrency/abort.ts";
+import type { AssistantMessage, ChatMessage } from "../gateway/chunks.ts";
+import type { OnText } from "../reply/reply.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
+import type { Source } from "../text/sources.ts";
+import { type TurnLedger, toShown } from "../tools/ledger.ts";
+import type { TurnRecord } from "./record.ts";
+import type { TurnServices } from "./records.ts";
+
+/**
+ * The state of an attempt without a record, for example because the store was unavailable. It may have posted messages.
+ */
+const BEGUN_UNNOTED: Partial<TurnRecord> = { attempts: 1, isPosting: true };
+
+/**
+ * Reads what an earlier attempt at a turn recorded. An answer must not wait for an unreachable store, but a slow store
+ * is asked twice.
+ */
+export async function loadEarlierAttempt(
+  { records, right, log }: TurnServices,
+  id: string,
+  isAsked: boolean,
+): Promise<Partial<TurnRecord> | undefined> {
+  try {
+    // Without the record, an answer could start with less text than people have read.
+    const record = await records.load(id).catch(() => records.load(id));
+    return record ?? (right.isResumed ? BEGUN_UNNOTED : undefined);
+  } catch (error) {
+    // Only the record shows how far the earlier process came. Retries when the store is available again.
+    if (!isAsked || right.isResumed) throw error;
+    log.error({ err: error, turnId: id }, "the record of a turn could not be read");
+    return BEGUN_UNNOTED;
+  }
+}
+
+/** Counts the outcome of an earlier attempt, because its process may have died before it did. */
+export async function countEarlierEnd({ watch, log }: TurnServices, record: Partial<TurnRecord>): Promise<void> {
+  const { id, conversationId, reply, author, ends = [], posted = [], phase, trace } = record;
+  const outcome = ends.at(-1);
+  if (phase !== "final" || outcome === undefined || !id || !conversationId || !reply || !author) return;
+  try {
+    const { at = Date.now(), model = "", calls = [], tokens } = trace ?? {};
+    const used = {
+      promptTokens: tokens?.prompt ?? 0,
+      completionTokens: tokens?.completion ?? 0,
+      estimatedTokens: tokens?.estimated ?? 0,
+    };
+    const end = { number: ends.length, at, outcome, messages: posted.length, used, calls };
+    await watch.makeUp({ turnId: id, conversationId, reply, author, model, ...end });
+  } catch (err) {
+    log.warn({ err, turnId: id }, "the end of a turn could not be counted");
+  }
+}
+
+/** The text of an answer so far, and the pages that the gateway cites for it. */
+interface ShownText {
+  text: string;
+  cited: Source[];
+}
+
+/**
+ * Notes the model's text for a process that takes the answer over, without other text that people read. That process
+ * continues the text. If it `isWhole`, the process only shows it.
+ */
+export function noteShownText(
+  record: TurnRecord,
+  { text: shownText, cited }: ShownText,
+  isWhole: boolean,
+  { format, thinking }: AnswerOptions,
+): void {
+  forgetShownText(record);
+  if (format === "json" || thinking === "shown") return;
+  Object.assign(record, { shownText, isShownWhole: isWhole, ...(cited.length > 0 && { cited }) });
+}
+
+/**
+ * Prepares the record for the process that continues after a shutdown. The last note of the growing text is shorter
+ * than `shownText` but longer than what people have seen. Returns true if there is something to note.
+ */
+export function noteHandOver(
+  record: TurnRecord,
+  shown: ShownText,
+  signal: AbortSignal,
+  options: AnswerOptions,
+): boolean {
+  if (shown.text === "" || !isAborted(signal, "shutdown")) return false;
+  record.seen = Math.min(record.seen, shown.text.length);
+  noteShownText(record, shown, false, options);
+  return true;
+}
+
+export function forgetShownText(record: TurnRecord): void {
+  delete record.shownText;
+  delete record.isShownWhole;
+  delete record.cited;
+}
+
+/** The text that an earlier process showed after the text in the ledger's rounds. */
+export function readBegun({ shownText = "" }: TurnRecord, ledger: TurnLedger): string | undefined {
+  const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
+  return shownText.startsWith(before) && shownText.length > before.length ? shownText.slice(before.length) : undefined;
+}
+
+/** The start of the request to continue an answer. The answer's last words follow. */
+const GO_ON =
+  "Your answer was cut off. Go on exactly where it stopped: begin with its last words as they stand below, then write the rest, and nothing else.";
+
+/** In UTF-16 units. A model repeats this much before people see new text. */
+const LAST_CHARS = 32;
+
+/** Some models write a preface first, or reopen a code block. */
+const MAX_PREFACE_CHARS = 40;
+
+/**
+ * True for a text that does not start with the last words and is longer than they are by more than `MAX_PREFACE_CHARS`.
+ */
+function isContinuable(shownText: string): boolean {
+  const beginning = shownText.trim();
+  return readRest(beginning, toLastWords(beginning)) === undefined;
+}
+
+/** A request to the model, and the answer so far. */
+export interface Asked {
+  messages: ChatMessage[];
+  answer: AssistantMessage;
+}
+
+/** Asks the model and collects the answer in the request, even if the answer breaks off. */
+type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
+
+/**
+ * Requests the rest of an answer whose text `shownText` an earlier process has shown. If the model repeats the last
+ * words, joins the rest to them. Otherwise the model answers from the start, and nothing is passed on until the new
+ * text is longer than `shownText`. If the model only calls tools, resolves to the text that the next answer has to
+ * continue. Text that was not passed on is not part of the answer.
+ */
+export async function goOn<A extends Asked>(
+  asked: A,
+  shownText: string,
+  ask: Ask<A>,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const way = isContinuable(shownText)
+    ? await askForRest(asked, shownText.trimEnd(), ask, onText, signal)
+    : "elsewhere";
+  if (way === "elsewhere") await askAnew(asked, shownText, ask, onText, signal);
+  return way === "calls" ? shownText : undefined;
+}
+
+async function askForRest<A extends Asked>(
+  asked: A,
+  beginning: string,
+  ask: Ask<A>,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<"joined" | "calls" | "elsewhere"> {
+  const { messages } = asked;
+  const lastWords = toLastWords(beginning);
+  const request: ChatMessage[] = [
+    { role: "assistant", content: beginning },
+    { role: "user", content: `${GO_ON}\n\n${lastWords}` },
+  ];
+  const further: A = { ...asked, messages: [...messages, ...request] };
+  const elsewhere = new AbortController();
+  let heard = "";
+  let isJoined = false;
+  const onMore = (text: string) => {
+    if (isJoined) return onText(text);
+    heard += text;
+    const rest = readRest(heard, lastWords);
+    if (rest !== undefined) {
+      isJoined = true;
+      onText(beginning + rest);
+    } else if (heard.trimStart().length > MAX_PREFACE_CHARS + lastWords.length) elsewhere.abort();
+  };
+  try {
+    await ask(further, onMore, AbortSignal.any([signal, elsewhere.signal]));
+  } catch (error) {
+    if (!elsewhere.signal.aborted || signal.aborted) throw error;
+    return "elsewhere";
+  } finally {
+    const { answer } = further;
+    // Treats all of it as if one request had returned it.
+    if (isJoined) answer.content = beginning + readRest(answer.content, lastWords);
+    if (isJoined || heard === "") Object.assign(asked, further, { messages });
+  }
+  if (isJoined) return "joined";
+  return heard === "" && asked.answer.tool_calls !== undefined ? "calls" : "elsewhere";
+}
+
+async function askAnew<A extends Asked>(
+  asked: A,
+  shownText: string,
+  ask: Ask<A>,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<void> {
+  const { answer } = asked;
+  let held: string | undefined = "";
+  const onMore = (text: string) => {
+    if (held === undefined) return onText(text);
+    held += text;
+    if (held.length <= shownText.length) return;
+    onText(held);
+    held = undefined;
+  };
+  try {
+    await ask(asked, onMore, signal);
+  } catch (error) {
+    if (held !== undefined) asked.answer = answer;
+    throw error;
+  }
+  if (held) onText(held);
+}
+
+/** The end of a text, from the start of a word if it has words. */
+function toLastWords(text: string): string {
+  const end = text.slice(-LAST_CHARS);
+  const word = /\s\S/.exec(end.slice(0, LAST_CHARS / 2));
+  // The result must not start with half of a surrogate pair.
+  return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
+}
+
+/** The text after the last words. Undefined if they are missing or appear too late. */
+function readRest(text: string, lastWords: string): string | undefined {
+  const begun = text.trimStart();
+  const at = begun.indexOf(lastWords);
+  return at < 0 || at > MAX_PREFACE_CHARS ? undefined : begun.slice(at + lastWords.length);
+}
+
+/** Adds the text that an earlier process showed and that this one did not reach. */
+export function repeatShownText(messages: ChatMessage[], shownText: string, emitted: string, onText: OnText): void {
+  const rest = shownText.startsWith(emitted) ? shownText.slice(emitted.length) : "";
+  if (rest.trim() === "") return;
+  messages.push({ role: "assistant", content: rest.trimStart() });
+  onText(rest);
+}

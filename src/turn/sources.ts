@@ -1,0 +1,43 @@
+import type { Step } from "../port/sink.ts";
+import { joinSources, type Source } from "../text/sources.ts";
+import type { TurnLedger } from "../tools/ledger.ts";
+
+/** The pages behind one answer. */
+export interface AnswerSources {
+  /** Sets the pages that the gateway cites in a round. They replace earlier ones of that round. */
+  cite(round: number, sources: readonly Source[]): void;
+  /** An earlier answer is shown instead, with its own pages. */
+  replace(sources: readonly Source[]): void;
+  /** The cited pages of all rounds. Stays the same list until one is added. */
+  cited(): Source[];
+  /** The cited pages, then the others that tools read. A page keeps its number while the answer grows. */
+  all(): Source[];
+}
+
+export interface AnswerSourcesOptions {
+  /** The pages that were cited to an earlier process, for text that this one continues. */
+  before: readonly Source[];
+  ledger: Pick<TurnLedger, "rounds">;
+  /** If the store is unavailable, only the steps know what a tool has read. */
+  steps: { readonly all: readonly Step[] };
+}
+
+export function createAnswerSources({ before, ledger, steps }: AnswerSourcesOptions): AnswerSources {
+  const rounds = new Map<number, readonly Source[]>([[0, before]]);
+  let cited = joinSources(before);
+  let written: Source[] | undefined;
+
+  return {
+    cite(round, sources) {
+      rounds.set(round, sources);
+      cited = joinSources(...rounds.values());
+    },
+    replace: (sources) => void (written = [...sources]),
+    cited: () => written ?? cited,
+    all() {
+      if (written !== undefined) return written;
+      const calls = ledger.rounds.flatMap((round) => round.calls);
+      return joinSources(cited, ...[...calls, ...steps.all].map(({ sources = [] }) => sources));
+    },
+  };
+}
