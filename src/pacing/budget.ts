@@ -1,68 +1,73 @@
 import type { CallKind, CallResult } from "../port/pace.ts";
 
-/** One call as its budget sees it. Posts may be limited per room, whatever reply they belong to. */
+/** One call from the budget's point of view. Platforms can limit posts per room, across replies. */
 export interface Call {
   kind: CallKind;
   room: string;
 }
 
-/** A call that was answered, or not. */
+/** A call that has ended, with or without a response. */
 export interface EndedCall {
-  /** The kind that it turned out to be. */
+  /** The kind of call that was really made. */
   kind: CallKind;
   sentAt: number;
   answer: CallResult;
 }
 
-/** The growth of a reply: how far, since when, how fast, and with how many calls. */
+/** How a reply grows: how much, since when, how fast, and with how many calls. */
 export interface Growth {
-  /** Units that arrived so far. */
+  /** Units that have arrived. */
   total: number;
   /** Units per millisecond. */
   rate: number;
   firstText: number;
-  /** Its calls so far, the post not included. */
+  /** Number of its calls so far, without the post. */
   edits: number;
 }
 
-/** The demand on a budget at a moment. */
+/** The needs of all replies of a budget at one moment. */
 export interface Demand {
   now: number;
-  /** The replies that grow at this moment. */
   growing: readonly Growth[];
-  /** Their number, at least 1. */
+  /** Number of growing replies, but at least 1. */
   active: number;
-  /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */
+  /**
+   * Number of replies with text that have not started their last call, growing or not. Each needs at least one more
+   * call.
+   */
   unfinished: number;
-  /** Beginnings of replies in the last five minutes, oldest first. */
+  /** Start times of replies in the last five minutes, oldest first. */
   starts: readonly number[];
 }
 
-/** One rate limit, or several that are planned together. Questions about a future moment have no side effects. */
+/** One rate limit, or several that are planned together. Queries about a future moment have no side effects. */
 export interface Budget {
-  /** After this time the first edit of a lone reply may come while the budget is rich. */
+  /** Earliest first edit of a single reply while the budget is rich, in milliseconds. */
   readonly firstGapMs: number;
-  /** Least time between two calls of one reply. */
+  /** Shortest time between two calls of one reply, in milliseconds. */
   readonly minGapMs: number;
-  /** Credits beyond the reserve that an edit out of turn leaves. */
+  /** Credits that an edit out of turn must leave, in addition to the reserve. */
   readonly spare: number;
-  /** Calls that edits leave for finals. */
+  /** Number of calls that edits must leave for finals. */
   reserve(demand: Demand): number;
   /**
-   * The time from which one more reply may begin and still find a call for its final, beside those of the unfinished
-   * replies. Now, if a first post takes nothing that finals need.
+   * When another reply can start and still have a call for its final, together with the unfinished replies. Returns now
+   * if a first post uses nothing that finals need.
    */
   beginAt?(demand: Demand): number;
-  /** Planned time between calls, over all replies of the budget, milliseconds. */
+  /** Planned time between calls across all replies of the budget, in milliseconds. */
   gap(demand: Demand): number;
-  /** True when there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
+  /** True if the budget has plenty of credit at that moment. `gapPerReply` is the planned gap for each reply. */
   isRich(at: number, gapPerReply: number): boolean;
-  /** The number of such calls that could start at that moment. */
+  /** How many such calls could start at that moment. */
   credit(call: Call, at: number): number;
-  /** The first moment from `from` on when `needs` such calls could start; Infinity if that depends on an answer. */
+  /**
+   * The first moment at or after `from` at which `needs` such calls could start. Infinity if that depends on a
+   * response.
+   */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** The call that started as `planned` has ended. */
+  /** Called when the call that was planned as `planned` has ended. */
   done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

@@ -1,43 +1,49 @@
 import type { CallResult } from "../port/pace.ts";
 
-/** One limit of a platform, kept by counting the own calls. */
+/** One limit of a platform. It is tracked by counting this process's calls. */
 export interface Limit {
   credit(at: number): number;
-  /** The first moment from `from` on with that many credits; Infinity if that never comes or depends on an answer. */
+  /**
+   * The first moment at or after `from` with that many credits. Infinity if that never happens or depends on a
+   * response.
+   */
   creditAt(needs: number, from: number): number;
   sent(now: number): void;
   done(answer: CallResult, now: number): void;
-  /** Until when its calls and refusals matter. */
+  /** Until then, its calls and refusals matter. */
   keepUntil(): number;
 }
 
-/** The platform's real limit, as estimated when it refuses a call that the own log allowed. */
+/** An estimate of the platform's real limit, made when the platform refuses a call that the log allowed. */
 interface TightBucket {
   /** At least 2, so that an edit can leave one call for a final. */
   depth: number;
-  /** Calls that come back per millisecond. */
+  /** Calls that are restored per millisecond. */
   rate: number;
-  /** Calls there were at `at`. */
+  /** Calls that were available at `at`. */
   level: number;
   at: number;
   until: number;
 }
 
 export interface CallLog extends Limit {
-  /** Calls made before now that still count at that moment. */
+  /** Number of past calls that still count at that moment. */
   count(at: number): number;
-  /** A call was refused not long ago: the real limit is tighter than it should be. */
+  /** True if the platform recently refused an allowed call, so its real limit is tighter than documented. */
   isTight(at: number): boolean;
 }
 
-/** A limit that refused an allowed call is taken to be tighter than it should be for this long. */
+/** After refusing an allowed call, a limit counts as tighter for this time. */
 const TIGHT_FOR_MS = 600_000;
-/** The calls of this time before a refusal show how deep the real limit may be. */
+/** Calls in this period before a refusal show the depth of the real limit. */
 const TIGHT_SPAN_MS = 15_000;
-/** Share of the nominal rate that is used meanwhile. */
+/** Share of the nominal rate that is used while a limit counts as tighter. */
 const TIGHT_SHARE = 0.9;
 
-/** A sliding log: at most `calls` starts in any `windowMs`. After a 429 nothing starts before its wait is over. */
+/**
+ * A sliding log: at most `calls` calls can start within `windowMs`. After a 429, no call starts until the requested
+ * wait is over.
+ */
 export function createCallLog(calls: number, windowMs: number): CallLog {
   let log: number[] = [];
   let blockedUntil = -Infinity;
@@ -67,7 +73,7 @@ export function createCallLog(calls: number, windowMs: number): CallLog {
     count,
     sent(now) {
       log = log.slice(firstAfter(log, now - windowMs));
-      // A call may be entered late, when it turned out to be of this kind.
+      // A call is added late if its kind becomes known only after the start.
       log.splice(firstAfter(log, now), 0, now);
       if (tight !== undefined) Object.assign(tight, { level: toLevel(tight, now) - 1, at: now });
     },

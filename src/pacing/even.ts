@@ -2,7 +2,7 @@ import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import { EDIT_RANK, type Rank, toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
-  /** Text or an ending that no call has carried yet. */
+  /** True if there is text or an ending that no call has included yet. */
   waiting: boolean;
   ended: boolean;
   inFlight: boolean;
@@ -13,18 +13,21 @@ interface EvenReply {
 }
 
 export interface EvenPace {
-  /** Time between two calls, whichever replies they are for. */
+  /** Time between two calls, across all replies. */
   gapMs: number;
-  /** Least time between two edits of one reply, its final excepted; 0 when absent. */
+  /** Shortest time between two edits of one reply, except its final; absent: 0. */
   replyGapMs?: number;
 }
 
-/** Paces a surface of our own, which sets no limit: evenly enough to read along, and no more than the disk bears. */
+/**
+ * The pace of the local page. The page has no limit, so this is smooth enough for reading along without straining the
+ * disk.
+ */
 export const OWN_SURFACE_PACE: EvenPace = { gapMs: 10, replyGapMs: 120 };
 
 /**
- * A plain pace for platforms that say nothing about their limits: the first text at once, then one call every
- * `gapMs` over all replies of the budget. Finals go first, then first posts, then edits in turn.
+ * A simple pace for platforms that report no limits: shows the first text at once, then makes one call every `gapMs`
+ * across all replies of the budget. Finals precede first posts, and first posts precede edits, which take turns.
  */
 export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   const replies = new Map<number, EvenReply>();

@@ -1,32 +1,31 @@
 import type { CallKind, CallResult, KnownCall, Pacer, PacerStep, Written } from "../port/pace.ts";
 import type { Budget, Call, Demand } from "./budget.ts";
 
-/** The pacer of one budget. Its replies can go over to another one. */
+/** The pacer of one budget. A reply can move to another pacer. */
 export interface BudgetPacer extends Pacer {
-  /** The number of its replies that grow at that moment. */
   countGrowing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
-  /** Lets a reply go that has no call in flight. */
+  /** Removes a reply that has no call in flight. */
   release(reply: number): ReplyState | undefined;
-  /** Takes a released reply and gives it a number. What failed before does not hold it up here. */
+  /** Adds a reply that another pacer released, and returns its number. Earlier failures do not delay it here. */
   adopt(reply: ReplyState): number;
   recall(calls: readonly KnownCall[]): void;
 }
 
-/** A reply without new text for this long no longer counts as growing. */
+/** After this time without new text, a reply no longer counts as growing. */
 const GROWS_FOR_MS = 2_000;
-/** The start of a reply is remembered for this long. */
+/** The start of a reply is remembered this long. */
 const STARTS_KEPT_MS = 300_000;
-/** Least planned gap between two calls of one reply. */
+/** Shortest planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
-/** Nobody tells when the call of another process was answered. */
+/** Assumed duration of another process's call, because its end is not reported. */
 const USUAL_TRIP_MS = 300;
-/** A reply counts as growing no slower than this. */
+/** Lowest assumed rate of a growing reply. */
 const LEAST_RATE_UNITS_PER_MS = 0.001;
 
 /**
- * Spends a budget so that text waits as little as possible: a call when the integral of unseen text reaches the price
- * of a call; finals before first posts before edits.
+ * Spends a budget so that text waits as little as possible. A call is due when the integral of unseen text reaches the
+ * price of a call. Finals precede first posts, and first posts precede edits.
  */
 export function createPacer(budget: Budget): BudgetPacer {
   const replies = new Map<number, ReplyState>();
@@ -101,7 +100,7 @@ export function createPacer(budget: Budget): BudgetPacer {
     release(number) {
       const reply = replies.get(number);
       replies.delete(number);
-      // Its demand goes with it.
+      // The reply's demand moves with it.
       if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
       return reply;
     },
@@ -152,53 +151,53 @@ function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
 
 // --- the state of one reply ---
 
-/** A pause counts as at most this much time in the estimate of a reply's rate. */
+/** A longer pause counts as this long in the estimate of a reply's rate. */
 const MAX_PAUSE_MS = 500;
-/** Bounds of the span over which the rate is estimated. */
+/** Limits for the span in which the rate is estimated. */
 const MIN_SPAN_MS = 150;
 const MAX_SPAN_MS = 4_000;
-/** Deltas closer than this came with one read of the network and say nothing about the gaps between arrivals. */
+/** Deltas with a smaller gap came with one network read, so they say nothing about the gaps between arrivals. */
 const SAME_READ_MS = 2;
-/** The mean gap between arrivals counts no gap as longer than this. */
+/** A longer gap counts as this long in the mean gap between arrivals. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
 /** Weight of the newest gap in that mean. */
 const NEWEST_GAP = 0.15;
 
-/** The unseen text when a call began, which comes back when the call fails. */
+/** The unseen text when a call started. It is restored if the call fails. */
 interface Flight {
   at: number;
   sent: number;
   area: number;
   backlog: number;
   oldest: number;
-  /** Began after the end was known. */
+  /** True if the call started after the end was known. */
   isFinal: boolean;
 }
 
-/** One reply in a pacer. Units are characters, times milliseconds, rates units per millisecond. */
+/** One reply in a pacer. Units are characters, times are in milliseconds, and rates in units per millisecond. */
 export interface ReplyState {
   room: string;
-  /** Units that arrived, that calls have carried, that the platform accepted. */
+  /** Units that have arrived, that calls have sent, and that the platform has accepted. */
   total: number;
   sent: number;
   acked: number;
-  /** Integral of the backlog since the last call, as of `areaAt`, unit-milliseconds. */
+  /** Integral of the backlog from the last call to `areaAt`, in unit-milliseconds. */
   area: number;
   areaAt: number;
   firstText: number;
   lastText: number;
-  /** Arrival of the oldest text that no call has carried; Infinity without one. */
+  /** When the oldest text that no call has sent arrived. Infinity if all text was sent. */
   oldest: number;
   lastSend: number;
   edits: number;
-  /** Mean gap between arrivals; undefined before the second one. */
+  /** Mean gap between arrivals. Undefined before the second arrival. */
   arrivalGap: number | undefined;
   /** Time that counts in the estimate of the rate. */
   span: number;
   rate: number;
   next: CallKind;
   ended: boolean;
-  /** The reply itself has one more call to make at once. */
+  /** True if the reply needs one more call at once. */
   needsCall: boolean;
   flight: Flight | undefined;
   failures: number;
@@ -238,7 +237,7 @@ export function isWaiting(reply: ReplyState): boolean {
   return reply.flight === undefined && (reply.needsCall || toBacklog(reply) > 0);
 }
 
-/** True once the reply has begun, until its last call: one that has ended needs a call kept for it too. */
+/** True from a reply's first text until its last call starts, because a call must stay reserved for its final. */
 function isUnfinished({ total, flight }: ReplyState): boolean {
   return total > 0 && flight?.isFinal !== true;
 }
@@ -247,7 +246,7 @@ export function toArea(reply: ReplyState, now: number): number {
   return reply.area + toBacklog(reply) * (now - reply.areaAt);
 }
 
-/** Takes in new text and what its arrival says about the reply's rate. */
+/** Records new text, and updates the estimate of the reply's rate. */
 export function applyText(reply: ReplyState, units: number, now: number): void {
   advance(reply, now);
   const gap = reply.total === 0 ? 0 : now - reply.lastText;
@@ -270,7 +269,7 @@ export function applyEnd(reply: ReplyState): void {
   reply.needsCall = true;
 }
 
-/** A call begins: it carries all text there is. */
+/** Records the start of a call, which sends all current text. */
 export function applySend(reply: ReplyState, kind: CallKind, now: number): void {
   advance(reply, now);
   reply.flight = {
@@ -289,7 +288,7 @@ export function applySend(reply: ReplyState, kind: CallKind, now: number): void 
   if (kind !== "post") reply.edits += 1;
 }
 
-/** A call has ended: a failed one gives back what it carried. */
+/** Records the end of a call. If the call failed, its text counts as unsent again. */
 export function applyWritten(reply: ReplyState, { answer, behind, next }: Written, now: number): void {
   const { flight } = reply;
   if (flight === undefined) return;
@@ -299,7 +298,8 @@ export function applyWritten(reply: ReplyState, { answer, behind, next }: Writte
     reply.acked = flight.sent;
     reply.failures = 0;
     reply.next = next ?? "edit";
-    // While text grows, what came during the call is paced as ever; only the rest of what the call left out is due.
+    // While text grows, text that arrived during the call keeps its normal pace. Only text that the call left out is
+    // due at once.
     if (reply.ended) reply.needsCall = behind || !flight.isFinal;
     else reply.needsCall = behind && (next === "post" || toBacklog(reply) === 0);
     return;
@@ -320,33 +320,39 @@ function advance(reply: ReplyState, now: number): void {
 
 // --- when its next call is due ---
 
-/** Longest that the first post waits, so that it says more than one token. */
+/** The first post waits at most this long, so that it contains more than one token. */
 const FIRST_HOLD_MS = 100;
-/** Text that comes more seldom than this says too little more within the hold. */
+/** If text arrives less often, waiting adds too little. */
 const FIRST_GAP_MS = 25;
-/** The least a lull must last before it counts as one. */
+/** Shortest pause that counts as a lull. */
 const LULL_MS = 60;
-/** After this time without text the leftovers of a burst are shown if there is plenty. */
+/** After this time without text, the rest of a burst is shown if there is plenty of credit. */
 const LONG_PAUSE_MS = 500;
-/** Beside others, a growing reply that has reached this part of its price is written once the planned gap has passed. */
+/** If other replies grow too, a reply is due when it reaches this share of its price and the planned gap has passed. */
 const EARLY_PRICE = 0.6;
-/** No text waits longer than this, in gaps between two calls of one reply. */
+/** Longest wait of any text, as a multiple of the gap between two calls of one reply. */
 const MOST_GAPS = 1.5;
-/** Text that comes this seldom, in such gaps, comes in lumps: each is whole as soon as it is there. */
+/**
+ * If the gap between arrivals is at least this share of a reply's gap, text arrives in lumps, and each lump is complete
+ * at once.
+ */
 const LUMP_GAPS = 0.35;
-/** Any other text has paused after this many of its own gaps between arrivals. */
+/** Other text counts as paused after this multiple of its usual gap between arrivals. */
 const LULL_ARRIVALS = 4;
-/** A lull is worth an edit from this part of a gap's text on. */
+/** In a lull, an edit needs at least this share of the text of one gap. */
 const WORTH_GAPS = 0.3;
-/** A credit this close to coming back is as good as one in hand. */
+/** A credit that returns within this time counts as available. */
 const SOON_MS = 800;
-/** An edit may use the reserve for finals when it is whole again within this time. */
+/** An edit can use the finals' reserve if the reserve refills within this time. */
 const REFILL_MS = 4_000;
-/** A reply whose final would wait longer than this for a call does not begin yet: it may be over before, and then takes none. */
+/**
+ * If a reply's final would wait longer than this, the reply does not start yet: it may end before, and then needs no
+ * post.
+ */
 const LONGEST_FINAL_WAIT_MS = 8_000;
-/** Longest that the first text waits for that. */
+/** For that reason, the first text waits at most this long. */
 const LONGEST_HOLD_MS = 20_000;
-/** No question about credit is asked again before this time has passed. */
+/** Shortest time between two checks for credit. */
 const LEAST_WAIT_MS = 2;
 
 export interface Moment {
@@ -354,28 +360,28 @@ export interface Moment {
   budget: Budget;
   /** Planned time between two calls of the budget. */
   gap: number;
-  /** The number of replies that grow, at least 1. */
+  /** Number of growing replies, but at least 1. */
   active: number;
-  /** Sum of sqrt(rate / 2) over the replies that grow: an edit costs more where many of them want one. */
+  /** Sum of sqrt(rate / 2) over the growing replies. An edit costs more if many replies need one. */
   rootRates: number;
   reserve: number;
   lastCall: number;
-  /** The time from which one more reply may begin and be finished. */
+  /** When another reply can start and still finish. */
   beginAt: number;
 }
 
-/** Finals before posts before edits. */
+/** Finals precede posts, and posts precede edits. */
 export type Rank = 0 | 1 | typeof EDIT_RANK;
 export const EDIT_RANK = 2;
 
 export interface Urgency {
   rank: Rank;
   kind: CallKind;
-  /** The time at which the call should and may begin; not after now if it may begin at once. */
+  /** When the call should and can start. If it can start at once, this is not after now. */
   at: number;
 }
 
-/** The next call of a reply with something to show: its kind, rank and time, within the budget. */
+/** The next call of a reply that has something to show: its kind, rank and time within the budget. */
 export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const { now, budget, reserve } = moment;
   const { rank, kind, due } = toWish(reply, moment);
@@ -399,7 +405,10 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
   return { rank: EDIT_RANK, kind: "edit", due: toEditDue(reply, moment) };
 }
 
-/** The first post waits for a call for its final; else only while more text is likely before the hold is over. */
+/**
+ * The first post waits until there is credit for its final. After that, it waits only while more text is likely to
+ * arrive soon.
+ */
 function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, beginAt }: Moment): number {
   if (beginAt > now + LONGEST_FINAL_WAIT_MS) {
     return Math.min(beginAt - LONGEST_FINAL_WAIT_MS, firstText + LONGEST_HOLD_MS);
@@ -410,8 +419,9 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
 }
 
 /**
- * An edit is due when the integral of unseen text reaches the price of a call: the planned gap for steady text, the end
- * of a burst, and shares by the root of their rates. That is the optimum for this cost: docs/pacing.md.
+ * An edit is due when the integral of unseen text reaches the price of a call. For steady text, this is the planned
+ * gap; for a burst, its end. Several replies get shares by the root of their rates. This is optimal for this cost, see
+ * docs/pacing.md.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
   const { now, budget, gap, active, rootRates, lastCall } = moment;
@@ -426,7 +436,7 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
-/** The time at which a lull lets the edit go early; `due` if there is no lull. */
+/** When a lull allows an early edit. Returns `due` if there is no lull. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   const { budget, now, gap, active } = moment;
   const arrivalGap = reply.arrivalGap ?? 0;
@@ -441,7 +451,7 @@ function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   return due;
 }
 
-/** True when a call out of turn at that moment leaves enough for those in turn. */
+/** True if an edit out of turn leaves enough calls for edits in turn. */
 function canSpare(reply: ReplyState, { budget, reserve }: Moment, at: number): boolean {
   const call: Call = { kind: "edit", room: reply.room };
   const credit = budget.credit(call, at);
@@ -454,7 +464,7 @@ function momentOfArea(reply: ReplyState, area: number, now: number): number {
   return missing <= 0 ? now : now + missing / toBacklog(reply);
 }
 
-/** The wait of a call that failed `failures` times in a row for another reason than the rate, milliseconds. */
+/** The wait after `failures` consecutive failures other than rate limits, in milliseconds. */
 export function toBackoffMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

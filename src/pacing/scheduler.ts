@@ -3,92 +3,103 @@ import { untilAborted } from "../concurrency/deadlines.ts";
 import type { CallKind, KnownCall, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
-/** A reply as the scheduler sees it. */
+/** A reply from the scheduler's point of view. */
 export interface Paced {
-  /** Makes the most urgent platform call with the newest text. Bounded by its own deadline; never rejects. */
+  /** Makes the most urgent platform call with the newest text. Has its own deadline and never rejects. */
   write(): Promise<Written>;
-  /** Replies of one room share the platform's limit on posts; without it a reply is alone. */
+  /** Replies in the same room share the platform's limit on posts. A reply without a room shares with none. */
   readonly room?: string | undefined;
-  /** The second way of writing, where the platform has two. The pacer activates it, or the reply's writer. */
+  /** The second way to write, if the platform has two. The pacer or the reply's writer activates it. */
   readonly fallback?: Fallback | undefined;
-  /** The kind of its first call; a post when absent. */
+  /** The kind of the first call; absent: a post. */
   readonly first?: CallKind;
 }
 
-/** A reply's side of the scheduler. */
 export interface Pace {
-  /** `units` of new text (characters) are there to be shown. */
+  /** Reports `units` of new text (characters). */
   text(units: number): void;
   /**
-   * Says that no more text comes. Resolves when a call that began afterwards was accepted and showed everything, and
-   * leaves then; rejects with `signal.reason`, and when the reply is given up or the scheduler closes. At most once.
+   * Reports that no more text follows. Resolves when a call that started later was accepted and showed everything; then
+   * the reply is removed. Rejects with `signal.reason`, or if the reply is abandoned or the scheduler closes. Call it
+   * at most once.
    */
   end(signal: AbortSignal): Promise<void>;
-  /** Gives the reply up: no call begins for it any more. */
+  /** Abandons the reply: starts no more calls for it. */
   leave(): void;
 }
 
 export interface Scheduler {
-  /** Takes up a reply whose calls count against this budget: all replies of one key share the pacer of the first. */
+  /**
+   * Adds a reply whose calls count against this budget. All replies with the same key share the first reply's pacer.
+   */
   join(budget: ReplyBudget, paced: Paced): Pace;
-  /** Counts calls that other processes have made against the limit of this key, oldest first. */
+  /** Recent calls that count against the limit with this key, oldest first. Empty if none are counted. */
+  callsOf(key: string): readonly KnownCall[];
+  /** Counts another process's calls against the limit with this key. `calls` has the oldest first. */
   recall(key: string, calls: readonly KnownCall[]): void;
-  /** The limits under which replies are written at this moment. */
   budgets(): BudgetReport[];
-  /** Begins no more calls; every pending `end` rejects. */
+  /** Starts no more calls. Every pending `end` rejects. */
   close(): void;
 }
 
 export interface BudgetReport {
   key: string;
   replies: number;
-  /** Milliseconds until its pacer is asked for the next call; undefined while it waits for text or the end of a call. */
+  /**
+   * Milliseconds until the scheduler asks its pacer for the next call. Undefined while the scheduler waits for text or
+   * for a call to end.
+   */
   nextInMs: number | undefined;
 }
 
 export interface SchedulerOptions {
-  /** Milliseconds on a monotonic clock. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
-  /** Told of each call that begins under a limit that others share, and of what only its answer revealed about it. */
-  onCall?(key: string, call: KnownCall): void;
 }
 
-/** Text of a waiting reply moves its pacer's next look by at most this: hundreds of pieces a second share one look. */
+/**
+ * New text delays its pacer's next check by at most this long, so that hundreds of pieces per second share one check.
+ */
 export const LOOK_MS = 100;
-/** A budget without replies is kept at least this long, so that a conversation in full swing keeps what was learnt. */
+/** A budget without replies is kept this long, so that an active conversation keeps what was learned. */
 const IDLE_KEPT_MS = 60_000;
 const MAX_RECALLED = 1_000;
-/** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */
+/** More calls than any limit of one budget counts at a time. */
+const MAX_KEPT_CALLS = 400;
+/** Two processes' clocks differ by less than this. */
+const SAME_CALL_MS = 50;
+/** Node limits timers to 24.8 days. Waking up too often is harmless. */
 const MAX_TIMER_MS = 3_600_000;
 
 type SendStep = PacerStep & { type: "send" };
 
-/** The replies that share one budget. */
 interface Group {
   key: string;
   pacer: Pacer;
   members: Map<number, Member>;
   timer: NodeJS.Timeout | undefined;
   askedAt: number;
-  /** The time at which the timer asks the pacer; Infinity while nothing is due before the next event. */
+  /** When the timer asks the pacer. Infinity if nothing is due before the next event. */
   wakeAt: number;
   pumping: boolean;
+  /** This process's calls, oldest first. */
+  calls: KnownCall[];
 }
 
 interface Member {
   paced: Paced;
-  /** Set by `end`; settles it. */
+  /** Created by `end`, and settled when the reply ends. */
   ending: PromiseWithResolvers<void> | undefined;
   hasUnseen: boolean;
 }
 
-/** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
-export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
+/** Runs one pacer and one timer per budget, and makes the calls that pacers ask for. */
+export function createScheduler({ now }: SchedulerOptions): Scheduler {
   const groups = createGroups();
   let closed = false;
 
   function pump(group: Group): void {
-    // A write may report text before it returns: the loop that runs will see it.
+    // A write can report text before it returns. The running loop will see that text.
     if (closed || group.pumping) return;
     group.pumping = true;
     let step = ask(group, now());
@@ -108,7 +119,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
     group.timer = at === Infinity ? undefined : setTimeout(pump, toTimerMs(at - now()), group);
   }
 
-  /** Drops a group that stays empty; an idle one holds no process open. */
+  /** Drops a group that stays empty. An idle group does not keep the process alive. */
   function retire(group: Group): void {
     const drop = () => {
       if (group.members.size > 0) return;
@@ -122,7 +133,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
   async function write(group: Group, { reply: number, kind, isFallback = false }: SendStep): Promise<void> {
     const member = group.members.get(number);
     if (member === undefined) return;
-    const noteEnd = noteCall(group, { kind, room: member.paced.room ?? "", isFallback, sentAt: now() }, onCall);
+    const noteEnd = noteCall(group, { kind, room: member.paced.room ?? "", isFallback, sentAt: now() });
     const isFinal = member.ending !== undefined;
     member.hasUnseen = false;
     const written = await callWrite(member.paced);
@@ -140,13 +151,13 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
     const member = group.members.get(number);
     if (member === undefined) return;
     group.members.delete(number);
-    member.ending?.reject(new Error("The reply was given up."));
+    member.ending?.reject(new Error("The reply was abandoned."));
     group.pacer.leave(number);
     pump(group);
   }
 
   return {
-    recall: groups.recall,
+    ...groups.history,
     join(budget, paced) {
       const group = groups.of(budget);
       const member: Member = { paced, ending: undefined, hasUnseen: false };
@@ -166,7 +177,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
           signal.throwIfAborted();
           const isOver = closed || !group.members.has(number) || member.ending !== undefined;
           if (isOver)
-            throw new Error("This reply is no longer paced: it has ended, was given up, or its scheduler is closed.");
+            throw new Error("This reply is no longer paced: it has ended, was abandoned, or its scheduler is closed.");
           member.ending = Promise.withResolvers<void>();
           group.pacer.end(number);
           pump(group);
@@ -186,7 +197,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
       for (const group of groups.all.values()) {
         wake(group, Infinity);
         for (const { ending } of group.members.values())
-          ending?.reject(new Error("The pace of replies was shut down."));
+          ending?.reject(new Error("The scheduler of replies was closed."));
       }
       groups.all.clear();
     },
@@ -195,7 +206,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
 
 function createGroups() {
   const all = new Map<string, Group>();
-  /** Calls of other processes under limits that no reply of this process has used yet. */
+  /** Other processes' calls against limits that no reply in this process has used yet. */
   const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
 
   return {
@@ -205,7 +216,7 @@ function createGroups() {
       if (known !== undefined) return known;
       const group = createGroup(key, createPacer());
       all.set(key, group);
-      group.pacer.recall?.(recalled.get(key) ?? []);
+      recallCalls(group, recalled.get(key) ?? []);
       recalled.delete(key);
       return group;
     },
@@ -215,10 +226,13 @@ function createGroups() {
         .map(({ key, members, wakeAt }) => {
           return { key, replies: members.size, nextInMs: wakeAt === Infinity ? undefined : Math.max(0, wakeAt - now) };
         }),
-    recall(key: string, calls: readonly KnownCall[]): void {
-      const group = all.get(key);
-      if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);
-      else group.pacer.recall?.(calls);
+    history: {
+      callsOf: (key: string) => all.get(key)?.calls ?? recalled.get(key) ?? [],
+      recall(key: string, calls: readonly KnownCall[]): void {
+        const group = all.get(key);
+        if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);
+        else recallCalls(group, calls);
+      },
     },
   };
 }
@@ -232,31 +246,46 @@ function createGroup(key: string, pacer: Pacer): Group {
     askedAt: -Infinity,
     wakeAt: Infinity,
     pumping: false,
+    calls: [],
   };
 }
 
-/** Notes a call that begins, where others share its limit. Returns what is to be called with its end. */
-function noteCall({ key, pacer }: Group, call: KnownCall, onCall: SchedulerOptions["onCall"]) {
-  const tell = (made: KnownCall) => (pacer.recall === undefined ? undefined : onCall?.(key, made));
-  tell(call);
+/** Counts other processes' calls and keeps them for the next process. Some of them can be this process's own calls. */
+function recallCalls({ calls, pacer }: Group, told: readonly KnownCall[]): void {
+  const isKnown = ({ kind, room, sentAt }: KnownCall) =>
+    calls.some((one) => one.kind === kind && one.room === room && Math.abs(one.sentAt - sentAt) < SAME_CALL_MS);
+  const fresh = told.filter((call) => !isKnown(call));
+  calls.push(...fresh);
+  calls.sort((a, b) => a.sentAt - b.sentAt).splice(0, Math.max(0, calls.length - MAX_KEPT_CALLS));
+  pacer.recall?.(fresh);
+}
+
+/** Records the start of a call. Returns a function to call at its end. */
+function noteCall({ calls, pacer }: Group, call: KnownCall) {
+  const note = (made: KnownCall): void => {
+    if (pacer.recall === undefined) return;
+    calls.push(made);
+    if (calls.length > MAX_KEPT_CALLS) calls.shift();
+  };
+  note(call);
   return (written: Written, fallback: Fallback | undefined, now: number) => {
     const correction = toCorrection(call, written, fallback, now);
-    if (correction !== undefined) tell(correction);
+    if (correction !== undefined) note(correction);
   };
 }
 
-/** The facts about a call that only its answer revealed. */
+/** Facts about a call that only its response shows. */
 function toCorrection(
   call: KnownCall,
   { answer, kind = call.kind }: Written,
   fallback: Fallback | undefined,
   now: number,
 ): KnownCall | undefined {
-  const isFallback = fallback?.isActive ?? call.isFallback;
-  const made = { ...call, kind, isFallback };
+  // A refused reply may continue with the fallback, but the refusal is one of the limit that allowed the call.
   if (!answer.ok && answer.retryAfterMs !== undefined)
-    return { ...made, sentAt: now, refusedForMs: answer.retryAfterMs };
-  return kind === call.kind && isFallback === call.isFallback ? undefined : made;
+    return { ...call, kind, sentAt: now, refusedForMs: answer.retryAfterMs };
+  const isFallback = fallback?.isActive ?? call.isFallback;
+  return kind === call.kind && isFallback === call.isFallback ? undefined : { ...call, kind, isFallback };
 }
 
 function ask(group: Group, now: number): PacerStep {
@@ -268,7 +297,7 @@ async function callWrite(paced: Paced): Promise<Written> {
   try {
     return await paced.write();
   } catch {
-    // Against its contract; the pacer backs off and `end` stays bounded by its signal.
+    // This violates the contract. The pacer waits before it retries, and the signal of `end` still limits the wait.
     return { answer: { ok: false }, behind: true };
   }
 }

@@ -3,91 +3,99 @@ import { z } from "zod";
 import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/sink.ts";
 import { HEAL_ROOM_UNITS, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { linkMarks, type Source, toSmallPrint, withoutSmallPrint } from "../text/sources.ts";
 import { createSplitter, type Part } from "../text/split.ts";
 import { createPlacedSteps } from "./steps.ts";
 
-/** Stands under the text when the turn is over. */
+/** Shown under the text when the turn has ended. */
 export interface Closing {
   note: string;
   buttons: Button[];
-  /** The text broke off: marks that it left open are closed, and what had only begun is left out. */
+  /** True if the text broke off. Then open markup is closed and unfinished markup is dropped. */
   isPartial?: boolean;
+  /** The pages behind the answer, as small print under the note. It never needs a further message. */
+  sources?: readonly Source[];
 }
 
-/** The first messages of a reply, where the platform takes no change of them any more: the rest stands behind them. */
+/**
+ * The first messages of a reply, if the platform accepts no more edits of them. Further messages below them show the
+ * rest.
+ */
 export type Sealed = z.infer<typeof sealed>;
 
 export const sealed = z.object({
   count: z.number(),
-  /** The length of the text that they show, in UTF-16 units of the text as it is shown. */
+  /** The length of the text that they show, in UTF-16 units of the visible text. */
   shown: z.number(),
-  /** A hash of that text: an answer that is made again may be another one. */
+  /** A hash of that text, because a new answer can have a different text. */
   mark: z.string(),
 });
 
-/** Makes of a growing text the drafts that the messages of one reply should show. */
+/** Turns a growing text into drafts for the messages of one reply. */
 export interface ReplyDrafts {
   append(text: string): void;
-  /** Text so far, as the model wrote it. */
+  /** The text so far, as the model wrote it. */
   readonly text: string;
-  /** Stands there until there is text; "" for nothing. */
+  /** Shown until there is text. "" shows nothing. */
   wait(note: string): void;
-  /** No more text comes. */
+  /** Call this when no more text follows. */
   end(closing: Closing): void;
   /**
-   * From this message on the platform does not take the text: the refusal ends the reply. It stands under the draft that
-   * the message shows, where that has some of the text, and in the place of anything else.
+   * The platform rejects the text from this message on, so the refusal ends the reply. If the message shows a part of
+   * the text, the refusal is under that part. Otherwise the refusal replaces the message.
    */
   reject(index: number, refusal: Closing, shown?: Draft): void;
-  /** The platform does not take the file: the answer comes in as many messages as it needs. */
+  /** The platform rejects the file, so the answer uses as many messages as it needs. */
   rejectFile(): void;
-  /** The file is there: only now is that said. */
+  /** The file was posted. The answer mentions the file only after this. */
   noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
-  /** The drafts of all messages that are not sealed. */
+  /** The drafts for all messages that are not sealed. */
   render(): Draft[];
   /**
-   * Leaves the first `count` messages as they are. What follows begins behind the part of this draft that `shown`
-   * names: a number of UTF-16 units of its source, all that it shows, or nothing of it.
+   * Seals the first `count` messages. The rest starts after the part of this draft that `shown` describes: a number of
+   * UTF-16 units of its source, all that it shows, or nothing.
    */
   seal(count: number, draft: Draft, shown: number | "all" | "nothing"): Sealed;
-  /** The whole answer, once it is over and its messages could not hold it. */
+  /** The whole answer, if it has ended and did not fit into its messages. */
   file(): OutboundFile | undefined;
 }
 
 export interface ReplyDraftsOptions {
   turnId: string;
   limits: SinkLimits;
-  /** Undefined where the platform shows none any more: what it has shown then stays as it was. */
+  /** Undefined if the platform no longer shows steps. The visible steps then do not change. */
   steps?: () => readonly Step[] | undefined;
-  /** Messages of an earlier attempt that stay as they are. */
+  /** The pages behind the text so far, by which its citation marks become links; absent: the closing's. */
+  sources?: () => readonly Source[];
+  /** Messages of an earlier attempt, which stay as they are. */
   sealed?: Sealed | undefined;
 }
 
 interface Rejection {
-  /** Of the message that is not taken. */
+  /** The index of the rejected message. */
   index: number;
   refusal: Closing;
-  /** What that message shows of the text. */
+  /** The part of the text that this message shows. */
   shown: Draft | undefined;
 }
 
-const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
+const WILL_COME = "_This answer is too long for messages here. I'll attach all of it as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
-const WAS_ALL = "_That was the whole answer: the message with the end of it cannot be changed any more._";
+const WAS_ALL = "_That was the whole answer. I can't change its last message any more._";
 
 export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
-  // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
+  // Always leaves room for closing marks, because a draft must never need more messages than the final text.
   const splitLimits = { maxLength: maxLength - HEAL_ROOM_UNITS, lengthOf, keptLength };
   const stop: Button = { action: "stop", turnId, label: "Stop" };
-  /** The part of the text that each draft was made of. */
+  /** The part of the text that each draft was made from. */
   const origins = new WeakMap<Draft, Origin>();
   let splitter = createSplitter(splitLimits);
-  /** The place in the text where the first message begins that is not sealed. */
+  /** Where the first unsealed message starts in the text. */
   let from = 0;
-  /** Messages of an earlier attempt, until there is as much text as they show. */
+  /** An earlier attempt's sealed messages, until the text is as long as theirs. */
   let undecided = options.sealed;
   let placed = createPlacedSteps();
   let text = "";
@@ -97,7 +105,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
   let isTooLong = false;
   let file: "due" | "there" | "refused" = "due";
 
-  const toBody = () => neutralize(text).trimEnd();
+  const toBody = () => toShownText(text, ending?.sources ?? options.sources?.(), (ending ?? rejected) === undefined);
 
   function restartSplitterAt(place: number): void {
     undecided = undefined;
@@ -105,7 +113,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     splitter = createSplitter(splitLimits, from);
   }
 
-  /** False while it is not known where the text goes on. */
+  /** False until it is known where the text continues. */
   function decide(body: string): boolean {
     if (undecided === undefined) return true;
     const { shown, mark } = undecided;
@@ -122,14 +130,10 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
   }
 
-  function toNote(body: string): string {
-    const note = neutralize(ending?.note ?? "");
-    // Otherwise nothing would tell that no more comes, and the buttons of the end would have no message.
-    const isEmpty = from > 0 && body.slice(from).trim() === "";
-    return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
-  }
-
-  /** Splits a text with its note into messages; of too many, the first and a word about the file that has it all. */
+  /**
+   * Splits a text and its note into messages. If there are too many, keeps the first ones and mentions the file that
+   * contains the whole answer.
+   */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
     isTooLong = file !== "refused" && parts.length > maxMessages;
@@ -148,7 +152,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     wait: (note) => void (waiting = note),
     end: (closing) => void (ending = closing),
     reject(index, refusal, shown) {
-      // A wait is no part of the text.
+      // A notice about a wait is not part of the text.
       rejected = { index, refusal, shown: shown !== undefined && origins.has(shown) ? shown : undefined };
     },
     rejectFile: () => void (file = "refused"),
@@ -161,7 +165,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     },
     seal(count, draft, shown) {
       const origin = origins.get(draft);
-      const place = origin === undefined ? from : findPlace(draft, origin, shown);
+      const place = origin === undefined ? from : findPlace(origin, shown);
       placed = createPlacedSteps();
       if (rejected !== undefined) rejected = { ...rejected, index: 0, shown: undefined };
       restartSplitterAt(place);
@@ -169,19 +173,21 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     },
     render() {
       const body = toBody();
-      // No part of the text, so that it is written in a way that takes it back.
+      // The notice is not part of the text, so the reply can remove it again.
       if (waiting !== "" && body === "" && ending === undefined) {
         return [{ markdown: waiting, buttons: [stop], streaming: false }];
       }
       if (!decide(body)) return [];
-      const note = toNote(body);
+      const note = toNote(ending, from > 0 && body.slice(from).trim() === "");
       const shown = ending?.isPartial === true ? healMarkdown(body) : body;
       const whole = note === "" ? shown : [closeFence(shown), note].filter(Boolean).join("\n\n");
       const parts = toParts(whole, note);
       if (parts.length > 0) placed.place(options.steps?.() ?? [], parts.length - 1);
       const drafts = parts.map((part, index) => {
-        const draft = withSteps(toDraft(part, index === parts.length - 1), placed.of(index));
-        origins.set(draft, { part, whole });
+        const isLast = index === parts.length - 1;
+        const bare = withSteps(toDraft(part, isLast), placed.of(index));
+        const draft = withSources(bare, isLast ? ending?.sources : [], limits);
+        origins.set(draft, { part, whole, bare });
         return draft;
       });
       return rejected === undefined ? drafts : toRejected(drafts, rejected, limits);
@@ -209,39 +215,63 @@ function toRejected(
   return [...before, { ...kept, markdown, buttons, streaming: false }];
 }
 
+/** `isEmpty`: otherwise nothing shows that the answer is over, and its buttons have no message. */
+function toNote(ending: Closing | undefined, isEmpty: boolean): string {
+  const note = neutralize(ending?.note ?? "");
+  return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
+}
+
+function toShownText(text: string, sources: readonly Source[] = [], isGrowing: boolean): string {
+  return linkMarks(withoutSmallPrint(neutralize(text)), sources, isGrowing).trimEnd();
+}
+
+/** Puts as many of the sources under a message as fit. */
+function withSources(draft: Draft, sources: readonly Source[] = [], { maxLength, lengthOf }: SinkLimits): Draft {
+  const lines = toSmallPrint(sources);
+  if (lines.length === 0) return draft;
+  const text = closeFence(draft.markdown);
+  for (let count = lines.length; count > 1; count--) {
+    const markdown = [text, lines.slice(0, count).join("\n")].filter(Boolean).join("\n\n");
+    if (lengthOf(markdown) <= maxLength) return { ...draft, markdown };
+  }
+  return draft;
+}
+
 function withSteps(draft: Draft, steps: readonly Step[]): Draft {
   return steps.length === 0 ? draft : { ...draft, steps };
 }
 
-/** Ends code that was left open, so that what stands under it is no part of it. */
+/** Closes an open code block, so that the text below is not part of it. */
 function closeFence(body: string): string {
-  // Only inside a fence does healing add a line after a further one, and nothing of what is there is touched.
+  // Closing marks add a line only inside a fence, and never change the existing text.
   const probe = `${body}\nx`;
   const healed = healMarkdown(probe);
   return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
 }
 
-/** Tells texts apart without keeping them. */
+/** Identifies a text without storing it. */
 function toTextMark(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
-/** The part that a draft was made of, and the text which that is a part of. */
+/** The part that a draft was made from, and the text that contains this part. */
 interface Origin {
   part: Part;
   whole: string;
+  /** The draft without its sources. */
+  bare: Draft;
 }
 
-function findPlace(draft: Draft, { part, whole }: Origin, shown: number | "all" | "nothing"): number {
+function findPlace({ part, whole, bare }: Origin, shown: number | "all" | "nothing"): number {
   if (shown === "nothing") return part.start;
-  const { markdown, source = markdown.slice(0, markdown.length - part.closingLength) } = draft;
+  const { markdown, source = markdown.slice(0, markdown.length - part.closingLength) } = bare;
   return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
 }
 
-/** Length of the end of what is shown that must be found in the text. */
+/** The last visible characters. They must occur in the text. */
 const COMPARED_CHARS = 48;
 
-/** The place in `text` behind what is shown of a part of it. */
+/** The position in `text` after the end of a part's visible text. */
 function findEnd(source: string, markdown: string, part: Part, text: string): number {
   const shown = source.slice(0, countCommon(source, markdown)).trimEnd();
   for (let end = part.end; end > part.start; end -= 1) {
@@ -253,12 +283,12 @@ function findEnd(source: string, markdown: string, part: Part, text: string): nu
   return part.start;
 }
 
-/** The place in `text` behind the first `length` units of the source of a part of it. */
+/** The position in `text` after the first `length` units of a part's source. */
 function findPlaceAt(source: string, part: Part, text: string, length: number): number {
   const content = text.slice(part.start, part.end);
   const lead = content.length - content.trimStart().length;
   const repeated = Math.max(0, source.length - content.trim().length);
-  // Marks that have only begun were not shown.
+  // Unfinished markup was not shown.
   const written = source.slice(0, length);
   const shown = countCommon(written, healMarkdown(written));
   return part.start + lead + Math.max(0, shown - repeated);

@@ -1,80 +1,87 @@
 import { z } from "zod";
-import { isTakenUp } from "../concurrency/fence.ts";
 import { SinkError } from "../port/errors.ts";
 import { toNonce } from "../port/ids.ts";
+import type { Right } from "../port/right.ts";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/sink.ts";
+import { source } from "../port/source.ts";
 import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 
-/** Lets a reply be taken up again after a crash. Holds text only until the reply has ended. */
+/** Lets a reply resume after a crash. Contains text only until the reply has ended. */
 export type ReplyRecord = z.infer<typeof replyRecord>;
 
-/** The oldest records lack the fields that have a default. */
 export const replyRecord = z.object({
   id: z.string(),
   posted: z.array(z.string()),
-  /** The number of messages that were posted and taken back: their nonces are used up. */
-  removed: z.number().default(0),
-  /**
-   * One more message may have been posted, or not. Posted again, with the same nonce, it is found.
-   */
-  isPosting: z.boolean().default(false),
-  /** The most of the model's text that people can have seen, in UTF-16 units: a reply taken up again shows no less. */
-  seen: z.number().default(0),
-  /** The model's text as it was when `seen` was noted last; absent where nobody can go on from it. */
-  said: z.string().exactOptional(),
-  /** True where the model had come to its end with `said`: only showing it may be left. */
-  isSaidWhole: z.boolean().exactOptional(),
-  /** Messages of the reply that take no changes any more; absent: none. */
+  /** The number of messages that were posted and removed again. Their nonces are used up. */
+  removed: z.number(),
+  /** True if a further message may have been posted. Posting again with the same nonce finds it. */
+  isPosting: z.boolean(),
+  /** The largest part of the model's text that people can have seen, in UTF-16 units. A resumed reply shows no less. */
+  seen: z.number(),
+  /** The model's text when `seen` was last noted. Absent if no process can continue it. */
+  shownText: z.string().exactOptional(),
+  /** True if `shownText` is the model's whole answer, so the reply only has to show it. */
+  isShownWhole: z.boolean().exactOptional(),
+  /** The pages that the gateway cited for `shownText`; absent: none. */
+  cited: z.array(source).exactOptional(),
+  /** Messages of the reply that accept no more edits; absent: none. */
   sealed: sealed.exactOptional(),
 });
 
 export interface ReplyMessagesOptions {
+  /** The sink, created with `right`. */
   sink: ReplySink;
-  /** Changes with what is on the platform. */
+  right: Right;
+  /** Kept up to date with the platform. */
   record: ReplyRecord;
-  /** An earlier attempt may have posted more than the record says. */
+  /** True if an earlier attempt may have posted more than the record says. */
   isResumed: boolean;
-  /** Called when the record has changed, before anything else is written. */
+  /** Called when the record has changed, before the next write. */
   onRecord(): Promise<void>;
 }
 
-/** Posted once more under the nonce of a post of which nobody knows whether it was carried out, to be removed then. */
+/**
+ * If the outcome of a post is uncertain, this text is posted with the same nonce, only to find the message and remove
+ * it.
+ */
 export const PROBE: Draft = { markdown: "…", buttons: [], streaming: false };
-/** The look of a message with a file; no draft looks like it. */
+/** The state of a message with a file. No draft equals it. */
 const FILE = "file";
 
-/** One call that brings the platform nearer to what should be shown. */
+/** One call that brings the platform closer to the desired state. */
 export type Change =
   | { type: "post"; draft: Draft }
   | { type: "edit"; index: number; draft: Draft }
   | { type: "upload"; file: OutboundFile }
   | { type: "remove" };
 
-/** The messages of one reply as they stand on the platform. */
+/** The messages of one reply as the platform shows them. */
 export interface ReplyMessages {
-  /** The most urgent difference from the drafts and the file after them; `isOver`: no further drafts come. */
+  /**
+   * The most urgent difference from the drafts and the file after them. `isOver` is true if no further drafts follow.
+   */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
-  /** Makes the call. Rejects with what the platform refused. */
+  /** Makes the call. Rejects with the platform's refusal. */
   apply(change: Change): Promise<Receipt>;
-  /** True when an earlier attempt left a message here of which this one has seen nothing. */
+  /** True if an earlier attempt left a message here and this attempt has not written to it. */
   isUnseen(index: number): boolean;
-  /** The draft that a message shows at least, as far as this attempt knows; undefined for one of an earlier one. */
+  /** The last draft that a message certainly shows. Undefined for a message from an earlier attempt. */
   takenAt(index: number): Draft | undefined;
-  /** Takes a message to show this draft, though the platform has not said so. */
+  /** Assumes that a message shows this draft, although the platform has not confirmed it. */
   markAsShown(index: number, draft: Draft): void;
-  /** Takes a message off the record that is no longer on the platform. */
+  /** Removes a message from the record because it is no longer on the platform. */
   forget(index: number): Promise<void>;
 }
 
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
-  const { sink, record, isResumed, onRecord } = options;
+  const { sink, right, record, isResumed, onRecord } = options;
   const { posted } = record;
-  /** The look of each posted message, as far as this attempt knows: unknown for those of an earlier one. */
+  /** The state of each posted message. For messages from earlier attempts, it is unknown. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
-  /** The last draft known to be shown in full, by message. */
+  /** The last draft that each message certainly shows in full. */
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
-  /** The draft of a post of this attempt of which nobody knows whether it was carried out. */
+  /** The draft in a post by this attempt whose outcome is unknown. */
   let doubtful: Draft | undefined;
   let isUploaded = false;
 
@@ -82,10 +89,9 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
 
   async function post(draft: Draft): Promise<Receipt> {
     try {
-      const receipt = await add(JSON.stringify(draft), (nonce, signal, mayExist) => {
-        const post = mayExist ? sink.post : (sink.postFirst ?? sink.post);
-        return post(draft, nonce, signal);
-      });
+      const receipt = await add(JSON.stringify(draft), (nonce, signal, mayExist) =>
+        sink.post(draft, nonce, signal, !mayExist),
+      );
       taken[posted.length - 1] = receipt.isPartial === true ? doubtful : draft;
       doubtful = undefined;
       return receipt;
@@ -101,18 +107,18 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     return receipt;
   }
 
-  /** Makes one more message; `look` is what it then shows. */
+  /** Posts a further message with the state `look`. */
   async function add(
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // A post that an earlier attempt made is found by its nonce, and shows the text of that attempt. Where the store was
-    // away its record may know of none.
-    const mayExist = isResumed || record.isPosting || isTakenUp();
+    // Repeating an earlier attempt's post returns that attempt's message with its old text. The record may not contain
+    // it if the store was unavailable.
+    const mayExist = isResumed || record.isPosting || right.isResumed;
     record.isPosting = true;
-    // The record says from the beginning that the first one may be under way.
+    // The record already says that the first post may be in flight.
     if (posted.length > 0) await onRecord();
-    const { id, ...receipt } = await callPlatform((signal) => make(toNonce(record), signal, mayExist));
+    const { id, ...receipt } = await callPlatform(right, (signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);
     shown.push(mayExist || receipt.isPartial === true ? undefined : look);
     record.isPosting = false;
@@ -123,7 +129,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   async function edit(index: number, draft: Draft): Promise<Receipt> {
     const id = posted[index];
     if (id === undefined) return {};
-    const receipt = await callPlatform((signal) => sink.edit(id, draft, signal));
+    const receipt = await callPlatform(right, (signal) => sink.edit(id, draft, signal));
     shown[index] = receipt.isPartial === true ? undefined : JSON.stringify(draft);
     if (receipt.isPartial !== true) taken[index] = draft;
     return receipt;
@@ -131,7 +137,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
 
   async function removeLast(): Promise<Receipt> {
     const id = posted.at(-1);
-    if (id !== undefined) await callPlatform((signal) => sink.remove(id, signal));
+    if (id !== undefined) await callPlatform(right, (signal) => sink.remove(id, signal));
     await forget(posted.length - 1);
     return {};
   }
@@ -148,20 +154,21 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     nextChange(drafts, file, isOver) {
       for (const [at, draft] of drafts.entries()) {
         const index = countSealed() + at;
-        // The next message may take no changes either, so it comes when it is whole.
+        // The next message may not accept edits either, so it is posted only when it is complete.
         if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] === JSON.stringify(draft)) continue;
-        // Text that nobody has seen goes before buttons that are no longer needed.
+        // New text is more urgent than removing outdated buttons.
         const hasMore = countSealed() + drafts.length > posted.length;
         if (hasMore && taken[index]?.markdown === draft.markdown) continue;
         return { type: "edit", index, draft };
       }
-      // While text still grows, messages of an earlier attempt may be needed again.
+      // While the text grows, an earlier attempt's messages can still be needed.
       if (!isOver) return undefined;
-      // A message that nobody can name cannot be removed. Where there is none, people see no text twice.
+      // Posting again finds an uncertain message, so that it can be removed. The post contains none of the reply's
+      // text.
       if (record.isPosting) return { type: "post", draft: PROBE };
-      // An earlier attempt uploaded another file than this one would.
+      // An earlier attempt uploaded a different file.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },

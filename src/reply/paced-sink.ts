@@ -1,28 +1,30 @@
 import { untilAborted } from "../concurrency/deadlines.ts";
-import { keepFences } from "../concurrency/fence.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { CallKind, Written } from "../port/pace.ts";
-import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
-import { callPlatform, toCallResult, toFailed } from "./platform-call.ts";
+import type { Right } from "../port/right.ts";
+import type { Fallback, ReplySink } from "../port/sink.ts";
+import { callPlatform, toCallResult, toEditKind, toFailed } from "./platform-call.ts";
 
-/** Longest that a call waits for its turn, refusals for the rate included. */
+/** How long a call waits for its turn, including rate limits. */
 const TURN_TIMEOUT_MS = 120_000;
-/** Longest that the platform may take for files. */
+/** How long the platform can take for files. */
 const UPLOAD_TIMEOUT_MS = 60_000;
-/** A message that is whole from the beginning gains nothing from the way of writing that lets it grow. */
+/** A message that is complete from the start does not need a way of writing that lets it grow. */
 const WHOLE: Fallback = { isActive: true, activate: () => {} };
 
 /**
- * A sink for what is no growing reply, such as pictures and notices. Its calls share the budget of the replies beside
- * them and wait for their turn in it, are made again when the platform asks for time, and have an end in every case.
+ * A sink for messages that do not grow, for example pictures and notices. Its calls share the growing replies' budget
+ * and wait for their turn. They retry when the platform asks for a wait, and they always end. `sink` belongs to the
+ * reply that is being written at the same time, if there is one.
  */
-export type SinkOf = (address: ReplyAddress) => ReplySink;
+export type SinkOf = (address: ReplyAddress, sink?: ReplySink) => ReplySink;
 
 export interface PacedSinkDeps {
+  right: Right;
   adapterOf(platform: string): Pick<Adapter, "sink">;
   scheduler: Pick<Scheduler, "join">;
   metrics: Pick<Metrics, "platformCall" | "rateLimited">;
@@ -36,15 +38,14 @@ interface PacedCall<T> {
   make(signal: AbortSignal): Promise<T>;
 }
 
-export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDeps): SinkOf {
-  return (address) => {
+export function createPacedSinks({ adapterOf, scheduler, metrics, right }: PacedSinkDeps): SinkOf {
+  return (address, sink = adapterOf(address.platform).sink(address, right)) => {
     const { platform } = address;
-    const sink = adapterOf(platform).sink(address);
 
     async function attempt<T>(call: PacedCall<T>, signal: AbortSignal): Promise<T> {
       const timeoutMs = call.name === "upload" ? UPLOAD_TIMEOUT_MS : undefined;
       try {
-        return await callPlatform((timeout) => call.make(AbortSignal.any([timeout, signal])), timeoutMs);
+        return await callPlatform(right, (timeout) => call.make(AbortSignal.any([timeout, signal])), timeoutMs);
       } catch (error) {
         if (isRateLimit(error)) metrics.rateLimited("platform");
         throw error;
@@ -57,7 +58,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
       signal.throwIfAborted();
       const bound = AbortSignal.any([signal, AbortSignal.timeout(TURN_TIMEOUT_MS)]);
       const ended = Promise.withResolvers<T>();
-      /** A call is under way, or has ended. */
+      /** True if a call is in flight or has ended. */
       let isAtWork = false;
 
       async function write(): Promise<Written> {
@@ -71,7 +72,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
             isAtWork = false;
             return { answer: toFailed(error), behind: true, kind: call.kind };
           }
-          // The caller decides about every other failure.
+          // The caller handles every other failure.
           ended.reject(error);
           return { answer: { ok: true }, behind: false, kind: call.kind };
         }
@@ -79,18 +80,18 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
 
       const fallback = sink.fallback === undefined ? undefined : WHOLE;
       const pace = scheduler.join(sink.budget, {
-        write: keepFences(write),
+        write,
         room: sink.room,
         fallback,
         first: call.kind,
       });
-      // An edit on the way may wait, as those of a reply that grows do; everything else is a last word.
+      // An unfinished state can wait, like the edits of a growing reply. Every other call writes a final state.
       if (call.kind === "edit") pace.text(1);
       else pace.end(bound).catch((error: unknown) => isAtWork || ended.reject(error));
       try {
         return await untilAborted(ended.promise, bound);
       } catch (error) {
-        // One call of a message at a time, and a caller that gives a message up may want to take it back.
+        // Makes one call for a message at a time, because a caller that gives a message up may still remove it.
         if (isAtWork) return await ended.promise;
         throw error;
       } finally {
@@ -100,8 +101,8 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
 
     return {
       ...sink,
-      post: (draft, nonce, signal) =>
-        inTurn({ name: "post", kind: "post", make: (signal) => sink.post(draft, nonce, signal) }, signal),
+      post: (draft, nonce, signal, isFirst) =>
+        inTurn({ name: "post", kind: "post", make: (signal) => sink.post(draft, nonce, signal, isFirst) }, signal),
       edit: (id, draft, signal) =>
         inTurn({ name: "edit", kind: toEditKind(draft), make: (signal) => sink.edit(id, draft, signal) }, signal),
       upload: (files, caption, nonce, signal) =>
@@ -110,11 +111,6 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         inTurn({ name: "remove", kind: "final", make: (signal) => sink.remove(id, signal) }, signal),
     };
   };
-}
-
-/** A message with a Stop button will change again. */
-function toEditKind({ buttons }: Draft): CallKind {
-  return buttons.some(({ action }) => action === "stop") ? "edit" : "final";
 }
 
 function isRateLimit(error: unknown): error is SinkError {

@@ -1,54 +1,66 @@
-import { keepFences } from "../concurrency/fence.ts";
 import { createNewest } from "../concurrency/newest.ts";
-import type { Pace, Scheduler } from "../pacing/scheduler.ts";
+import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Right } from "../port/right.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 import { describeRunning, rendersSteps } from "./steps.ts";
 import { createReplyWriter, type ReplyWriter, type ReplyWriterOptions } from "./writer.ts";
 
-/** Longest the platform may take to accept the final text; after that the reply is given up. */
+/** How long the platform can take to accept the final text. After that, the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
-/** Longest a platform may take to show progress, which nobody misses. */
+/** Longest call that shows progress. It does no harm to skip one. */
 const PROGRESS_TIMEOUT_MS = 5_000;
-/** A step that begins or ends weighs as much as this many characters of text: about a line. */
+/** A started or finished step counts like this many characters of text, which is about a line. */
 const STEP_UNITS = 40;
-/** How long a step has run is shown anew this often; it weighs next to nothing beside text that waits to be shown. */
+/**
+ * How often the duration of a running step is updated. It counts almost nothing compared with text that waits to be
+ * shown.
+ */
 const TICK_MS = 5_000;
 const TICK_UNITS = 1;
-/** After this time without text a word with Stop is posted: it is there within the first second. */
+/**
+ * After this time without text, the bot posts a notice with a Stop button, so that it appears within the first second.
+ */
 const STOP_MS = 700;
-/** People wait this long before they wonder what for, and as long again before they wonder how much longer. */
+/** People wait this long before they ask themselves why, and as long again before they ask how much longer. */
 const WAIT_MS = 10_000;
 
-/** The end of a turn: the gateway's word for it, or what was thrown. */
+/** How a turn ended: the gateway's finish reason, or the error. */
 export type Cause = { finish: string } | { error: unknown };
 
-/** Hands over the text of an answer as it comes. Resolves to the reason why it ended. */
-export type ProduceText = (onText: OnText) => Promise<string>;
+/**
+ * Passes an answer's text on while it arrives. Until there is text, the words passed to `tell` are shown instead.
+ * Resolves to the finish reason.
+ */
+export type ProduceText = (onText: OnText, tell: (words: string) => void) => Promise<string>;
 
 export interface ReplyOptions extends ReplyWriterOptions {
   scheduler: Scheduler;
-  /** A text stands in its messages that nobody wants any more: a wait may be told in its place. */
+  /** True if the messages show an outdated text, so a notice about a wait can replace it. */
   makesWay?: boolean;
-  /** Says in words what the reply waits for; asked each time that there was no text for another `WAIT_MS`. */
-  describeWait(): string;
-  /** Told those words when they are others than before, to be shown beside the reply. */
-  onWait(words: string): void;
-  /** Told when the first text of this attempt stands on the platform. */
-  onVisible(): void;
   /**
-   * Called when no more text comes. Chooses the closing; undefined leaves the messages as they are, because somebody else
-   * goes on with them. May throw: then nothing more is written, and `writeReply` rejects with that.
+   * Says in words what the reply waits for. Called each time another `WAIT_MS` have passed without text. Absent for a
+   * reply that only shows the words passed to `tell`.
+   */
+  describeWait?(): string;
+  /** Called with these words when they change, so that they can be shown next to the reply. */
+  onWait?(words: string): void;
+  /** Called when the first text of this attempt is on the platform. */
+  onVisible?(): void;
+  /**
+   * Called when no more text follows. Chooses the closing. Undefined means that the messages do not change, because
+   * another attempt or process continues them. If it throws, nothing more is written and `writeReply` rejects with that
+   * error.
    */
   onEnd(cause: Cause, text: string): Closing | undefined;
 }
 
 /**
- * Writes a turn to the channel while it happens: the turn adds text to a draft, the writer shows the newest whenever
- * the scheduler says. Drafts may be skipped, the final never. Resolves to the text once the final stands, or the
- * platform refuses it for good. Rejects when the final was not accepted in time, when the reply was given up or the
- * scheduler closed, and with what `onEnd` throws.
+ * Writes a turn to the channel while the turn is running. The turn adds text to a draft, and the writer shows the
+ * newest draft whenever the scheduler allows a call. Drafts can be skipped, but the final text never is. Resolves to
+ * the text when the final text is visible, or when the platform has refused it for good. Rejects if the final text is
+ * not accepted in time, if the reply is given up or the scheduler is closed, and with any error that `onEnd` throws.
  */
 export async function writeReply(produceText: ProduceText, options: ReplyOptions): Promise<string> {
   let visible = false;
@@ -56,29 +68,34 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     options.onCall(kind, error, isWait);
     if (visible || isWait || error !== undefined || kind === "remove") return;
     visible = true;
-    options.onVisible();
+    options.onVisible?.();
   };
   const writer = createReplyWriter({ ...options, onCall });
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
-  const pace = options.scheduler.join(budget, { write: keepFences(writer.write), room, fallback });
-  // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
-  // end one that grows after some minutes. Beside text, the next write brings it.
+  const pace = options.scheduler.join(budget, { write: writer.write, room, fallback });
+  // A step does not start a message. Otherwise the message would come before the step's own messages, such as a
+  // picture, and platforms end a growing message after some minutes. If there is text, the next write shows the step.
   steps?.follow(() => {
     if (rendersSteps(sink) && writer.text !== "") pace.text(STEP_UNITS);
   });
-  const stopTelling = tellWaits(options, writer, pace);
+  const tell = (words: string) => {
+    writer.wait(words);
+    pace.text(STEP_UNITS);
+  };
+  const stopTelling = tellWaits(options, writer, tell);
   const ticking = setInterval(() => {
     if (steps?.tick() !== true) return;
     if (rendersSteps(sink) && writer.text !== "") pace.text(TICK_UNITS);
-    else options.onWait(describeRunning(steps.all));
+    else options.onWait?.(describeRunning(steps.all));
   }, TICK_MS);
   try {
-    const cause = await toCause(produceText, (text) => {
+    const onText = (text: string) => {
       if (writer.text === "") stopTelling();
       writer.append(text);
       pace.text(text.length);
-    });
+    };
+    const cause = await toCause(produceText(onText, tell));
     stopTelling();
     steps?.end(toCutBy(cause));
     const closing = options.onEnd(cause, writer.text);
@@ -90,32 +107,34 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     stopTelling();
     clearInterval(ticking);
     pace.leave();
-    // No call of ours may overtake the next writer of these messages.
+    // This reply's last call must not overtake the next writer of these messages.
     await writer.settled();
   }
   return writer.text;
 }
 
-/** Tells what the reply waits for, as long as it has no text. Returns the function that ends that. */
-function tellWaits({ sink, record, ...options }: ReplyOptions, writer: ReplyWriter, pace: Pace): () => void {
-  // A text that stands there already says more.
-  const isShown = sink.tellsWaits === true && (record.posted.length === 0 || options.makesWay === true);
-  const show = (words: string) => {
-    writer.wait(`_${words} …_`);
-    pace.text(STEP_UNITS);
-  };
-  // Asked again and again: the platform may be slow to refuse its own Stop.
+/** Shows what the reply waits for while it has no text. Returns a function that ends this. */
+function tellWaits(
+  { sink, record, describeWait, ...options }: ReplyOptions,
+  writer: ReplyWriter,
+  tell: (words: string) => void,
+): () => void {
+  if (describeWait === undefined) return () => {};
+  // If there is text, people need no notice.
+  const isShown = sink.traits?.waits !== undefined && (record.posted.length === 0 || options.makesWay === true);
+  const show = (words: string) => tell(`_${words} …_`);
+  // Checked repeatedly, because the platform can be slow to refuse its own Stop button.
   const stopping = setInterval(() => {
-    if (!isShown || sink.hasOwnStop === true) return;
+    if (!isShown || sink.traits?.waits === "late") return;
     clearInterval(stopping);
-    if (writer.text === "") show(toSentence(options.describeWait()));
+    if (writer.text === "") show(toSentence(describeWait()));
   }, STOP_MS);
   let told = "";
   const waiting = setInterval(() => {
-    const words = options.describeWait();
+    const words = describeWait();
     if (writer.text !== "" || words === told) return;
     told = words;
-    options.onWait(words);
+    options.onWait?.(words);
     if (isShown) show(`Still ${words}`);
   }, WAIT_MS);
   return () => {
@@ -124,7 +143,7 @@ function tellWaits({ sink, record, ...options }: ReplyOptions, writer: ReplyWrit
   };
 }
 
-/** An abort has a word as its reason. */
+/** An abort has a `CutReason` as its reason. */
 function toCutBy(cause: Cause): Step["cutBy"] {
   if (!("error" in cause)) return undefined;
   return typeof cause.error === "string" ? "stop" : "error";
@@ -134,24 +153,28 @@ function toSentence(words: string): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
-async function toCause(produceText: ProduceText, onText: OnText): Promise<Cause> {
+async function toCause(producing: Promise<string>): Promise<Cause> {
   try {
-    return { finish: await produceText(onText) };
+    return { finish: await producing };
   } catch (error) {
     return { error };
   }
 }
 
 export interface Progress {
-  /** Shows what is being done; "" takes it away. */
+  /** Shows the current work. "" removes the notice. */
   show(text: string): void;
-  /** Takes it away; resolves when nothing of it is under way any more. */
+  /** Removes the notice. Resolves when no call for it is in flight. */
   clear(): Promise<void>;
 }
 
-/** Best effort: the newest text only, and no late "thinking" outlives `clear`. `stop` ends what is shown. */
-export function createProgress(sink: ReplySink, stop?: Button): Progress {
-  const show = (text: string) => callPlatform((signal) => sink.progress(text, signal, stop), PROGRESS_TIMEOUT_MS);
+/**
+ * Ignores failures. Shows only the newest text, and no late "thinking" after `clear`. `stop` is the button that stops
+ * the work.
+ */
+export function createProgress(sink: ReplySink, right: Right, stop?: Button): Progress {
+  const show = (text: string) =>
+    callPlatform(right, (signal) => sink.progress(text, signal, stop), PROGRESS_TIMEOUT_MS);
   const texts = createNewest(show, "");
   return {
     show: texts.show,

@@ -1,28 +1,31 @@
 import type { ReplySink, Step } from "../port/sink.ts";
 import { describeStep } from "../port/steps.ts";
 
-/** The steps of one reply, each as far as it has come. */
+/** The steps of one reply and their current state. */
 export interface Steps {
-  /** The newest of each, in the order in which they began. */
+  /** The current state of each step, in the order in which they started. */
   readonly all: readonly Step[];
-  /** Takes note of a step that begins, or of what has become of one. */
+  /** Records a step that starts, or its new state. */
   note(step: Step): void;
-  /** Takes note of how long those have run that run. Returns false when none does. */
+  /** Updates the durations of the running steps. Returns false if none is running. */
   tick(): boolean;
-  /** The answer has ended: running steps have failed. `cutBy` says what ended them, unless the answer is complete. */
+  /**
+   * The answer has ended, so steps that still run have failed. `cutBy` says what ended them, unless the answer is
+   * complete.
+   */
   end(cutBy?: Step["cutBy"]): void;
-  /** Calls this listener at each change from here on, in place of the one before. */
+  /** From now on, calls this listener at each change, instead of the previous one. */
   follow(listener: () => void): void;
 }
 
-/** `now` gives milliseconds of a clock that never goes back. */
+/** `now` returns the milliseconds of a clock that never goes back. */
 export function createSteps(now = () => performance.now()): Steps {
   const steps = new Map<string, Step>();
   let isOver = false;
   let tell = () => {};
 
   function note(step: Step): void {
-    // A step that was given up may still report.
+    // A step that was given up can still report its state.
     if (isOver) return;
     const { begunAt = now(), runningMs = 0 } = steps.get(step.id) ?? {};
     steps.set(step.id, { ...step, begunAt, ...(step.state === "running" ? { runningMs } : { endedAt: now() }) });
@@ -51,25 +54,27 @@ export function createSteps(now = () => performance.now()): Steps {
 }
 
 /** True while the messages of the reply show its steps. */
-export function rendersSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
-  return showsSteps === true && fallback?.isActive !== true;
+export function rendersSteps({ traits, fallback }: Pick<ReplySink, "traits" | "fallback">): boolean {
+  return traits?.steps === true && fallback?.isActive !== true;
 }
 
-/** Names the steps that run, in words; "" when none does. Of several of one name the first has run longest. */
+/**
+ * Names the running steps. "" if none is running. If several have the same name, shows the one that has run longest.
+ */
 export function describeRunning(steps: readonly Step[]): string {
   const running = steps.filter(({ state }) => state === "running");
   const first = running.filter(({ title }, index) => running.findIndex((step) => step.title === title) === index);
   return first.map(describeStep).join(", ");
 }
 
-/** The steps of a reply by the message that shows them. */
+/** The steps of a reply, by the message that shows them. */
 export interface PlacedSteps {
-  /** Takes in how far the steps have come while the message with this index is the last one. */
+  /** Assigns steps to the message with this index while it is the last one. */
   place(steps: readonly Step[], lastIndex: number): void;
   of(index: number): readonly Step[];
 }
 
-/** A step that goes on is shown where the text goes on, and one that has ended stays in the message that showed it. */
+/** A running step moves to the next message with the text. A finished step stays in the message that showed it. */
 export function createPlacedSteps(): PlacedSteps {
   const placed = new Map<string, { step: Step; index: number }>();
 

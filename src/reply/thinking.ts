@@ -2,34 +2,37 @@ import { FOLD_MARK } from "../text/folded-quote.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { truncate } from "../text/truncate.ts";
 
-/** Milliseconds between two reports: each is a call to the platform. */
+/** Milliseconds between two reports, because each is a call to the platform. */
 const TELL_MS = 5_000;
-/** Shown of what was thought, in UTF-16 units: it is read on the way to the answer, if at all. */
+
+/** The largest part of the thoughts that is shown, in UTF-16 units. Few people read more in passing. */
 const MAX_SHOWN_CHARS = 1_000;
 
-/** The model's thoughts before its answer. They are told while they last, and are no part of the answer. */
+/**
+ * The model's thoughts before its answer. They are visible only while the model thinks, and are not part of the answer.
+ */
 export interface Thinking {
   add(text: string): void;
-  /** The model begins anew: what it thought before came to nothing. */
+  /** The model restarts, so its thoughts so far are outdated. */
   restart(): void;
-  /** The model does something else. True when it was thinking until then. */
+  /** The model does something else now. Returns true if it was thinking until then. */
   pause(): boolean;
-  /** "thinking, 12 s" while it lasts, else "". */
+  /** "thinking, 12 s" while it thinks, otherwise "". */
   describe(): string;
-  /** Takes what was thought so far, as a quote to put before the answer; "" for nothing. */
+  /** Removes and returns the thoughts so far, as a quote to put before the answer. "" if there are none. */
   takeQuote(isFolded: boolean): string;
 }
 
-export interface ThinkingOptions {
-  /** Told every few seconds, in words. */
+interface ThinkingOptions {
+  /** Called every few seconds with a description. */
   onTell(words: string): void;
-  /** Milliseconds, of any origin. */
+  /** Milliseconds from any starting point. */
   now?(): number;
 }
 
 export function createThinking({ onTell, now = () => performance.now() }: ThinkingOptions): Thinking {
   let thoughts = "";
-  /** The time at which it began to think; undefined while it does not. */
+  /** When the model started to think. Undefined while it does not think. */
   let since: number | undefined;
   let beforeMs = 0;
   let toldAt = -Infinity;
@@ -75,7 +78,7 @@ export function createThinking({ onTell, now = () => performance.now() }: Thinki
   };
 }
 
-/** A quote under its title. Marked as one to fold where the platform can: Markdown itself has no word for that. */
+/** A quote with a title. Marks it as foldable if the platform supports that, because Markdown has no syntax for it. */
 function toQuote(thoughts: string, lastedMs: number, isFolded: boolean): string {
   const whole = neutralize(thoughts).trim();
   if (whole === "") return "";

@@ -1,36 +1,48 @@
-import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { describeError, SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
+import type { Source } from "../text/sources.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
-import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
+import { isRefusal, toCallResult, toEditKind, toFailed } from "./platform-call.ts";
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * UTF-16 units noted as seen ahead of what is shown, if no other process could take over: each note is a flush to disk,
- * and one per call would cost more than the call.
+ * If calls follow each other quickly, `seen` includes in advance the text of this time, because a note for each call
+ * would cost more than the call. After a crash, the reply shows nothing new for about this time.
  */
-const SEEN_AHEAD_UNITS = 400;
+const SEEN_AHEAD_MS = 700;
+/** In UTF-16 units. */
+const MIN_SEEN_AHEAD = 40;
+const MAX_SEEN_AHEAD = 400;
 
 export interface ReplyWriterOptions extends ReplyMessagesOptions {
-  /** The calls of tools and the like; absent where there are none. */
+  /** The reply's steps, such as tool calls. Absent if there are none. */
   steps?: Steps;
-  /** Ends the reply where the platform does not take the text. */
+  /** The id for a growing reply's Stop button. If absent, the turn's id. */
+  stopId?: string;
+  /** The pages behind the text so far, see `ReplyDraftsOptions`. */
+  sources?: () => readonly Source[];
+  /** Ends the reply if the platform does not accept the text. */
   refusal(kind: SinkErrorKind): Closing;
-  /** Called when people are about to see more of the text, which is all of it; the call that shows it waits for this. */
+  /** Called with the whole text so far before people see more of it. The call that shows the text waits for this. */
   onSeen(text: string): Promise<void>;
-  /** Told of every call the platform answered, refused or not; `isWait`: it showed nothing of the text, nor its end. */
+  /**
+   * Called after every call that the platform accepted or refused. `isWait` is true if the call showed neither text nor
+   * an ending.
+   */
   onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
-  /** Told how much of the text stands on the platform, in UTF-16 units; absent: nobody asks. */
+  /** Called with the length of the text that is on the platform, in UTF-16 units. */
   onShown?(units: number): void;
-  /** Told once when the platform will not take this reply any more, whatever is tried. */
+  /** Called once if the platform rejects every form of this reply for good. */
   onRefused(kind: SinkErrorKind): void;
 }
 
-/** The writer of one reply's messages: knows what they should show and what they show, and makes the next call. */
+/**
+ * The writer of one reply's messages. It knows what they should show and what they do show, and makes the next call.
+ */
 export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
-  /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
+  /** Makes the most urgent call with the newest text. Never rejects. Make only one call at a time. */
   write(): Promise<Written>;
   settled(): Promise<void>;
 }
@@ -38,44 +50,45 @@ export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait
 export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   const { sink, record, steps } = options;
   const drafts = createReplyDrafts({
-    turnId: record.id,
+    turnId: options.stopId ?? record.id,
     limits: sink.limits,
-    // Folded into one line at the end, they stand where they could not be shown one by one.
+    // If a platform cannot show steps one by one, they are folded into one line at the end.
     steps: () => (rendersSteps(sink) || drafts.isOver ? steps?.all : undefined),
     sealed: record.sealed,
+    ...(options.sources !== undefined && { sources: options.sources }),
   });
   const messages = createReplyMessages(options);
-  /** An answer that is written again after a crash does not take back what people have read. */
+  /** After a crash, a new version of the answer does not remove text that people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
-  const seenAhead = mayBeTakenOver() ? 0 : SEEN_AHEAD_UNITS;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
+  const estimateAhead = createAheadEstimate();
 
-  /** A message stays as it is: what it does not show comes in further ones. */
+  /** Seals a message. Further messages show the rest. */
   async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
-    // It was to be written once more for safety's sake.
+    // The write only repeated the text to be safe.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.markAsShown(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
       record.sealed = drafts.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = drafts.seal(index + 1, taken, "all");
     } else {
-      // An earlier attempt left another text, or an unknown one: all of it is shown again, so that nothing is lost.
+      // An earlier attempt left a different or unknown text. Shows everything again, so that nothing is lost.
       record.sealed = drafts.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
 
-  /** Acts on a refusal for good: the reply goes on another way, or ends. */
+  /** Handles a permanent refusal. The reply continues in another way, or ends. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit")
       return continueAfterSealed(change.index, change.draft, shownLength);
-    // An earlier attempt may have taken a message back and died before it said so.
+    // An earlier attempt may have died after it removed a message and before it recorded that.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
     }
-    // Bots may often write where they may not attach anything.
+    // A bot often can write in a channel but cannot attach files there.
     if (change.type === "upload" && kind !== "gone") return drafts.rejectFile();
     const isOfText = kind === "rejected" || kind === "filtered";
     if (isOfText && change.type !== "remove" && !drafts.isRejected) {
@@ -87,7 +100,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     options.onRefused(kind);
   }
 
-  /** A message that is whole from the beginning has nothing to gain from the way that lets it grow. */
+  /** A message that is complete from the start does not need a way of writing that lets it grow. */
   function needsFallback(change: Change): boolean {
     return sink.fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
   }
@@ -106,9 +119,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const kind = toKind(change);
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
-    // Before the call: whether it was carried out may not be known any more when the process dies in it.
+    // Recorded before the call, because the outcome stays unknown if the process dies during it.
+    const ahead = estimateAhead(length);
     if (length > record.seen) {
-      record.seen = length + seenAhead;
+      record.seen = length + ahead;
       await options.onSeen(drafts.text);
     }
     try {
@@ -149,19 +163,35 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   };
 }
 
-/** Platforms may count the call that ends a message apart from those that let it grow. */
+/** Estimates how much text the next calls will show, from the growth since the last call. 0 if calls are rare. */
+function createAheadEstimate(): (length: number) => number {
+  let before: { length: number; atMs: number } | undefined;
+  return (length) => {
+    const now = { length, atMs: performance.now() };
+    const gapMs = Math.max(1, now.atMs - (before?.atMs ?? now.atMs));
+    const coming = ((length - (before?.length ?? length)) * SEEN_AHEAD_MS) / gapMs;
+    before = now;
+    if (gapMs >= SEEN_AHEAD_MS) return 0;
+    return Math.round(Math.min(Math.max(coming, MIN_SEEN_AHEAD), MAX_SEEN_AHEAD));
+  };
+}
+
+/** Platforms can have separate limits for calls that end a message and calls that let it grow. */
 function toKind(change: Change): CallKind {
   if (isPost(change)) return "post";
-  return change.type === "edit" && !change.draft.streaming ? "final" : "edit";
+  return change.type === "edit" && !change.draft.streaming ? toEditKind(change.draft) : "edit";
 }
 
 function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
 }
 
-/** Any other error of an adapter, a timeout among them, leaves open whether the call was carried out. */
+/** After any other error from an adapter, such as a timeout, the outcome of the call is unknown. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const quote = ` (${describeError(error)})`;
-  return new SinkError("unavailable", "It is not known whether the call was carried out", { cause: error, quote });
+  return new SinkError("unavailable", "It is unknown whether the platform carried out the call", {
+    cause: error,
+    quote,
+  });
 }

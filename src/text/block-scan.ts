@@ -6,7 +6,7 @@ import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The beginning of a line where a part could end. */
+/** A line start at which the next part can begin. */
 export interface Candidate {
   at: number;
   frame: Frame | undefined;
@@ -15,40 +15,43 @@ export interface Candidate {
 
 export interface Rest {
   text: string;
-  /** The end of the text without the white space that ends it. */
+  /** The end of the text without trailing white space. */
   textEnd: number;
   place: PartStart;
 }
 
-/** The text that a part can take, and the places found where it could end. */
+/** How much text fits into a part, and where the part can end. */
 export interface BlockScan {
   /**
-   * `whole`: everything from here on fits. `full`: it does not, and the part ends at `need` or before.
-   * `closed`: it ends at `at`, behind a line that closes its fence and is too long to be shown as it was written.
+   * `whole`: all of the remaining text fits. `full`: it does not fit, and the part ends at or before `need`. `closed`:
+   * the part ends at `at`, after a line that closes its fence and is too long to show as it is.
    */
   outcome: "whole" | "full" | "closed";
   at: number;
   need: number;
-  /** The end of the text that is shown, and the fence that is open there. */
+  /** The end of the text that fits, and the fence that is open there. */
   contentEnd: number;
   frame: Frame | undefined;
   header: string;
   /** Quote marks of the line that did not fit. */
   quote: string;
-  /** The last place of its kind: before a heading, before any block, before an item, a row or after a gap in code. */
+  /**
+   * The last place of each kind: before a heading, before any block, before an item or a row, and after a blank line in
+   * code.
+   */
   heading: Candidate | undefined;
   block: Candidate | undefined;
   item: Candidate | undefined;
-  /** A place that parts what belongs together: a heading and its text, a table's header and its rows. */
+  /** A place between a heading and its text, or between a table's header and its rows. */
   orphan: Candidate | undefined;
-  /** Line beginnings inside the last block, which begins at `blockStart`. */
+  /** Line starts in the last block. That block starts at `blockStart`. */
   lines: Candidate[];
   blockStart: number;
-  /** The first place from which on the part is full enough to end there, and the beginning of the block before it. */
+  /** The first place at which the part is full enough to end, and the start of the block before that place. */
   due: (Candidate & { blockStart: number }) | undefined;
 }
 
-/** From where on a part ends at the first place there is: between paragraphs, and between any lines. */
+/** A part ends at the first place between paragraphs after `paragraph`, or between any two lines after `line`. */
 export interface DueFrom {
   paragraph: number;
   line: number;
@@ -64,27 +67,26 @@ interface Walk extends BlockScan {
   ruler: Ruler;
   visibleEnd: number;
   afterGap: boolean;
-  /** The kind of the line before, as far as it decides about this one. */
+  /** The previous line and its kind, if the kind affects this line. */
   previous: { kind: LineKind | "delimiter" | "opening" | "none"; line: string };
 }
 
 interface Line {
-  /** The line, as far as it fits, without the white space at its end. */
+  /** The part of the line that fits, without trailing white space. */
   text: string;
   end: number;
-  /** The place of its line feed; `undefined` when the line goes on beyond what fits, or the text ends in it. */
+  /**
+   * The position of the line feed. Undefined if the line is longer than what fits, or if the text ends in this line.
+   */
   feedAt: number | undefined;
-  /** More of this line follows than is in `text`. */
+  /** True if the line has more text than `text`. */
   goesOn: boolean;
 }
 
 const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
-/**
- * Walks lines until they no longer fit. Depends on nothing beyond the first that does not, so that a place once chosen
- * stays when the text grows.
- */
+/** Reads lines until one does not fit. Does not look further, so a chosen place stays the same when the text grows. */
 export function scanBlocks(
   { text, textEnd, place }: Rest,
   ruler: Ruler,
@@ -136,7 +138,7 @@ function readLine({ text, at, visibleEnd }: Walk): Line {
   return { text: shown, end, feedAt, goesOn: feedAt === undefined && next < text.length };
 }
 
-/** A quoted fence ends without a closing line where the quote ends. */
+/** A fence in a quote ends with the quote, even without a closing line. */
 function endQuotedFence(walk: Walk): void {
   const { text, at, frame } = walk;
   if (frame === undefined || !isQuoted(frame.fence) || text[skip(BLANK, text, at)] === ">") return;
@@ -145,7 +147,7 @@ function endQuotedFence(walk: Walk): void {
   walk.blockStart = at;
 }
 
-/** Takes a line outside fences. False when it does not fit. */
+/** Adds a line outside fences. Returns false if it does not fit. */
 function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
   const kind = midLine ? "text" : readLineKind(line.text);
   const fence = midLine ? undefined : readFence(line.text);
@@ -154,7 +156,7 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
 
   const need = walk.ruler("");
   if (line.end > need || line.goesOn) return stop(walk, need);
-  // A fence is known with its line feed, and only then asks for the room to close it.
+  // Only after its line feed is it certain that the line opens a fence and needs room for a closing line.
   const frame =
     line.feedAt === undefined ? undefined : midLine ? readCutFence(walk) : fence && toFrame(fence, walk.limits);
   const closedNeed = walk.ruler(toSuffix(frame));
@@ -169,13 +171,15 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
   return true;
 }
 
-/** A fence whose opening line was itself too long for a part: nothing closes it, and its code goes on as plain text. */
+/** A fence whose opening line is too long for a part. It cannot be closed, so its code continues as plain text. */
 function readCutFence({ text, at }: Walk): Frame | undefined {
   const fence = readFence(text.slice(text.lastIndexOf("\n", at - 1) + 1, lineEnd(text, at)));
   return fence && { fence, open: "", close: "" };
 }
 
-/** Notes where a part could end before this line. A heading stays with what it heads, a table's header with a row. */
+/**
+ * Notes that a part can end before this line. A heading stays with its text, and a table's header with its first row.
+ */
 function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
   const { previous, afterGap } = walk;
   const candidate = { at: walk.at, frame: undefined, header: walk.header };
@@ -189,7 +193,7 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
     walk.heading = candidate;
     walk.block = candidate;
   } else if (previous.kind === "heading" || (previous.kind === "delimiter" && !afterGap)) {
-    // A fence must not be cut in its opening line, of which not all may be seen.
+    // The line may be an incomplete opening line of a fence. A part must not end in it.
     if (/^[ \t>*+\d.)-]*(?:[`~]|$)/.test(line)) walk.item = candidate;
     else walk.orphan = candidate;
   } else if (!afterGap && mayUnderline(line, previous.kind)) {
@@ -215,7 +219,7 @@ function noteDue(walk: Walk, candidate: Candidate, blockStart: number, isParagra
   if (candidate.at >= (isParagraph ? paragraph : line)) walk.due ??= { ...candidate, blockStart };
 }
 
-/** True when a line may make a table or a heading of the line before it, as far as it is seen. */
+/** True if the known part of the line can turn the previous line into a table's header or a heading. */
 function mayUnderline(line: string, previous: Walk["previous"]["kind"]): boolean {
   return (previous === "row" && (line === "" || isUnderline(line))) || (previous === "text" && isUnderline(line));
 }
@@ -231,7 +235,7 @@ function noteTable(walk: Walk, kind: LineKind, line: string): void {
   walk.previous = { kind: isHeader ? "delimiter" : kind, line };
 }
 
-/** Takes a line inside a fence. False when it does not fit. */
+/** Adds a line in a fence. Returns false if it does not fit. */
 function takeCode(walk: Walk, frame: Frame, line: Line, midLine: boolean): boolean {
   const { text, at } = walk;
   const { kind, end } = midLine ? { kind: "content", end: at } : readFenceLine(text, at, frame.fence);
@@ -262,7 +266,7 @@ function closeFence(walk: Walk, end: number): boolean {
   walk.contentEnd = end;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
-  // The text before this place is code: no line of it may end a part.
+  // The text before this place is code, so a part cannot end at one of its lines.
   walk.blockStart = end;
   return true;
 }

@@ -1,19 +1,19 @@
-/** Finds where lines begin and end Markdown blocks. Generous, as models write: a fence may have any indentation. */
+/** Finds where Markdown blocks begin and end. Models indent fences freely, so a fence can have any indentation here. */
 
 import { skip } from "./sticky.ts";
 
 export interface CodeFence {
-  /** The run of backticks or tildes that opened it. */
+  /** The backticks or tildes that opened the fence. */
   marker: string;
-  /** Written before the marker when it is opened again: quote marks as they were, list markers as spaces. */
+  /** The text before the marker when the fence is reopened: quote marks stay, list markers become spaces. */
   indent: string;
-  /** The language and whatever else follows the marker. */
+  /** The language and any other text after the marker. */
   info: string;
 }
 
 /**
- * The kind of a line in an open fence. `closing`: it closes the fence. `undecided`: the text ends in it, and it
- * may still become the closing line. `content`: anything else. `end` is where its last mark stands.
+ * The kind of a line in an open fence. `closing`: it closes the fence. `undecided`: the text ends in this line, which
+ * can still become the closing line. `content`: any other line. `end` is the position after its last mark.
  */
 export interface FenceLine {
   kind: "closing" | "undecided" | "content";
@@ -28,7 +28,7 @@ const FENCE_RUN = /`{3,}|~{3,}/y;
 const MARKER_RUN = { "`": /`*/y, "~": /~*/y };
 const BLANK = /[^\S\n]*/y;
 
-/** Reads the line that opens a fence; `undefined` for any other line. A fence may follow list and quote markers. */
+/** Reads the opening line of a fence. Undefined for other lines. A fence can follow list and quote markers. */
 export function readFence(line: string): CodeFence | undefined {
   let at = skip(LEAD, line, 0);
   for (let next = skip(LIST_MARKER, line, at); next > at; next = skip(LIST_MARKER, line, at))
@@ -37,12 +37,12 @@ export function readFence(line: string): CodeFence | undefined {
   if (end === at) return undefined;
   const marker = line.slice(at, end);
   const info = line.slice(end).trim();
-  // ```like this``` is inline code that happens to begin a line.
+  // At the start of a line, ```like this``` is inline code.
   if (marker.startsWith("`") && info.includes("`")) return undefined;
   return { marker, indent: line.slice(0, at).replace(/[^ \t>]/g, " "), info };
 }
 
-/** Reads the line of an open fence that begins at `start`. Never looks past that line. */
+/** Reads a line in an open fence. Never looks beyond the line that starts at `start`. */
 export function readFenceLine(text: string, start: number, fence: CodeFence): FenceLine {
   const at = skip(LEAD, text, start);
   const end = skip(MARKER_RUN[fence.marker.startsWith("`") ? "`" : "~"], text, at);
@@ -54,12 +54,12 @@ export function readFenceLine(text: string, start: number, fence: CodeFence): Fe
   return { kind: "content", end };
 }
 
-/** True when the fence stands in a block quote, and so ends with the first line that is not quoted. */
+/** True if the fence is in a block quote. Then it ends before the first line that is not quoted. */
 export function isQuoted(fence: CodeFence): boolean {
   return fence.indent.includes(">");
 }
 
-/** Classifies a line that is not blank and not in a fence, maybe by its beginning alone. */
+/** Classifies a line outside fences that is not blank. The line can be incomplete. */
 export function readLineKind(line: string): LineKind {
   if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return "heading";
   if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "rule";
@@ -68,17 +68,16 @@ export function readLineKind(line: string): LineKind {
   return "text";
 }
 
-/** True when the line is, or may become, the row under a table's header or the rule under a heading. */
+/** True if the line is or can become the delimiter row of a table or the line under a heading. */
 export function isUnderline(line: string): boolean {
   return /^[ \t]*[|:=-][ \t|:=-]*$/.test(line) && line.trim() !== "-";
 }
 
-/** True when the line is the row of dashes under a table's header. */
 export function isDelimiterRow(line: string): boolean {
   return isUnderline(line) && line.includes("-") && line.includes("|") && !line.includes("=");
 }
 
-/** The quote marks a line begins with, "" when it is not quoted or they are longer than `maxChars`. */
+/** The quote marks at the start of a line; "" if there are none or they are longer than `maxChars`. */
 export function readQuote(line: string, maxChars: number): string {
   const quote = /^(?:[ \t]{0,3}>[ \t]?){1,4}/.exec(line)?.[0] ?? "";
   return quote.length > maxChars ? "" : quote;

@@ -1,21 +1,21 @@
-/** Another app's card, alert or preview, in the markup of its platform. */
+/** A card, alert or preview by another app, in the platform's markup. */
 export interface Card {
-  /** Stands above it. */
+  /** Text above the card. */
   before?: string | undefined;
-  /** Red, green and blue, 24 bits: with alerts it says how bad things are. */
+  /** 24-bit RGB. In alerts, the color shows the severity. */
   color?: number | undefined;
   author?: string | undefined;
   title?: string | undefined;
   text?: string | undefined;
   fields?: ReadonlyArray<{ name: string; value: string }>;
-  /** Everything else it has, each on its own lines. */
+  /** Everything else on the card. Each item has its own lines. */
   more?: readonly string[];
   footer?: string | undefined;
   /** Unix milliseconds. */
   at?: number | undefined;
 }
 
-/** A card as text, its parts in the order in which people read them; "" where nothing is in it. */
+/** Describes a card as text, in reading order; "" if the card is empty. */
 export function describeCard({ before, color, author, title, text, fields = [], more = [], footer, at }: Card): string {
   const time = at === undefined || Number.isNaN(new Date(at).getTime()) ? undefined : toMinute(at);
   const body = [
@@ -44,7 +44,7 @@ function toMinute(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** Degrees on the colour wheel up to which a colour has its name. */
+/** Names of hues. `until` is the largest hue in degrees with that name. */
 const HUES: ReadonlyArray<[until: number, name: string]> = [
   [15, "red"],
   [45, "orange"],
@@ -56,7 +56,7 @@ const HUES: ReadonlyArray<[until: number, name: string]> = [
   [360, "red"],
 ];
 
-/** The everyday name of a colour; undefined for shades of grey, which say nothing. */
+/** The common name of a color. Undefined for shades of gray, because they mean nothing. */
 export function nameColor(rgb: number): string | undefined {
   const [red, green, blue] = [rgb >> 16, rgb >> 8, rgb].map((part) => (part & 255) / 255) as [number, number, number];
   const most = Math.max(red, green, blue);

@@ -5,43 +5,51 @@ import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The end of a part. `midLine` places carry what the line before them needs to go on. */
+/**
+ * The end of a part. If it is inside a line, it also has what the rest of that line needs (`frame`, `header`, `quote`).
+ */
 export interface Cut extends Candidate {
   quote: string;
 }
 
 interface InlineView {
-  /** The text from the beginning of the part to the code point after `need`; positions count from its beginning. */
+  /** The text from the part's start to the code point after `need`. Positions are relative to the part's start. */
   window: string;
   from: number;
   need: number;
   code: boolean;
-  /** By position: 0 may be cut, 1 inside emphasis, 2 inside something that loses its meaning when cut. */
+  /**
+   * By position: 0 means that the text can be split there, 1 is inside emphasis, 2 is inside a span that loses its
+   * meaning if it is split.
+   */
   bonds: Uint8Array;
-  /** Made when it is first needed. */
+  /** Created when first needed. */
   graphemes?: Intl.Segments;
 }
 
-/** The longest marks of a quote that are written again where it goes on. */
+/** Limit for quote marks that are repeated when the quote continues. */
 const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
-/** Matches text that would begin a block, if the line before it ended here. */
+/** Matches text that would start a block if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
-/** The same without what may only come to be one, and without code within a line. */
+/** The same for complete fence markers only, without inline code. */
 const WHOLE_FENCE_START = /\s*(?:`{3,}(?![^\n]*`)|~~~)/y;
-/** The end of a text in the line of a fence, or what may come to be one. */
+/** Matches an end of text in a fence's opening line, or in a line that can become one. */
 const IN_FENCE_LINE = /\n[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/;
-/** The characters that something which is never cut can begin with. */
+/** Characters with which an unsplittable span can start. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
-/** The number of an item, which ends no sentence. */
+/** The number of a list item. Its full stop does not end a sentence. */
 const ITEM_NUMBER = /(?:^|\n)[ \t>]*\d{1,9}\.$/;
 const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
-/** Chooses a part's end: the best kind of place that fills a third of it, inside a block only if there is none. */
+/**
+ * Chooses where a part ends: at the best kind of place that fills at least a third of the part. Splits a block only if
+ * there is no better place.
+ */
 export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
   const view = toView(text, start, need, scan);
@@ -71,7 +79,10 @@ export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   return { quote: "", ...(cut ?? { at: need, frame, header: "" }) };
 }
 
-/** The first acceptable end of a part that is full enough, sentences from `sentenceFrom` on; undefined for none. */
+/**
+ * The first acceptable end of a part that is full enough. From `sentenceFrom` on, the end of a sentence is acceptable
+ * too. Undefined if no end is acceptable.
+ */
 export function findDueCut(
   text: string,
   start: number,
@@ -95,7 +106,7 @@ export function findDueCut(
   return due === undefined || due.at > end ? undefined : { ...due, quote: "" };
 }
 
-/** The last place between words in which nothing is taken apart, not before `least`; undefined where there is none. */
+/** The last place between words, at or after `least`, that splits no span. Undefined if there is none. */
 export function findLastBreak(
   text: string,
   start: number,
@@ -109,9 +120,7 @@ export function findLastBreak(
   return at < from ? undefined : toInlineCut(start + at, scan);
 }
 
-/**
- * The last place in which nothing is taken apart, be it inside a word; undefined where there is none from `least` on.
- */
+/** The last place at or after `least` that splits no span; it can be inside a word. Undefined if there is none. */
 export function findLastBoundary(
   text: string,
   start: number,
@@ -124,7 +133,8 @@ export function findLastBoundary(
 }
 
 /**
- * Finds the end of the character that `at` is in; `at` itself between characters, and when that end is behind `end`.
+ * The end of the character that contains `at`. Returns `at` itself if it is between characters or if that end is after
+ * `end`.
  */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const found = characterEnd(text, at);
@@ -148,13 +158,15 @@ function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
   return { at, frame, header, quote };
 }
 
-/** Cuts between words, else characters, else code points, filling at least a third of the part. */
+/**
+ * Splits between words, or else between characters, or else between code points. Fills at least a third of the part.
+ */
 function takeApart(view: InlineView): number {
   const { window, need, code } = view;
   const from = skip(OPENERS, window, view.from);
   if (!code) {
     const inside = { ...view, from, bonds: toBonds(scanInline(window, from, window.length, true), window.length) };
-    // Marks at the end may come to be a fence; as a last resort they count as code within a line.
+    // Marks at the end can become a fence. As a last resort, treats them as inline code.
     const at = [
       findBoundary(view, WHOLE_FENCE_START),
       findBreak(inside, 1, isWordEnd, need / 3),
@@ -173,7 +185,7 @@ function takeApart(view: InlineView): number {
 function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
   const bonds = new Uint8Array(length + 1);
   if (spans.length === 0 && open.length === 0) return bonds;
-  // Counted at the ends and added up once, so that nested spans cost no more than flat ones.
+  // Counted at the ends of spans and summed once, so that nested spans cost no more than flat ones.
   const soft = new Int32Array(length + 2);
   const hard = new Int32Array(length + 2);
   for (const span of spans) bind(span.soft ? soft : hard, span.start, Math.max(span.end, span.start + 1));
@@ -191,7 +203,7 @@ function bind(depth: Int32Array, start: number, end: number): void {
   depth[end] = (depth[end] ?? 0) - 1;
 }
 
-/** The last break of the kind with no stronger bond than `bond`, not before `least`. */
+/** The last break of this kind, at or after `least`, whose bond is at most `bond`. */
 function findBreak(
   view: InlineView,
   bond: number,
@@ -204,7 +216,7 @@ function findBreak(
   return undefined;
 }
 
-/** True when the text that follows would begin nothing else there, and no character is taken apart. */
+/** True if a split there does not change how the following text is read, and splits no character. */
 function isFree(view: InlineView, at: number): boolean {
   return skip(BLOCK_START, view.window, at) === at && characterStart(view, at) === at;
 }
@@ -225,7 +237,10 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   return SENTENCE_END.test(before) && !ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at));
 }
 
-/** The last place between whole characters and things. Never behind white space, which is indentation. */
+/**
+ * The last place between characters that splits no span. Never after white space, because that would become
+ * indentation.
+ */
 function findBoundary(view: InlineView, fenceStart = FENCE_START): number | undefined {
   for (let at = view.need; at > view.from; ) {
     if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(fenceStart, view.window, at) > at) {
@@ -241,7 +256,7 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
 
 function characterStart(view: InlineView, at: number): number {
   const { window } = view;
-  // Below the combining marks, only a carriage return and a line feed make one character.
+  // Below the combining marks, only CR and LF together form one character.
   const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
   if (isPlain || at >= window.length) return at;
   view.graphemes ??= toGraphemes(window);

@@ -1,4 +1,7 @@
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (optimal string alignment). */
+/**
+ * The number of insertions, deletions, replacements and swaps of neighbors that turn one text into the other (optimal
+ * string alignment).
+ */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,6 +1,6 @@
 /** An option in a text, such as `--size 2K`. */
 export interface Flag {
-  /** As it was written: telephones make one long dash of two short ones, which also stands in ordinary sentences. */
+  /** As written. Phones turn two dashes into one long dash, but that also occurs in ordinary sentences. */
   dash: string;
   /** In lower case. */
   name: string;
@@ -9,7 +9,7 @@ export interface Flag {
 
 const FLAG = /(?<=^|\s)(--|[—–])([a-z]+)(?:(?:\s*=\s*|\s+)(?!--|[—–])(\S+))?/gi;
 
-/** Takes the options out of a text; `take` returns what stays in the place of one, undefined for all of it. */
+/** Removes options from a text. `take` returns the text that replaces an option, or undefined to keep the option. */
 export function takeFlags(text: string, take: (flag: Flag) => string | undefined): string {
   const rest = text.replace(FLAG, (all, dash: string, name: string, value: string | undefined) => {
     return take({ dash, name: name.toLowerCase(), value }) ?? all;

@@ -1,16 +1,16 @@
-/** Stands before the title of a quote that is shown folded, as other programs write it. */
+/** The mark before the title of a folded quote. Other programs use the same mark. */
 export const FOLD_MARK = "[!thinking]-";
 
-/** A quote that is to be shown folded, and the place behind it. */
+/** A quote that is shown folded. */
 export interface FoldedQuote {
   title: string;
-  /** Lines without their marks. */
+  /** Lines without their quote marks. */
   lines: string[];
-  /** Lines of the text that the quote takes. */
+  /** Number of lines of the quote in the text. */
   count: number;
 }
 
-/** Reads the folded quote that begins at `lines[at]`; undefined when none does. */
+/** Reads the folded quote that starts at `lines[at]`. Undefined if there is none. */
 export function readFoldedQuote(lines: readonly string[], at: number): FoldedQuote | undefined {
   const start = `> ${FOLD_MARK} `;
   const head = lines[at] ?? "";

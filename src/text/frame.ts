@@ -1,30 +1,33 @@
 import { type CodeFence, isQuoted } from "./blocks.ts";
 import type { SplitLimits } from "./ruler.ts";
 
-/** A fence that can be closed at the end of one part and opened again at the beginning of the next. */
+/** A fence that can be closed at the end of one part and reopened at the start of the next. */
 export interface Frame {
   fence: CodeFence;
-  /** The line that opens it again, and the one that closes it; both "" when there is no room for them. */
+  /** The lines that reopen and close the fence. Both are "" if there is no room for them. */
   open: string;
   close: string;
 }
 
-/** The beginning of a part, with what it carries over from the text before it. */
+/** The start of a part, with what it needs from the text before it. */
 export interface PartStart {
   at: number;
   frame: Frame | undefined;
-  /** Header and delimiter row of the table that goes on here, each with its line feed; "" outside tables. */
+  /** The header and the delimiter row of the table that continues here, each with its line feed. "" outside tables. */
   header: string;
-  /** Quote marks of the line that goes on here. */
+  /** Quote marks of the line that continues here. */
   quote: string;
-  /** The line before this place has not ended. */
+  /** True if this place is inside a line. */
   midLine: boolean;
 }
 
-/** The least room a frame leaves to the code: any character fits into it, in any unit. */
+/** A frame leaves at least this much room for code, so that any character fits, in any unit. */
 const CODE_ROOM_UNITS = 4;
 
-/** Reopens a fence in the next part, without its info string, or not at all, where room is short. */
+/**
+ * Chooses how the next part reopens a fence. If room is short, leaves out the info string, or does not reopen the
+ * fence.
+ */
 export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
   const close = fence.indent + fence.marker;
   const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);
@@ -34,14 +37,14 @@ export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
     : { fence, open: "", close: "" };
 }
 
-/** Returns the text that a part which begins at `place` shows before its own. */
+/** Returns the prefix for a part that starts at this place. */
 export function toPrefix({ frame, header, quote, midLine }: PartStart): string {
   const lead = midLine ? quote : "";
   if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
   return midLine ? lead : header;
 }
 
-/** Returns the text that a part which ends inside `frame` shows after its own. */
+/** Returns the suffix for a part that ends inside `frame`. */
 export function toSuffix(frame: Frame | undefined): string {
   return frame === undefined || frame.close === "" ? "" : `\n${frame.close}`;
 }

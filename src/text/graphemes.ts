@@ -1,39 +1,42 @@
-/** UTF-16 units of a character that is longer than any in use. */
+/** More UTF-16 units than any character in use has. */
 const LONG_CHARACTER_UNITS = 64;
-/** How far back a place is looked for that certainly begins a character. */
+/** Distance in which to look back for a place that certainly starts a character. */
 const MAX_CONTEXT_UNITS = 1_024;
 
-/** Latin letters, Chinese characters and Korean syllables: each begins a character, whatever is before it. */
+/** Latin letters, Chinese characters and Korean syllables. Each starts a character after any other text. */
 const STARTER = /[\0-\u02FF\u3400-\u9FFF\uAC00-\uD7A3]/;
 
-/** A flag is two letters of their own, each of them a pair of units. */
+/** A flag consists of two special letters. Each letter is a surrogate pair. */
 const FLAG_UNIT = /\uD83C|[\uDDE6-\uDDFF]/;
 const FLAG_UNITS = 4;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** Characters as people see them. The segmenter is made when it is first needed, because that takes 9 ms. */
+/** Characters as people see them. Creates the segmenter on first use, because that takes 9 ms. */
 export function toGraphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
   return segmenter.segment(text);
 }
 
-/** The last place up to `at` that is inside no character, such as a flag or a family. */
+/** The last place at or before `at` that is not inside a character, such as a flag or a family. */
 export function characterStart(text: string, at: number): number {
   return characterAt(text, at)?.start ?? at;
 }
 
-/** The first place from `at` on that is inside no character. */
+/** The first place at or after `at` that is not inside a character. */
 export function characterEnd(text: string, at: number): number {
   return characterAt(text, at)?.end ?? at;
 }
 
-/** The character around a place; undefined between two. Of one without end, such as an `a` with 500 accents, a code point. */
+/**
+ * The character around a place. Undefined if the place is between characters. Returns a code point if the character is
+ * extremely long, such as an `a` with 500 accents.
+ */
 function characterAt(text: string, at: number): { start: number; end: number } | undefined {
   if (at <= 0 || at >= text.length) return undefined;
   let from = at - 1;
   while (from > 0 && at - from < MAX_CONTEXT_UNITS && !STARTER.test(text.charAt(from))) from--;
-  // In a row of flags only the place where the row begins tells which letters belong together.
+  // In a row of flags, only the start of the row shows which letters belong together.
   let row = from;
   while (row > 0 && FLAG_UNIT.test(text.charAt(row - 1))) row--;
   from -= (from - row) % FLAG_UNITS;

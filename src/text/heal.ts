@@ -9,20 +9,25 @@ import {
 } from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
-/** A healed text is longer than its source by at most this many UTF-16 units and, as they are all ASCII, bytes. */
+/**
+ * A healed text has at most this many more UTF-16 units than its source. They are ASCII, so it has at most this many
+ * more bytes too.
+ */
 export const HEAL_ROOM_UNITS = 16;
 
 interface Tail {
-  /** The beginning of the prose that follows the last closed fence. */
+  /** The start of the text after the last closed fence. */
   proseStart: number;
-  /** The fence that is open at the end, where its first line begins and its code does. */
+  /** The fence that is open at the end, with the starts of its opening line and its code. */
   open: { fence: CodeFence; start: number; codeStart: number } | undefined;
 }
 
-/** A line that is nothing but the beginning of a quote, a heading, an item, a rule or a fence. */
+/** A line that is only the beginning of a quote, a heading, an item, a rule or a fence. */
 const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/;
 
-/** Closes what is open in growing Markdown; complete text stays as it is. At most `HEAL_ROOM_UNITS` longer. */
+/**
+ * Closes everything that is open in growing Markdown. Returns complete text unchanged. Adds at most `HEAL_ROOM_UNITS`.
+ */
 export function healMarkdown(text: string): string {
   const trimmed = text.trimEnd();
   const { proseStart, open } = readTail(trimmed);
@@ -64,7 +69,7 @@ function healFence(text: string, { fence, start, codeStart }: NonNullable<Tail["
   if (code.length <= codeStart) return text.slice(0, start).trimEnd();
   const closings = [`\n${fence.indent}${fence.marker}`, `\n${fence.marker}`];
   const closing = closings.find(({ length }) => length <= HEAL_ROOM_UNITS);
-  // A fence too long to be closed is taken off, and its code shown as it is.
+  // If the closing line would be too long, removes the fence and shows its code as plain text.
   return closing === undefined ? text.slice(0, start) + code.slice(codeStart + 1) : code + closing;
 }
 
@@ -84,7 +89,6 @@ function healProse(text: string, proseStart: number): string {
   return healInline(text, from, HEAL_ROOM_UNITS - suffix.length) + suffix;
 }
 
-/** The lines of the table that the text ends in. */
 function readRows(text: string, proseStart: number): string[] {
   const rows: string[] = [];
   for (let end = text.length; end > proseStart; ) {
@@ -101,7 +105,7 @@ function countCells(row: string): number {
   return row.replaceAll(/^[ \t]*\||\|[ \t]*$/g, "").split("|").length;
 }
 
-/** Finds the beginning of the block that the line at `lastStart` ends. */
+/** Finds the start of the block whose last line starts at `lastStart`. */
 function readBlockStart(text: string, lastStart: number, proseStart: number): number {
   let start = lastStart;
   let line = text.slice(start);
@@ -114,14 +118,14 @@ function readBlockStart(text: string, lastStart: number, proseStart: number): nu
   return start;
 }
 
-/** Heals the block that begins at `from` and ends the text. */
+/** Heals the last block of the text. It starts at `from`. */
 function healInline(text: string, from: number, room: number): string {
   const body = dropHalfLinks(text, from).trimEnd();
   if (body.length <= from) return body;
   return closeMarks(body, scanInline(body, from, body.length, false).open, room);
 }
 
-/** Leaves of a half-written link its words, and of an image or a mention nothing. */
+/** Keeps the words of an incomplete link. Removes an incomplete image or mention. */
 function dropHalfLinks(text: string, from: number): string {
   const { open } = scanInline(text, from, text.length, false);
   let kept = "";
@@ -136,7 +140,7 @@ function dropHalfLinks(text: string, from: number): string {
   return text.slice(0, from) + kept + text.slice(at);
 }
 
-/** Closes the marks from the innermost outwards; those that close nothing, or need more than `room`, are taken off. */
+/** Closes marks, the innermost first. Removes marks that enclose nothing or need more than `room`. */
 function closeMarks(text: string, open: OpenMark[], room: number): string {
   let body = text;
   let closers = "";
@@ -155,12 +159,18 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
   return body + closers;
 }
 
-/** Rather a sign of arithmetic or a wildcard than a mark: 2*3. Scripts without spaces have marks there. */
+/**
+ * True for marks as in 2*3, which are more likely arithmetic or a wildcard than emphasis. False in scripts without
+ * spaces, where emphasis is between letters.
+ */
 function isBetweenLetters(text: string, start: number, length: number): boolean {
   return /\w/.test(text[start - 1] ?? "") && /\w/.test(text[start + length] ?? "");
 }
 
-/** Takes off the end what would spoil a closer: the first of its marks, or a backslash that would escape it. */
+/**
+ * Removes what would break a closing mark at the end: the first character of that mark, or a backslash that would
+ * escape it.
+ */
 function dropHalfCloser(text: string, from: number, mark: string): string {
   let end = text.length;
   if (/[`~]/.test(mark)) while (end > from && text[end - 1] === mark[0]) end--;

@@ -1,17 +1,17 @@
-/** Marks inside one block of Markdown prose: which stretches belong together, and what is still open at the end. */
+/** Finds spans in one block of Markdown text: what belongs together, and what is still open at the end. */
 
 import { skip } from "./sticky.ts";
 
 export interface Span {
   start: number;
   end: number;
-  /** Emphasis: better kept whole. Every other span loses its meaning when it is cut. */
+  /** True for emphasis, which should stay whole. Other spans lose their meaning if they are split. */
   soft: boolean;
 }
 
 /**
- * Something that began and has not ended. `code` and emphasis (`*`, `_`, `~`) are closed with `length` of their
- * characters; `text` is the words of a link or an image, `target` its address, `angle` a mention in `<…>`.
+ * A span that has not ended. `code` and emphasis (`*`, `_`, `~`) are closed with `length` of their characters. `text`
+ * is the text of a link or an image, `target` its address, `angle` a mention in `<…>`.
  */
 export interface OpenMark {
   kind: "code" | "*" | "_" | "~" | "text" | "target" | "angle";
@@ -21,7 +21,7 @@ export interface OpenMark {
 
 export interface InlineScan {
   spans: Span[];
-  /** Outermost first. */
+  /** The outermost first. */
   open: OpenMark[];
 }
 
@@ -29,28 +29,28 @@ interface Scan extends InlineScan {
   text: string;
   from: number;
   to: number;
-  /** More text may follow `to`, so a mark that touches it is not certain. */
+  /** True if more text can follow `to`. Then a mark that touches `to` is uncertain. */
   growing: boolean;
   brackets: number[];
   codeRuns: Map<number, number[]>;
   parens: Map<number, number>;
 }
 
-/** Deeper emphasis is taken as plain text, which also bounds the search for an opener. */
+/** Deeper emphasis counts as plain text, which also limits the search for its start. */
 const MAX_DEPTH = 16;
-/** The longest `<…>` that is not an address: Slack's dates with a fallback come near it. */
+/** The longest `<…>` that is not an address. Slack's dates with a fallback text are almost as long. */
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
 const OPEN_ANGLE = /<(?:[@#!:/]|a:|t:|id:|https?:|mailto:)?[^<>\n]{0,256}/y;
 const ADDRESS = /https?:\/\/[^\s<>`。、，！？「」『』（）]*/y;
-/** An address as the words of a link: `[https://a](https://b)`. */
+/** An address that is the text of a link: `[https://a](https://b)`. */
 const ADDRESS_AS_WORDS = /https?:\/\/[^\s<>`[\]。、，！？「」『』（）]*/y;
 const REFERENCE = /\[[^[\]\n]{0,200}\]?/y;
 const ENTITY = /&#?\w{0,31};?/y;
 const WORD = /[\p{L}\p{N}]/u;
 
 /**
- * Scans the block `text.slice(from, to)`, in linear time. With `growing` what touches `to` counts as open.
- * Not CommonMark to the letter: where that would need the whole text, the reading that keeps more together is taken.
+ * Scans the block `text.slice(from, to)` in linear time. If `growing`, everything that touches `to` counts as open.
+ * Where CommonMark would need the whole text, chooses the interpretation that keeps more together.
  */
 export function scanInline(text: string, from: number, to: number, growing: boolean): InlineScan {
   const scan: Scan = {
@@ -67,12 +67,12 @@ export function scanInline(text: string, from: number, to: number, growing: bool
   let at = from;
   while (at < to) at = step(scan, at);
   for (const start of scan.brackets) scan.open.push({ kind: "text", start, length: 1 });
-  // Marks are pushed when they are settled; callers want them in the order of the text.
+  // Spans are recorded when they end, but callers need them in text order.
   scan.open.sort((a, b) => a.start - b.start);
   return { spans: scan.spans, open: scan.open };
 }
 
-/** Reads what begins at `at` and returns where to go on. */
+/** Reads the span at `at`. Returns where to continue. */
 function step(scan: Scan, at: number): number {
   const { text, to } = scan;
   const char = text[at] ?? "";
@@ -106,7 +106,7 @@ function keep(scan: Scan, start: number, end: number): number {
   return end;
 }
 
-/** Leaves the rest of the block to one mark that has not ended. */
+/** Treats the rest of the block as one unfinished span. */
 function leaveOpen(scan: Scan, kind: OpenMark["kind"], start: number, length: number): number {
   scan.open.push({ kind, start, length });
   return scan.to;
@@ -115,7 +115,7 @@ function leaveOpen(scan: Scan, kind: OpenMark["kind"], start: number, length: nu
 function readCode(scan: Scan, at: number): number {
   const length = runLength(scan.text, at, scan.to);
   const runs = scan.codeRuns.get(length) ?? [];
-  // Kept in reverse, so that runs already passed are dropped from the end.
+  // In reverse order, so that runs can be popped from the end.
   while ((runs.at(-1) ?? Infinity) <= at) runs.pop();
   const closing = runs.pop();
   return closing === undefined ? leaveOpen(scan, "code", at, length) : keep(scan, at, closing + length);
@@ -147,7 +147,7 @@ function readAddress(scan: Scan, at: number): number {
   const found = skip(scan.brackets.length > 0 ? ADDRESS_AS_WORDS : ADDRESS, text, at);
   if (found === at) return at + 1;
   let end = Math.min(found, to);
-  // In `[a](https://b)` and `**https://c**` the last marks are not the address's.
+  // In `[a](https://b)` and `**https://c**` the last marks do not belong to the address.
   const paren = text.slice(at, end).indexOf(")");
   const isClosed = paren !== -1 && !text.slice(at, at + paren).includes("(");
   if (isClosed) end = at + paren;
@@ -160,7 +160,7 @@ function readLink(scan: Scan, at: number): number {
   const { text, to, brackets } = scan;
   const start = brackets.at(-1);
   if (start === undefined) return at + 1;
-  // Without the next character it is not known whether an address follows.
+  // Only the next character shows whether an address follows.
   if (at + 1 >= to && scan.growing) return to;
   brackets.pop();
   if (at + 1 < to && text[at + 1] === "(") {
@@ -176,7 +176,10 @@ function readLink(scan: Scan, at: number): number {
   return at + 1;
 }
 
-/** Opens and closes emphasis by the white space around its marks; `_` not inside words, `~` only in pairs. */
+/**
+ * Opens and closes emphasis, depending on the white space around its marks. `_` does not work inside words, and `~`
+ * only in pairs.
+ */
 function readEmphasis(scan: Scan, at: number, kind: "*" | "_" | "~"): number {
   const { text, to, open } = scan;
   const length = runLength(text, at, to);
@@ -187,14 +190,14 @@ function readEmphasis(scan: Scan, at: number, kind: "*" | "_" | "~"): number {
   if (inWord || (kind === "~" && length !== 2)) return end;
 
   const left = /\S/.test(before) ? closeEmphasis(scan, kind, length, end) : length;
-  // At the end of the text a single mark behind a word is more likely a footnote's than an opener.
+  // A single mark after a word at the end of the text is more likely a footnote mark than the start of emphasis.
   const opens = after === undefined ? length > 1 || !/[A-Za-z0-9]/.test(before) : /\S/.test(after);
   const opensWord = kind !== "_" || !WORD.test(before);
   if (left > 0 && opens && opensWord && open.length < MAX_DEPTH) open.push({ kind, start: end - left, length: left });
   return end;
 }
 
-/** Closes what a run of marks ending at `end` closes, and returns how many marks of it are left. */
+/** Closes the emphasis that a run of marks ending at `end` can close. Returns the number of marks that are left. */
 function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: number, end: number): number {
   let left = length;
   for (let i = open.length - 1; i >= 0 && left > 0; i--) {
@@ -204,13 +207,13 @@ function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: nu
     spans.push({ start: mark.start, end, soft: true });
     left -= used;
     mark.length -= used;
-    // Marks opened inside and not closed there are plain text.
+    // Marks that were opened in between and not closed are plain text.
     open.length = mark.length === 0 ? i : i + 1;
   }
   return left;
 }
 
-/** Positions of backtick runs by their length, last first. */
+/** Positions of backtick runs by their length, in reverse order. */
 function readCodeRuns(text: string, from: number, to: number, growing: boolean): Map<number, number[]> {
   const runs = new Map<number, number[]>();
   for (let at = text.lastIndexOf("`", to - 1); at >= from; at = text.lastIndexOf("`", at - 1)) {
@@ -225,7 +228,7 @@ function readCodeRuns(text: string, from: number, to: number, growing: boolean):
   return runs;
 }
 
-/** The place where each parenthesis after a `]` closes; -1 when the line that it stands in is not over. */
+/** The position of the parenthesis that closes each `](`; -1 if the line is incomplete. */
 function readParens(text: string, from: number, to: number): Map<number, number> {
   const closes = new Map<number, number>();
   let stack: number[] = [];

@@ -1,9 +1,9 @@
-/** Joins the parts that have any words, each on lines of its own. */
+/** Joins the parts that are not empty, each on its own lines. */
 export function joinLines(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join("\n");
 }
 
-/** The same with an empty line between them. */
+/** Joins the parts that are not empty, with a blank line between them. */
 export function joinParagraphs(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join("\n\n");
 }

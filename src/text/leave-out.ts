@@ -1,6 +1,9 @@
 import { characterEnd, characterStart } from "./graphemes.ts";
 
-/** Keeps beginning and end, where questions stand, with a mark between them that comes on top of `keptChars`. */
+/**
+ * Keeps the beginning and the end, because questions are usually there, and puts a mark between them. `keptChars` does
+ * not include the mark.
+ */
 export function leaveOut(text: string, keptChars: number): string {
   if (keptChars >= text.length) return text;
   const from = characterStart(text, Math.max(Math.ceil(keptChars / 2), 0));

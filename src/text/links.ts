@@ -1,4 +1,4 @@
-/** Endings of names that are files or programs far more often than sites. */
+/** These endings belong to files or programs far more often than to websites. */
 const FILE_ENDINGS = new Set(["cc", "cs", "js", "md", "ml", "mm", "pl", "ps", "py", "rs", "sh", "so", "tf", "ts"]);
 const SITE_ENDINGS = new Set(
   "app bank biz blog chat club cloud com company dev digital edu email finance fund gov help host info int link live me mil money mov name net network news online org page pay pro shop site social space store support team tech today top vip website wiki work world xyz zip zone".split(
@@ -7,32 +7,32 @@ const SITE_ENDINGS = new Set(
 );
 const HOST_LIKE = /(?:https?:\/\/|\/\/|www\.)?((?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24})(?![\p{L}\p{N}])/giu;
 
-/** True when a link shows one address and leads to another: its words name a host that is not the one of its target. */
+/** True if a link's text names a host other than the one that the link leads to. */
 export function isDeceptive(words: string, target: string): boolean {
   if (isSameAddress(words, target)) return false;
   const host = hostOf(target);
   return findHosts(words).some((named) => named !== host);
 }
 
-/** True when the words of a link are its target, as people write addresses. */
+/** True if a link's text is its target, in any form in which people write addresses. */
 export function isSameAddress(words: string, target: string): boolean {
   const bare = (address: string) => address.replace(/^https?:\/\/(?:www\.)?|^www\./i, "").replace(/\/$/, "");
   return bare(words.trim()) === bare(target);
 }
 
-/** True when a text names a host; a link whose words name none deceives nobody. */
+/** True if a text names a host. If a link's text names no host, the link cannot deceive. */
 export function namesHost(words: string): boolean {
   return findHosts(words).length > 0;
 }
 
-/** "" where it leads to no host. */
+/** Returns "" if the link leads to no host. */
 function hostOf(target: string): string {
   if (!URL.canParse(target)) return "";
   const { protocol, host, pathname } = new URL(target);
   return toHost(protocol === "mailto:" ? pathname.slice(pathname.lastIndexOf("@") + 1) : host);
 }
 
-/** The hosts that a text names, as a reader would take them: compatibility forms of letters count as the letters. */
+/** The hosts that a text names, as a reader sees them: compatibility forms of letters count as the normal letters. */
 function findHosts(text: string): string[] {
   const plain = decode(text)
     .normalize("NFKC")
@@ -45,7 +45,6 @@ function findHosts(text: string): string[] {
   });
 }
 
-/** Signs that are written by their number are shown as themselves. */
 function decode(text: string): string {
   return text
     .replace(/&period;/gi, ".")
@@ -56,7 +55,7 @@ function decode(text: string): string {
 }
 
 function toHost(host: string): string {
-  // Browsers spell letters beyond ASCII in a way of their own.
+  // Browsers encode host names with other letters as punycode.
   const spelled = URL.canParse(`https://${host}`) ? new URL(`https://${host}`).hostname : host.toLowerCase();
   return spelled.replace(/^www\./, "").replace(/:\d+$/, "");
 }

@@ -1,16 +1,27 @@
 export interface SplitLimits {
-  /** Longest part, in the unit that `lengthOf` counts. Sensible from about 20 up. */
+  /** Length of the longest part, as `lengthOf` counts it. Works well from about 20. */
   maxLength: number;
-  /** Length of a text as the platform counts it. Longer text should hardly ever count less: a part is then cut anew. */
+  /**
+   * Length of a text as the platform counts it. A longer text should rarely count as shorter, because its part must
+   * then be split again.
+   */
   lengthOf(text: string): number;
-  /** A growing part longer than this ends at the first acceptable place, so that text already read never moves. */
+  /**
+   * If a growing part is longer than this, it ends at the first acceptable place, so that text that people have read
+   * does not move.
+   */
   keptLength?: number | undefined;
 }
 
-/** The largest boundary up to which `prefix`, text and `suffix` fit together; at least one code point. */
+/**
+ * Returns the last boundary where the text can end so that prefix + text + suffix is within the limit. Always takes at
+ * least one code point, even if that is too long.
+ */
 export type Ruler = (suffix: string) => number;
 
-/** Measures by halving, since a unit may be anything: about fifteen calls of `lengthOf` on texts of about one part. */
+/**
+ * Uses bisection, because the unit can be anything. Calls `lengthOf` about fifteen times, with texts as long as a part.
+ */
 export function createRuler(text: string, start: number, prefix: string, limits: SplitLimits): Ruler {
   const known = new Map<string, number>();
 
@@ -39,7 +50,7 @@ export function createRuler(text: string, start: number, prefix: string, limits:
   };
 }
 
-/** The index after the code point that begins at `at`. */
+/** The index after the code point that starts at `at`. */
 export function nextCodePoint(text: string, at: number): number {
   return Math.min(at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1), text.length);
 }

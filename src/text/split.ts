@@ -5,20 +5,23 @@ import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
 import { createRuler, type SplitLimits } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** One message's worth of a longer text. */
+/** The part of a longer text in one message. */
 export interface Part {
-  /** The source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
+  /** The source without white space at its ends. Fences are closed and reopened, and table headers are repeated. */
   text: string;
-  /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
+  /** The part shows `source.slice(start, end)`. The parts of a text cover it without gaps or overlaps. */
   start: number;
   end: number;
-  /** UTF-16 units at the end of `text` that close what the source leaves open there. */
+  /** UTF-16 units at the end of `text` that close what is still open in the source. */
   closingLength: number;
 }
 
-/** Splits a text that grows, without doing again what is settled. */
+/** Splits a growing text without repeating the work for finished parts. */
 export interface Splitter {
-  /** Splits the text so far; a text that is no continuation starts over. `isOver`: holds nothing back any more. */
+  /**
+   * Splits the text so far. If the text does not continue the previous one, starts over. If `isOver`, holds nothing
+   * back.
+   */
   update(text: string, isOver?: boolean): Part[];
 }
 
@@ -26,25 +29,23 @@ const SPACE = /\s*/y;
 const NOTHING_OPEN = { frame: undefined, header: "", quote: "" };
 
 /**
- * Splits Markdown into parts that fit and stand alone. Stable under growth: when the text grows, all parts but the
- * last stay as they are. Cuts between blocks where it can, and inside a mention, a link, an address or inline code
- * only when that alone does not fit. No part is empty, except the only one of a text that is all white space.
- *
- * Held back until more is known, and so not shown at the end of a text: half a surrogate pair, a line that may
- * become the end of an open fence, and where a part is nearly full that must keep what it showed, a word or a link that
- * has only begun.
+ * Splits Markdown into parts that fit and can be read separately. When the text grows, all parts except the last stay
+ * the same. Splits between blocks if possible. Splits a mention, a link, an address or inline code only if it does not
+ * fit into a part. No part is empty, unless the whole text is white space. Holds back uncertain text: half a surrogate
+ * pair, a line that can become the end of an open fence, and an incomplete word or link in a part that is nearly full
+ * and must keep what it has shown.
  */
 export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
   return createSplitter(limits).update(text);
 }
 
-/** `from`: the parts begin there, because the text before it is shown elsewhere. */
+/** `from` is the start of the first part, if the text before it is shown elsewhere. */
 export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";
   let last: PartStart | undefined;
   let growth = toGrowth(from);
-  /** The text up to where the last part has shown it. */
+  /** The part of the text that has been shown. */
   let shownText = "";
 
   return {
@@ -84,7 +85,7 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Finds where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
+/** Finds where to continue a text whose beginning is shown elsewhere, and which fence to reopen there. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
@@ -96,9 +97,8 @@ function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStar
   return kind === "closing" ? toPlace(text, end, NOTHING_OPEN, limits) : place;
 }
 
-/** A part that is yet to be read. */
 interface Unread extends Rest {
-  /** Undefined where people have not seen the part grow. */
+  /** Undefined if people have not seen the part grow. */
   growth: Growth | undefined;
   isOver: boolean;
 }
@@ -106,14 +106,17 @@ interface Unread extends Rest {
 interface Reading {
   shown: string;
   closingLength: number;
-  /** The fence that is open at the end of what is shown. */
+  /** The fence that is open at the end of the shown text. */
   frame: PartStart["frame"];
-  /** The end of the text that is shown, as far as it must stay in its part; absent: the end of all of it. */
+  /** The end of the shown text that must stay in its part. Absent: all of it must stay. */
   end?: number;
   next?: PartStart;
 }
 
-/** Reads one part. Where it counts more than was measured, since it ends before that or lost white space, it takes less. */
+/**
+ * Reads one part. The finished part can count as longer than measured, because it ends earlier or lost white space.
+ * Then reads it again with less text.
+ */
 function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
     const reading = readWithin(unread, { ...limits, maxLength: room });
@@ -151,45 +154,45 @@ function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): R
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/** The place where the text goes on after a cut: white space belongs to the part before, indentation does not. */
+/**
+ * The place at which the text continues after a split. White space belongs to the part before, but indentation does
+ * not.
+ */
 function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): PartStart {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";
   const lastFeed = text.slice(cutAt, contentAt).lastIndexOf("\n");
   const midLine = !afterFeed && lastFeed === -1;
   const lineAt = midLine ? contentAt : cutAt + lastFeed + 1;
-  // Indentation that would fill the part by itself is not worth its room.
+  // Drops indentation that would fill much of the part.
   const at = contentAt - lineAt > limits.maxLength / 3 ? contentAt : lineAt;
-  // The table is over after a blank line, and inside a row its header waits for the next one.
+  // A blank line ends the table. Inside a row, the header waits for the next row.
   const goesOn = midLine || (lastFeed === -1 && text[contentAt] === "|");
   const header = goesOn ? carried.header : "";
   return { at, frame: carried.frame, quote: midLine ? carried.quote : "", midLine: midLine || at > lineAt, header };
 }
 
-/**
- * Sees to it that a part keeps what it has shown, by ending it at the first place that will do once it is nearly full.
- */
+/** Keeps everything that a part has shown. Once the part is nearly full, ends it at the first acceptable place. */
 interface Keeper {
   dueFrom: DueFrom;
-  /** Finds where a part ends although it is not full; undefined while there is no place for that. */
+  /** Finds an early end for a part that is not full. Undefined if there is none yet. */
   findCut(scan: BlockScan): Cut | undefined;
   chooseCut(scan: BlockScan): Cut;
-  /** The end of the text that is sure to stay in a part that goes on. */
+  /** The end of the text that will certainly stay in a growing part. */
   toSureEnd(scan: BlockScan): number;
 }
 
-/** Remembered of a part while it grows. */
 interface Growth {
-  /** The end of the text that it has shown. */
+  /** The end of the text that the part has shown. */
   shownEnd: number;
-  /** The place where a part of a given length ends, by that length, once the text is longer. */
+  /** Where a part of a given length would end, by length. Known once the text is longer. */
   reached: Map<number, number>;
 }
 
 /** A part that people see grow. */
 interface Growing extends Growth, Rest {}
 
-/** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */
+/** A line that opens a fence, or can become one. It needs room for a closing line, which may be missing. */
 const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{0,2}$|[`~]{3})/;
 
 function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits): Keeper {
@@ -202,14 +205,14 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
     if (end < textEnd) reached.set(maxLength, end);
     return end;
   };
-  /** From here on a link or the like is shown when it is whole: it may have to go to the next part. */
+  /** From here on, a link is shown only when it is complete, because it may have to move to the next part. */
   const half = reach(keptLength / 2);
   const kept = half < textEnd ? reach(keptLength) : half;
   const isNearlyFull = kept < textEnd;
   const least = Math.max(kept, shownEnd);
   const line = isNearlyFull ? Math.max(reach((keptLength + limits.maxLength) / 2), shownEnd) : least;
 
-  /** A row, and the line that opens a fence, are whole or not there: such lines are nothing in part. */
+  /** An incomplete table row or opening line of a fence means nothing, so it is shown completely or not at all. */
   function toWholeLines(): number | undefined {
     const lineStart = text.lastIndexOf("\n", textEnd - 1) + 1;
     const lastLine = text.slice(lineStart, textEnd);
@@ -233,7 +236,7 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
       const isAfterCode = scan.blockStart === textEnd;
       if (half >= textEnd || scan.frame !== undefined || isAfterCode) return textEnd;
       const boundary = (least: number) => findLastBoundary(text, start, textEnd, scan, Math.max(least, shownEnd));
-      // A mark that nothing closes must not hold up the text behind it for long.
+      // An unclosed mark must not hold back the text after it for long.
       if (!isNearlyFull) return boundary(Math.max(half, textEnd - (limits.maxLength - keptLength))) ?? textEnd;
       const wordEnd = findLastBreak(text, start, textEnd, scan, least)?.at;
       return toWholeLines() ?? wordEnd ?? boundary(half) ?? Math.max(half, shownEnd);

@@ -1,5 +1,6 @@
 /**
- * Returns the end of the match of `pattern` at `at`; `at` when there is none. Sticky, so that it searches nowhere else.
+ * Returns the end of the match of `pattern` at `at`, or `at` if there is none. `pattern` must be sticky, so that it
+ * does not search further.
  */
 export function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;

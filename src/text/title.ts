@@ -1,11 +1,13 @@
 import { characterStart } from "./graphemes.ts";
 
-/** The beginning of a text as one plain line of at most `maxLetters`, cut between words; "" where it has no words. */
+/**
+ * The start of a text as one plain line of at most `maxLetters`, truncated between words; "" if the text has no words.
+ */
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
     .replace(/[`~|>[\]]+|(?<![\p{L}\p{N}])#+/gu, "")
-    // Within a word they are part of it: `tracker__read_file`, 2*3. Each run is tried once, from where it begins: a
-    // search from each of thousands of marks would take seconds.
+    // Inside a word, these marks stay: `tracker__read_file`, 2*3. Tries each run of marks only from its start, because
+    // trying each of thousands of marks would take seconds.
     .replace(/(?<![\p{L}\p{N}_*])[_*]+|(?<![_*])[_*]+(?![\p{L}\p{N}_*])/gu, "")
     .replace(/https?:\/\/\S+/g, "")
     .replace(/(?:(?!\u200D)[\p{C}\s])+/gu, " ")

@@ -5,7 +5,7 @@ import type { Written } from "../../src/port/pace.ts";
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
 describe("even pacer", () => {
-  test("sends the first text at once and the next a gap later", () => {
+  test("the even pacer sends the first text at once and the next one a gap later", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const reply = pacer.join();
     expect(pacer.step(0)).toEqual({ type: "idle" });
@@ -18,7 +18,7 @@ describe("even pacer", () => {
     expect(pacer.step(11_000)).toEqual({ type: "send", reply, kind: "edit" });
   });
 
-  test("lets the replies of a budget take turns", () => {
+  test("the replies of a budget take turns", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const replies = [pacer.join(), pacer.join(), pacer.join()];
     const order: number[] = [];
@@ -32,7 +32,7 @@ describe("even pacer", () => {
     expect(order).toEqual([1, 2, 3, 1, 2, 3, 1, 2, 3]);
   });
 
-  test("lets each reply grow at its own pace, and its end wait for nothing but the gap", () => {
+  test("each reply grows at its own pace, and its end waits only for the gap", () => {
     const pacer = createEvenPacer({ gapMs: 10, replyGapMs: 120 });
     const [one, other] = [pacer.join(), pacer.join()];
     pacer.text(one, 1, 0);
@@ -46,7 +46,7 @@ describe("even pacer", () => {
     expect(pacer.step(30)).toEqual({ type: "send", reply: one, kind: "edit" });
   });
 
-  test("prefers finals to first posts and those to edits", () => {
+  test("finals come before first posts, and first posts before edits", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const [editing, posting, ending] = [pacer.join(), pacer.join(), pacer.join()];
     for (const [index, reply] of [editing, ending].entries()) {
@@ -64,7 +64,7 @@ describe("even pacer", () => {
     ]);
   });
 
-  test("starts nothing before the wait that a refusal asked for", () => {
+  test("the even pacer starts nothing before the wait of a rate limit", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 1, 0);
@@ -76,7 +76,7 @@ describe("even pacer", () => {
     expect(pacer.step(30_500)).toMatchObject({ type: "send", kind: "post" });
   });
 
-  test("repeats a failed call later and later", () => {
+  test("a failed call is repeated with growing pauses", () => {
     const pacer = createEvenPacer({ gapMs: 0 });
     const reply = pacer.join();
     pacer.text(reply, 1, 0);
@@ -93,7 +93,7 @@ describe("even pacer", () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 8_000]);
   });
 
-  test("goes on while a reply is behind, with the kind of call it names", () => {
+  test("the even pacer continues while a reply is behind, with the kind of call that it needs", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const reply = pacer.join();
     pacer.text(reply, 1, 0);
@@ -102,7 +102,7 @@ describe("even pacer", () => {
     expect(pacer.step(1_000)).toEqual({ type: "send", reply, kind: "post" });
   });
 
-  test("makes one more call after the end, and none for a reply that left", () => {
+  test("an ended reply makes one more call, and an abandoned reply makes none", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const reply = pacer.join();
     pacer.text(reply, 1, 0);

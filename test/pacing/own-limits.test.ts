@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Budget } from "../../src/pacing/budget.ts";
 import { createPacer } from "../../src/pacing/pacer.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
-import { startEngine } from "../support/engine.ts";
-import { message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
-/** A platform that takes a message once and once more when it is whole, and no edit between. */
+/** A platform that accepts a message at its start and again when it is complete, but no edits in between. */
 const NO_EDITS: Budget = {
   firstGapMs: 0,
   minGapMs: 0,
@@ -22,7 +22,7 @@ const NO_EDITS: Budget = {
   keepUntil: () => 0,
 };
 
-test("an adapter called teams is paced by the limits that it brings, and by no other's", async () => {
+test("an adapter called teams is paced by its own limits, and by no others", async () => {
   const { adapter, sink, calls, texts } = fakePlatform();
   const made: string[] = [];
   const toBudget = (key: string) => ({
@@ -37,7 +37,7 @@ test("an adapter called teams is paced by the limits that it brings, and by no o
     platform: "teams",
     sink: () => ({ ...sink, budget: toBudget("teams:general") }),
   };
-  // Whatever paces replies elsewhere would have shown the middle before the end.
+  // Any other pacer would have shown the middle before the end.
   const script = ["The beginning, ", sleep(500), "the middle, ", sleep(1_500), "the end."];
   const { accept, idle } = startEngine({ scripts: [script], adapterOf: () => teams, isPaced: true });
   const ask = (question: string) => accept(message(question, { reply: { platform: "teams", channelId: "general" } }));
@@ -45,7 +45,7 @@ test("an adapter called teams is paced by the limits that it brings, and by no o
   await idle();
   expect(texts()).toEqual(["The beginning, the middle, the end."]);
   expect(calls).toEqual(["post", "edit"]);
-  // The pacer of a limit is made for its first reply and serves the others.
+  // The first reply creates the pacer for the limit, and the others use the same pacer.
   await ask("second");
   await idle();
   expect(made).toEqual(["teams:general"]);

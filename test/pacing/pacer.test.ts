@@ -1,4 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { toFigures, toMean } from "../../lab/pacing/measure.ts";
+import { fixedCounter, leakyCounter } from "../../lab/pacing/platform.ts";
+import type { Scenario } from "../../lab/pacing/scenarios.ts";
+import { several, steady } from "../../lab/pacing/scenarios.ts";
+import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, tryDiscord, trySlack } from "../../lab/pacing/trials.ts";
 import type { Budget } from "../../src/pacing/budget.ts";
 import {
   applyEnd,
@@ -14,16 +19,11 @@ import {
   toUrgency,
 } from "../../src/pacing/pacer.ts";
 import type { CallKind, Pacer, Written } from "../../src/port/pace.ts";
-import { toFigures, toMean } from "../support/pacing/measure.ts";
-import { fixedCounter, leakyCounter } from "../support/pacing/platform.ts";
-import type { Scenario } from "../support/pacing/scenarios.ts";
-import { several, steady } from "../support/pacing/scenarios.ts";
-import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, tryDiscord, trySlack } from "../support/pacing/trials.ts";
 
 describe("pacer", () => {
   const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
-  /** A budget that allows `calls` calls and remembers what became of them. */
+  /** A budget for `calls` calls. It records their outcomes. */
   function budgetOf(calls: number) {
     const events: string[] = [];
     const left = () => calls - events.filter((event) => event.startsWith("sent")).length;
@@ -49,7 +49,7 @@ describe("pacer", () => {
     return step.reply;
   }
 
-  test("begins with the call that it is told", () => {
+  test("the pacer starts with the call that the reply names", () => {
     const { budget, events } = budgetOf(9);
     const pacer = createPacer(budget);
     pacer.end(pacer.join({ room: "a", first: "edit" }));
@@ -60,7 +60,7 @@ describe("pacer", () => {
     expect(events).toEqual(["sent final a 0", "sent edit b 9000"]);
   });
 
-  test("sends finals first, then first posts, then the edit that cost most so far", () => {
+  test("the pacer sends finals first, then first posts, then the edit with the highest cost so far", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const [little, much, fresh, ending] = [pacer.join(), pacer.join(), pacer.join(), pacer.join()];
     for (const reply of [little, much, ending]) {
@@ -82,7 +82,7 @@ describe("pacer", () => {
     expect(pacer.step(9_000)).toEqual({ type: "idle" });
   });
 
-  test("has one call of a reply in flight, and tells the budget of each", () => {
+  test("the pacer has one call in flight per reply, and reports each to the budget", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
     const reply = pacer.join({ room: "general" });
@@ -96,7 +96,7 @@ describe("pacer", () => {
     expect(events).toEqual(["sent post general 100", "done post as edit of 100", "sent edit general 6000"]);
   });
 
-  test("tells the budget also of calls whose reply has left", () => {
+  test("the pacer also reports calls of abandoned replies to the budget", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
     const reply = pacer.join();
@@ -110,7 +110,7 @@ describe("pacer", () => {
     expect(pacer.keepUntil()).toBe(77);
   });
 
-  test("sends nothing that the budget does not have", () => {
+  test("the pacer sends nothing beyond the budget", () => {
     const pacer = createPacer(budgetOf(1).budget);
     const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 4, 0);
@@ -121,7 +121,7 @@ describe("pacer", () => {
     expect(pacer.step(2_000).type).not.toBe("send");
   });
 
-  test("shows nothing for a reply without text before its end, then one call", () => {
+  test("a reply without text shows nothing before its end, then one call", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const reply = pacer.join();
     pacer.text(reply, 0, 0);
@@ -140,7 +140,7 @@ describe("pacer under virtual time", () => {
     return toMean(figures).mean;
   }
 
-  /** Mean lags of the policy as they were found, seconds: an implementation keeps within a tenth of them. */
+  /** The policy's measured mean lags, in seconds. An implementation must stay within a tenth of them. */
   const fixed = { "40@60": 0.22, "400@60": 0.63, "1500@30": 0.61, "3 x 400@60": 1.69 };
   const leaky = { "400@60": 0.42, "1500@30": 0.56 };
   const update = { "40@60": 0.28, "400@60": 0.35, "1500@30": 0.78, "5 x 400@60": 0.56, "5 x 1500@30": 3.65 };
@@ -170,7 +170,7 @@ describe("pacer under virtual time", () => {
 
   for (const [platform, means, run] of cases) {
     for (const [name, mean] of Object.entries(means)) {
-      test(`keeps the mean lag of the policy: ${platform}, ${name}`, () => {
+      test(`the pacer keeps the policy's mean lag: ${platform}, ${name}`, () => {
         const scenario = scenarios[name];
         if (scenario === undefined) throw new Error(`There is no scenario ${name}.`);
         const lag = meanOf((seed) => run(scenario, seed));
@@ -179,7 +179,7 @@ describe("pacer under virtual time", () => {
     }
   }
 
-  test("shows the first text within half a round trip and the hold", () => {
+  test("the pacer shows the first text within half a round trip plus the hold time", () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       const options = { roundTrip: () => 200 };
       const { outcomes } = tryDiscord(
@@ -230,7 +230,10 @@ describe("urgency", () => {
     };
   }
 
-  /** A reply of 240 units per second that was posted after 10 s; its text since then came with the tokens of 60 per second. */
+  /**
+   * A reply that grew by 240 units per second and was posted after 10 s. Its later text arrives at 60 tokens per
+   * second.
+   */
   function growing({ edits = 1, until = 10_100 } = {}) {
     const reply = createReplyState("room");
     for (let token = 0; token <= 600; token++) applyText(reply, 4, (token * 1_000) / 60);
@@ -243,7 +246,7 @@ describe("urgency", () => {
     return reply;
   }
 
-  test("holds the first post while more text is likely, a tenth of a second at most", () => {
+  test("the first post is held while more text is likely, at most a tenth of a second", () => {
     const dueOf = (...arrivals: number[]) => {
       const reply = createReplyState("room");
       for (const at of arrivals) applyText(reply, 4, at);
@@ -252,14 +255,14 @@ describe("urgency", () => {
     expect(dueOf(5_000)).toBeCloseTo(5_025);
     expect(dueOf(5_000, 5_020)).toBeCloseTo(5_060);
     expect(dueOf(5_000, 5_020, 5_040, 5_060)).toBeCloseTo(5_100);
-    // The next one would come too late.
+    // The next call would come too late.
     expect(dueOf(5_000, 5_060)).toBeCloseTo(5_060);
     const late = createReplyState("room");
     applyText(late, 4, 5_000);
     expect(toUrgency(late, momentAt(5_200))).toEqual({ rank: 1, kind: "post", at: 5_200 });
   });
 
-  test("holds a first post whose final would wait long for a call, and for no more than twenty seconds", () => {
+  test("the first post is held for at most twenty seconds if its final would wait long for a call", () => {
     const reply = createReplyState("room");
     applyText(reply, 4, 5_000);
     const dueWith = (beginAt: number) => toUrgency(reply, momentAt(5_000, { beginAt })).at;
@@ -270,7 +273,7 @@ describe("urgency", () => {
     expect(dueWith(60_000)).toBe(5_000);
   });
 
-  test("makes a final due at once, as a post where nothing was posted", () => {
+  test("a final is due at once, as a post if nothing was posted", () => {
     const reply = createReplyState("room");
     applyText(reply, 4, 5_000);
     applyEnd(reply);
@@ -280,27 +283,27 @@ describe("urgency", () => {
     expect(toUrgency(posted, momentAt(10_100))).toEqual({ rank: 0, kind: "final", at: 10_100 });
   });
 
-  test("makes the next message due at once when the text overflows", () => {
+  test("the next message is due at once if the text overflows", () => {
     const reply = growing();
     applySend(reply, "edit", 10_200);
     applyWritten(reply, { answer: { ok: true }, behind: true, next: "post" }, 10_400);
     expect(toUrgency(reply, momentAt(10_400))).toEqual({ rank: 1, kind: "post", at: 10_400 });
   });
 
-  test("gives steady text exactly the planned gap, once it has come in", () => {
+  test("steady text gets exactly the planned gap after it arrived", () => {
     const reply = growing({ until: 10_980 });
     const { at } = toUrgency(reply, momentAt(10_980));
     expect(at).toBeGreaterThan(10_980);
     expect(at).toBeLessThan(11_030);
   });
 
-  test("makes the first edit early while there is plenty", () => {
+  test("the first edit comes early while there is plenty of budget", () => {
     const eager = growing({ edits: 0, until: 10_300 });
     expect(toUrgency(eager, momentAt(10_300, { plenty: { isRich: true, credit: 1 } })).at).toBeCloseTo(10_330, -2);
     expect(toUrgency(eager, momentAt(10_300, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_500);
   });
 
-  test("never lets text wait longer than one and a half gaps of its turn", () => {
+  test("text never waits longer than one and a half gaps of its turn", () => {
     const reply = growing({ until: 10_020 });
     expect(toUrgency(reply, momentAt(10_020, { gap: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
       10_000 + 1_000 / 60 + 3_000,
@@ -308,7 +311,7 @@ describe("urgency", () => {
     );
   });
 
-  test("goes before its price is reached when a shared budget was not used for a gap", () => {
+  test("an edit goes out before its price is reached if a shared budget was unused for a gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
       toUrgency(
@@ -320,7 +323,7 @@ describe("urgency", () => {
     expect(dueAfter(11_500)).toBeCloseTo(12_500);
   });
 
-  test("uses a lull if enough is unseen and there are calls to spare", () => {
+  test("a lull is used if enough text is unseen and the budget has spare calls", () => {
     const reply = growing({ until: 10_500 });
     expect(toUrgency(reply, momentAt(10_550)).at).toBeCloseTo(10_500 + 4_000 / 60, -1);
     expect(toUrgency(reply, momentAt(10_550, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_700);
@@ -328,17 +331,17 @@ describe("urgency", () => {
     expect(toUrgency(little, momentAt(10_170)).at).toBeGreaterThan(10_300);
   });
 
-  test("shows the leftovers before a long pause if there is plenty", () => {
+  test("the remaining text is shown before a long pause if there is plenty of budget", () => {
     const little = growing({ until: 10_100 });
     expect(toUrgency(little, momentAt(10_200, { plenty: { isRich: true } })).at).toBeCloseTo(10_600, -2);
   });
 
-  test("keeps two calls of one reply apart", () => {
+  test("two calls of one reply keep a distance", () => {
     const reply = growing({ until: 10_100 });
     expect(toUrgency(reply, momentAt(10_100, { gap: 10 })).at).toBe(10_250);
   });
 
-  test("leaves calls for finals, unless one more returns soon", () => {
+  test("some calls are kept for finals, unless another one returns soon", () => {
     const reply = growing({ until: 12_000 });
     expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
     expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
@@ -347,7 +350,7 @@ describe("urgency", () => {
     expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 1 } })).at).toBe(12_000);
   });
 
-  test("asks again no sooner than in two milliseconds, and not before a back-off is over", () => {
+  test("the pacer asks again after at least two milliseconds, and not before a back-off ends", () => {
     const reply = growing({ until: 12_000 });
     expect(toUrgency(reply, momentAt(12_000, { plenty: { credit: 0, creditAt: 12_000 } })).at).toBeCloseTo(12_002);
     reply.notBefore = 14_000;
@@ -364,7 +367,7 @@ describe("reply state", () => {
     return reply;
   }
 
-  test("adds up what is unseen over time", () => {
+  test("a reply adds up its unseen text over time", () => {
     const reply = replyWith([0, 4], [1_000, 4]);
     expect(toBacklog(reply)).toBe(8);
     expect(toArea(reply, 2_000)).toBe(4_000 + 8_000);
@@ -374,7 +377,7 @@ describe("reply state", () => {
     expect(isWaiting(reply)).toBe(false);
   });
 
-  test("finds the rate of steady text, and a pause counts half a second at most", () => {
+  test("a reply measures the rate of steady text, and counts a pause as half a second at most", () => {
     const reply = createReplyState("room");
     for (let token = 0; token < 600; token++) applyText(reply, 4, (token * 1_000) / 60);
     expect(reply.rate).toBeGreaterThan(0.23);
@@ -384,14 +387,14 @@ describe("reply state", () => {
     expect(reply.rate).toBeGreaterThan(0.2);
   });
 
-  test("does not take deltas of one network read for a gap", () => {
+  test("several deltas of one network read do not count as a gap", () => {
     const reply = replyWith([0, 4], [1, 4]);
     expect(reply.arrivalGap).toBeUndefined();
     applyText(reply, 4, 5_000);
     expect(reply.arrivalGap).toBe(2_000);
   });
 
-  test("gives back what a failed call carried, as if it had never been made", () => {
+  test("a failed call returns its text, as if it had never been made", () => {
     const reply = replyWith([0, 4], [1_000, 4]);
     applySend(reply, "post", 1_000);
     applyText(reply, 4, 2_000);
@@ -403,7 +406,7 @@ describe("reply state", () => {
     expect(reply.notBefore).toBe(3_500);
   });
 
-  test("waits longer with each failure and not at all for a refusal", () => {
+  test("the wait grows with each failure, but not for a rate limit", () => {
     const reply = replyWith([0, 4]);
     for (const [index, waitMs] of [500, 1_000, 2_000].entries()) {
       const now = index * 1_000;
@@ -419,7 +422,7 @@ describe("reply state", () => {
     expect([reply.failures, reply.next, isWaiting(reply)]).toEqual([0, "edit", false]);
   });
 
-  test("needsCall a call after the end until one that began afterwards showed everything", () => {
+  test("a reply needs a call after the end until one that started later showed everything", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyEnd(reply);
@@ -436,7 +439,7 @@ describe("reply state", () => {
     expect(isWaiting(reply)).toBe(false);
   });
 
-  test("needsCall the rest of text that did not fit in one message, not what came meanwhile", () => {
+  test("a reply needs the rest of text that did not fit in one message, but not text that came meanwhile", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyWritten(reply, { answer: { ok: true }, behind: true }, 1_000);
@@ -451,7 +454,7 @@ describe("reply state", () => {
     expect(reply.needsCall).toBe(true);
   });
 
-  test("ignores an answer to no call", () => {
+  test("a result without a call is ignored", () => {
     const reply = replyWith([0, 4]);
     applyWritten(reply, ACCEPTED, 1_000);
     expect(toBacklog(reply)).toBe(4);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createPauses } from "../../src/pacing/pauses.ts";
 
-describe("the pauses that a platform asked for", () => {
-  test("hold for the calls of one key, and end", () => {
+describe("the pauses that a platform requested", () => {
+  test("a pause applies to the calls of one key, and ends", () => {
     let now = 1_000;
     const pauses = createPauses(() => now);
     pauses.note("T1", 500);
@@ -12,7 +12,7 @@ describe("the pauses that a platform asked for", () => {
     expect(pauses.left("T1"), "a timer may be early by a millisecond").toBe(0);
   });
 
-  test("still hold when more are noted than are remembered, except for the first", () => {
+  test("pauses still apply if there are more than the limit, except for the first one", () => {
     let now = 0;
     const pauses = createPauses(() => now);
     for (let team = 0; team < 600; team++) pauses.note(`old${team}`, 10);
@@ -24,7 +24,7 @@ describe("the pauses that a platform asked for", () => {
     expect(pauses.left("T1")).toBe(0);
   });
 
-  test("are not made shorter by a later and shorter one", () => {
+  test("a pause is not shortened by a later, shorter one", () => {
     const pauses = createPauses(() => 0);
     pauses.note("T1", 500);
     pauses.note("T1", 100);

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createDiscordBudget, createDiscordShared } from "../../adapters/discord/write/pace.ts";
+import { createSlackPacer } from "../../adapters/slack/write/pace.ts";
+import { fixedCounter } from "../../lab/pacing/platform.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createPacer } from "../../src/pacing/pacer.ts";
 import type { Pace, Paced } from "../../src/pacing/scheduler.ts";
 import { createScheduler, LOOK_MS } from "../../src/pacing/scheduler.ts";
 import type { Pacer, Written } from "../../src/port/pace.ts";
-import { fixedCounter } from "../support/pacing/platform.ts";
+import { eventually } from "../support/eventually.ts";
 
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 const never = new AbortController().signal;
@@ -25,7 +27,7 @@ function heldReply() {
   return {
     paced,
     calls,
-    /** Waits for the call of that number and ends it. */
+    /** Waits for the call with this number and ends it. */
     async answer(index: number, written: Written = ACCEPTED): Promise<void> {
       while (calls.length <= index) {
         await begun.promise;
@@ -40,7 +42,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms));
 }
 
-/** A scheduler whose budgets are told by their keys alone: `pacerFor` makes the pacer of each. */
+/** A scheduler whose budgets differ only in their keys. `pacerFor` creates the pacer of each. */
 function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gapMs: 0 })) {
   const scheduler = createScheduler({ now: () => performance.now() });
   const join = (key: string, paced: Paced) => scheduler.join({ key, createPacer: () => pacerFor(key) }, paced);
@@ -50,7 +52,7 @@ function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gapMs:
 afterEach(() => void vi.useRealTimers());
 
 describe("scheduler", () => {
-  test("writes while text grows and ends with a write that began after the end", async () => {
+  test("the scheduler writes while text grows and ends with a write that started after the end", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     pace.text(5);
@@ -64,7 +66,7 @@ describe("scheduler", () => {
     expect(reply.calls).toHaveLength(2);
   });
 
-  test("makes the final write also when everything was shown before", async () => {
+  test("the scheduler makes the final write even if everything was already shown", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     pace.text(5);
@@ -75,7 +77,7 @@ describe("scheduler", () => {
     expect(reply.calls).toHaveLength(2);
   });
 
-  test("goes on after the end until a write is accepted and shows everything", async () => {
+  test("the scheduler continues after the end until an accepted write shows everything", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     const ended = pace.end(never);
@@ -86,7 +88,7 @@ describe("scheduler", () => {
     expect(reply.calls).toHaveLength(3);
   });
 
-  test("shares one pace among the replies of a budget and none between budgets", () => {
+  test("the replies of a budget share one pace, and budgets share nothing", () => {
     const scheduler = quick(() => createEvenPacer({ gapMs: 1_000_000 }));
     const replies = [heldReply(), heldReply(), heldReply()];
     const keys = ["one", "one", "other"];
@@ -96,7 +98,7 @@ describe("scheduler", () => {
     scheduler.close();
   });
 
-  test("asks once for the pieces that come while a reply waits for its turn, and at once for the first of another reply", async () => {
+  test("text that arrives while a reply waits is scheduled once, and the first text of another reply at once", async () => {
     vi.useFakeTimers();
     const pacer = createPacer(createDiscordBudget(createDiscordShared()));
     const step = vi.spyOn(pacer, "step");
@@ -116,7 +118,7 @@ describe("scheduler", () => {
     scheduler.close();
   });
 
-  test("wakes by itself when the next write is due", async () => {
+  test("the scheduler wakes up when the next write is due", async () => {
     const reply = heldReply();
     const scheduler = quick(() => createEvenPacer({ gapMs: 20 }));
     const pace = scheduler.join("channel", reply.paced);
@@ -128,7 +130,7 @@ describe("scheduler", () => {
     pace.leave();
   });
 
-  test("takes text that is reported from inside a write", async () => {
+  test("the scheduler accepts text that is reported during a write", async () => {
     const reply = heldReply();
     const joined: { pace?: Pace } = {};
     const paced: Paced = {
@@ -145,7 +147,7 @@ describe("scheduler", () => {
     joined.pace.leave();
   });
 
-  test("rejects an end with the reason of its signal and begins no call after that", async () => {
+  test("ending a reply rejects with its signal's reason, and no call starts after that", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     const controller = new AbortController();
@@ -159,28 +161,28 @@ describe("scheduler", () => {
     await expect(pace.end(AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
   });
 
-  test("rejects the pending end of a reply that is given up", async () => {
+  test("abandoning a reply rejects its pending end", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     const ended = pace.end(never);
     await expect(pace.end(never)).rejects.toThrow(/no longer paced/);
     pace.leave();
-    await expect(ended).rejects.toThrow("given up");
+    await expect(ended).rejects.toThrow("abandoned");
   });
 
-  test("closes: pending ends reject and nothing begins any more", async () => {
+  test("closing the scheduler rejects pending ends, and nothing starts after that", async () => {
     const reply = heldReply();
     const scheduler = quick();
     const pace = scheduler.join("channel", reply.paced);
     const ended = pace.end(never);
     scheduler.close();
-    await expect(ended).rejects.toThrow("shut down");
+    await expect(ended).rejects.toThrow("was closed");
     pace.text(1);
     reply.calls[0]?.resolve(ACCEPTED);
     expect(reply.calls).toHaveLength(1);
   });
 
-  test("repeats a write that rejects although it should not", async () => {
+  test("the scheduler repeats a write that rejects unexpectedly", async () => {
     let attempts = 0;
     const paced: Paced = {
       async write() {
@@ -193,7 +195,7 @@ describe("scheduler", () => {
     expect(attempts).toBe(2);
   });
 
-  test("keeps what was learnt about a budget from one reply to the next", async () => {
+  test("a budget keeps its experience from one reply to the next", async () => {
     const opened: string[] = [];
     const scheduler = quick((key) => {
       opened.push(key);
@@ -208,7 +210,7 @@ describe("scheduler", () => {
     expect(opened).toEqual(["channel"]);
   });
 
-  test("drops an idle budget after a minute, or when what it has learnt is over if that is later", async () => {
+  test("an idle budget is dropped after a minute, or when its experience expires if that is later", async () => {
     vi.useFakeTimers();
     const opened: string[] = [];
     const open = (key: string): Pacer => {
@@ -226,7 +228,7 @@ describe("scheduler", () => {
     expect(opened).toEqual(["short", "long", "short", "long"]);
   });
 
-  test("carries the policy through real timers: never refused, everything shown", async () => {
+  test("the policy works with real timers: no rate limit, and everything is shown", async () => {
     vi.useFakeTimers();
     const counter = fixedCounter(5, 5_000);
     const clock = () => performance.now();
@@ -264,7 +266,7 @@ describe("scheduler", () => {
     expect(replies.every(({ writes }) => writes > 1)).toBe(true);
   });
 
-  test("takes the fallback before the write for which the first has no room", async () => {
+  test("the fallback is used before a write for which the first budget has no room", async () => {
     const told: Array<boolean | undefined> = [];
     const pacer = createEvenPacer({ gapMs: 0 });
     const step: Pacer["step"] = (now) => {
@@ -292,7 +294,28 @@ describe("scheduler", () => {
     expect(told).toEqual([true, true]);
   });
 
-  test("tells the pacer the room of a reply", () => {
+  test("the next process learns which budget was refused, even if the fallback writes the reply from then on", async () => {
+    const { paced, answer } = heldReply();
+    const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
+    const write = () => {
+      fallback.activate();
+      return paced.write();
+    };
+    const scheduler = createScheduler({ now: () => performance.now() });
+    const pace = scheduler.join({ key: "T", createPacer: createSlackPacer }, { write, room: "C", fallback });
+    pace.text(5);
+    await answer(0, { answer: { ok: false, retryAfterMs: 40_000 }, behind: true });
+    const isRefused = () => scheduler.callsOf("T").some(({ refusedForMs }) => refusedForMs !== undefined);
+    await eventually(isRefused).toBe(true);
+    pace.leave();
+    const next = createSlackPacer();
+    next.recall?.(scheduler.callsOf("T"));
+    const now = performance.now();
+    next.text(next.join({ room: "D" }), 5, now);
+    expect(next.step(now + 200)).toMatchObject({ type: "send", kind: "post", isFallback: true });
+  });
+
+  test("the scheduler reports a reply's room to the pacer", () => {
     const rooms: Array<string | undefined> = [];
     const pacer = createEvenPacer({ gapMs: 0 });
     const join: Pacer["join"] = (options) => {

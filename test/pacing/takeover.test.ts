@@ -1,16 +1,19 @@
 import { expect, test } from "vitest";
 import { createDiscordPace } from "../../adapters/discord/write/pace.ts";
 import { createSlackBudget, createSlackPacer } from "../../adapters/slack/write/pace.ts";
+import { fixedCounter, leakyCounter, slidingCounter } from "../../lab/pacing/platform.ts";
+import { type Scenario, several } from "../../lab/pacing/scenarios.ts";
+import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, tryDiscord, trySlack } from "../../lab/pacing/trials.ts";
 import { createPacer } from "../../src/pacing/pacer.ts";
 import type { JoinOptions, KnownCall, Pacer } from "../../src/port/pace.ts";
-import { fixedCounter, leakyCounter, slidingCounter } from "../support/pacing/platform.ts";
-import { type Scenario, several } from "../support/pacing/scenarios.ts";
-import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, tryDiscord, trySlack } from "../support/pacing/trials.ts";
 
-/** Between the death of a process and the first call of the one that goes on. */
+/** The time between a process's death and its successor's first call. */
 const DEAD_MS = 3_000;
 
-/** The pacer of a process that is killed at that moment, and then of another one, which is told of what the first did. */
+/**
+ * The pacer of a process that is killed at the given time, then the pacer of another process that knows the first one's
+ * calls.
+ */
 function takenOver(create: () => Pacer, killedAt: number, isTold = true): Pacer {
   const first = create();
   const calls: KnownCall[] = [];
@@ -21,7 +24,7 @@ function takenOver(create: () => Pacer, killedAt: number, isTold = true): Pacer 
     const pacer = create();
     if (isTold) pacer.recall?.(calls);
     for (const reply of replies.values()) {
-      // A stream is gone with the process that began it; its message is updated from then on.
+      // A stream ends with the process that started it. From then on, its message is updated.
       reply.number = pacer.join({ ...reply.options, first: "edit", isFallback: true });
       pacer.text(reply.number, reply.units, now);
       if (reply.ended) pacer.end(reply.number);
@@ -94,12 +97,12 @@ for (const { name, method, create } of SLACK) {
       toRefused(trySlack({ scenario: LONG, seed, tripMs: SLACK_TRIP_MS, options: { pacer: pacerOf() } }, method)),
     );
 
-  test.for([4_000, 9_000, 25_000])(`Slack refuses nobody that takes over ${name} after %i ms`, (killedAt) => {
+  test.for([4_000, 9_000, 25_000])(`Slack does not rate-limit a takeover of ${name} after %i ms`, (killedAt) => {
     expect(refusedWith(() => takenOver(create, killedAt))).toEqual(SEEDS.map(() => 0));
   });
 }
 
-test("told nothing, whoever takes over is refused", () => {
+test("without knowledge of earlier calls, a takeover is rate-limited", () => {
   const pacer = takenOver(() => createPacer(createSlackBudget("update")), 25_000, false);
   const options = { pacer };
   expect(toRefused(trySlack({ scenario: LONG, seed: 1, tripMs: SLACK_TRIP_MS, options }, "update"))).toBeGreaterThan(0);
@@ -111,7 +114,7 @@ const COUNTERS = [
   { name: "sliding", create: () => slidingCounter(5, 5_000), counters: 1 },
 ] as const;
 
-test.for(COUNTERS)("Discord's $name counter refuses nobody that takes over", ({ create, counters }) => {
+test.for(COUNTERS)("Discord's $name counter does not rate-limit a takeover", ({ create, counters }) => {
   for (const killedAt of [2_000, 4_500, 8_000]) {
     const refused = SEEDS.map((seed) => {
       const options = {

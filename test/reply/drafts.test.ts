@@ -17,7 +17,7 @@ describe("steps in reply drafts", () => {
     return { drafts, shown: () => drafts.render().map((draft) => draft.steps) };
   };
 
-  test("stand in the last message while they go on, and where they were when they have ended", () => {
+  test("running steps are shown in the last message, and finished ones stay where they were", () => {
     let steps = [running];
     const { drafts, shown } = stepsOf(() => steps);
     expect(shown()).toEqual([]);
@@ -30,7 +30,7 @@ describe("steps in reply drafts", () => {
     expect(shown()).toEqual([undefined, [done], undefined]);
   });
 
-  test("stay as they were shown where none are shown any more, so that nothing is written for their sake", () => {
+  test("steps stay as they were shown if the platform stops showing them, without extra writes", () => {
     let steps: readonly Step[] | undefined = [running];
     const { drafts, shown } = stepsOf(() => steps);
     drafts.append("word");
@@ -41,7 +41,7 @@ describe("steps in reply drafts", () => {
 });
 
 describe("reply drafts", () => {
-  test("grow with a Stop button under the last message, healed", () => {
+  test("drafts grow with a Stop button under the last message, with closed markup", () => {
     const drafts = open();
     drafts.append(`${"word ".repeat(50)}**bold`);
     const shown = drafts.render();
@@ -51,7 +51,7 @@ describe("reply drafts", () => {
     expect(shown.slice(0, -1).every(({ streaming, buttons }) => !streaming && buttons.length === 0)).toBe(true);
   });
 
-  test("end with the words of the model as they are", () => {
+  test("drafts end with the model's exact words", () => {
     const drafts = open();
     drafts.append("2*3 and `half\n");
     drafts.end({ note: "", buttons: [] });
@@ -63,11 +63,50 @@ describe("reply drafts", () => {
     ["- item\n\n  ~~~\n  code\n", "- item\n\n  ~~~\n  code\n  ~~~"],
     ["```js\ndone();\n```", "```js\ndone();\n```"],
     ["2*3 and `half", "2*3 and `half"],
-  ])("close code that broke off before what stands under it, and nothing else: %j", (text, closed) => {
+  ])("drafts close code that broke off before the text below it, and change nothing else: %j", (text, closed) => {
     const drafts = open();
     drafts.append(text);
     drafts.end({ note: "_Interrupted._", buttons: [retry] });
     expect(drafts.render()).toEqual([{ markdown: `${closed}\n\n_Interrupted._`, buttons: [retry], streaming: false }]);
+  });
+
+  const tea = { url: "https://a.example/", title: "Tea", marks: [1] };
+  const more = Array.from({ length: 3 }, (_, index) => ({ url: `https://b.example/${index}`, title: "x".repeat(30) }));
+
+  test("drafts list the sources once, under the last message and its note, with the code above closed", () => {
+    const drafts = createReplyDrafts({ turnId: "turn", limits, sources: () => [tea] });
+    drafts.append(`Old[1]. ${"word ".repeat(50)}`);
+    expect(drafts.render().map(({ markdown }) => markdown.includes("Sources"))).toEqual([false, false]);
+    drafts.append("\n\n```js\na[1]");
+    drafts.end({ note: "", buttons: [], sources: [tea] });
+    const [first, last, ...others] = drafts.render().map(({ markdown }) => markdown);
+    expect(others).toEqual([]);
+    expect(first).toMatch(/^Old\[\[1\]\]\(https:\/\/a\.example\/\)\. word/);
+    expect(last).toMatch(/word \n\n```js\na\[1\]\n```\n\n-# Sources:\n-# 1\. \[Tea\]\(https:\/\/a\.example\/\)$/);
+  });
+
+  test.each([
+    [10, 4],
+    [100, 2],
+    [150, 2],
+    [170, 0],
+  ])("drafts list only the sources that fit, and need no further message: %i characters, %i lines", (length, lines) => {
+    const drafts = open();
+    drafts.append("x".repeat(length));
+    drafts.end({ note: "", buttons: [retry], sources: [tea, ...more].slice(0, length > 10 ? 4 : 3) });
+    const [shown, ...others] = drafts.render();
+    expect(others).toEqual([]);
+    expect(shown?.markdown.length).toBeLessThanOrEqual(limits.maxLength);
+    expect(shown?.markdown.match(/^-# /gm) ?? []).toHaveLength(lines);
+  });
+
+  test("drafts continue after a sealed message that showed its sources", () => {
+    const drafts = open();
+    drafts.append("One two.");
+    drafts.end({ note: "", buttons: [], sources: [tea] });
+    const [draft] = drafts.render();
+    if (draft === undefined) throw new Error("There is no draft.");
+    expect(drafts.seal(1, draft, "all")).toMatchObject({ count: 1, shown: "One two.".length });
   });
 
   test.each([
@@ -77,14 +116,14 @@ describe("reply drafts", () => {
     ["See [the page](https://exam", "See the page"],
     ["2*3 is six", "2*3 is six"],
     ["```js\nconst a = 1;", "```js\nconst a = 1;\n```"],
-  ])("close what a text that broke off left open, and leave out what had only begun: %j", (text, closed) => {
+  ])("drafts close open markup of a text that broke off, and drop unfinished markup: %j", (text, closed) => {
     const drafts = open();
     drafts.append(text);
     drafts.end({ note: "_Stopped._", buttons: [retry], isPartial: true });
     expect(drafts.render()).toEqual([{ markdown: `${closed}\n\n_Stopped._`, buttons: [retry], streaming: false }]);
   });
 
-  test("show the refusal in the place of a text that is not taken", () => {
+  test("drafts show the refusal instead of a rejected text", () => {
     const drafts = open();
     drafts.append("word ".repeat(60));
     drafts.reject(1, { note: "_Not taken._", buttons: [retry] });
@@ -97,19 +136,22 @@ describe("reply drafts", () => {
   test.each([
     ["Look: **here", ["Look: **here**\n\n_Not taken._"]],
     ["x".repeat(170), ["x".repeat(170), `_${"Not taken. ".repeat(3)}_`]],
-  ])("show the refusal under the text that people have read, or behind it where it does not fit: %j", (read, texts) => {
-    const drafts = open();
-    drafts.append(read);
-    const [shown] = drafts.render();
-    drafts.append(" and more");
-    drafts.reject(0, { note: texts[1] ?? "_Not taken._", buttons: [retry] }, shown);
-    const ended = drafts.render();
-    expect(ended.map(({ markdown }) => markdown)).toEqual(texts);
-    expect(ended.map(({ buttons }) => buttons)).toEqual([...texts.slice(1).map(() => []), [retry]]);
-    expect(ended.every((draft) => !draft.streaming && draft.source === undefined)).toBe(true);
-  });
+  ])(
+    "drafts show the refusal under the text that people have read, or after it if it does not fit: %j",
+    (read, texts) => {
+      const drafts = open();
+      drafts.append(read);
+      const [shown] = drafts.render();
+      drafts.append(" and more");
+      drafts.reject(0, { note: texts[1] ?? "_Not taken._", buttons: [retry] }, shown);
+      const ended = drafts.render();
+      expect(ended.map(({ markdown }) => markdown)).toEqual(texts);
+      expect(ended.map(({ buttons }) => buttons)).toEqual([...texts.slice(1).map(() => []), [retry]]);
+      expect(ended.every((draft) => !draft.streaming && draft.source === undefined)).toBe(true);
+    },
+  );
 
-  test("show the refusal in the place of a wait", () => {
+  test("drafts show the refusal instead of a wait", () => {
     const drafts = open();
     drafts.wait("_Waiting …_");
     const [waiting] = drafts.render();
@@ -119,7 +161,7 @@ describe("reply drafts", () => {
   });
 });
 
-test("while code grows, the source of a draft leaves its fence open, so that the next one only adds to it", () => {
+test("while code grows, a draft's source leaves its fence open, so that the next draft only appends", () => {
   const drafts = open();
   let before = "";
   for (const more of ["Look:\n\n```ts\nco", "nst a = 1;\nlet", " b;\n", "``", "`\n\nDone."]) {
@@ -131,7 +173,7 @@ test("while code grows, the source of a draft leaves its fence open, so that the
   expect(before).toBe("Look:\n\n```ts\nconst a = 1;\nlet b;\n```\n\nDone.");
 });
 
-describe("the messages that take no changes any more", () => {
+describe("messages that accept no more edits", () => {
   function grow(text: string, sealed?: Sealed) {
     const drafts = createReplyDrafts({ turnId: "turn", limits, sealed });
     drafts.append(text);
@@ -144,7 +186,7 @@ describe("the messages that take no changes any more", () => {
     ["One, two\n\n- ", "\n\n- "],
     ["ha ha ha ha ha ha", ""],
     ["```ts\nconst a = 1;\nconst b", ""],
-  ])("show of %j all but %j", (text, rest) => {
+  ])("sealed messages show of %j everything except %j", (text, rest) => {
     const drafts = grow(text);
     const [draft] = drafts.render();
     if (draft === undefined) throw new Error("There is no draft.");
@@ -152,7 +194,7 @@ describe("the messages that take no changes any more", () => {
     expect(text.slice(shown)).toBe(rest);
   });
 
-  test("are followed by what would have stood in the next one, also inside code", () => {
+  test("the message after sealed ones continues with the rest, even inside code", () => {
     const text = `\`\`\`ts\n${"const a = 1;\n".repeat(30)}const b = 2;`;
     const all = grow(text).render();
     expect(all.length).toBeGreaterThan(2);
@@ -167,7 +209,7 @@ describe("the messages that take no changes any more", () => {
     }
   });
 
-  test("are followed by the rest of the same text, and by all of another one", () => {
+  test("sealed messages are followed by the rest of the same text, or by all of a different one", () => {
     const before = grow("One");
     const [draft] = before.render();
     if (draft === undefined) throw new Error("There is no draft.");

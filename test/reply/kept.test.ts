@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { createReplyWriter } from "../../src/reply/writer.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const SENTENCES = Array.from({ length: 120 }, (_, index) => `Sentence number ${index} says a little more of it.`);
 const PARAGRAPHS = Array.from({ length: 24 }, (_, index) => SENTENCES.slice(5 * index, 5 * index + 5).join(" "));
 
-/** Has a reply grow by so many characters a call, and tells every call with what it wrote. */
+/** Grows a reply by this many characters per call. Reports each call with the text that it wrote. */
 async function grow(text: string, step: number) {
   const platform = fakePlatform();
   const drafts = new Map<string, Draft[]>();
@@ -26,6 +27,7 @@ async function grow(text: string, step: number) {
     },
   };
   const writer = createReplyWriter({
+    right: NO_RIGHT,
     sink,
     record: { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
@@ -53,7 +55,7 @@ test.each([
   ["a list", SENTENCES.map((text) => `- ${text}`).join("\n")],
   ["one paragraph", SENTENCES.join(" ")],
   ["code", `\`\`\`ts\n${SENTENCES.join("\n")}\n\`\`\``],
-])("an answer of several messages takes nothing back of %s, and each call shows more of it", async (_, text) => {
+])("an answer of several messages takes back nothing of %s, and each call shows more of it", async (_, text) => {
   for (const step of [7, 30, 150, 400]) {
     const { drafts, texts, idle } = await grow(text, step);
     for (const all of drafts) {
@@ -64,7 +66,7 @@ test.each([
     }
     expect(texts.length).toBeGreaterThan(2);
     expect(texts.every((one) => /[.`]$/.test(one))).toBe(true);
-    // A message that is full when a call comes may be done with what it has shown.
+    // A full message can already be complete when a call starts.
     expect(step > 7 ? idle : 0).toBeLessThanOrEqual(1);
   }
 });

@@ -1,18 +1,19 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { createQuickScheduler } from "../../lab/support/quick-scheduler.ts";
 import type { StreamOptions } from "../../src/gateway/client.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Button, Draft } from "../../src/port/sink.ts";
 import { createPacedSinks } from "../../src/reply/paced-sink.ts";
 import { startStage as startDiscordStage } from "../adapters/discord/stage.ts";
 import { startStage as startSlackStage } from "../adapters/slack/stage.ts";
-import { startEngine } from "../support/engine.ts";
-import { command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
-import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 const never = new AbortController().signal;
 const ADDRESS = { platform: "test", channelId: "general" };
@@ -23,12 +24,12 @@ function start(gapMs = 1) {
   const platform = fakePlatform();
   const scheduler = createQuickScheduler(gapMs);
   const metrics = createMetrics();
-  const sinkOf = createPacedSinks({ adapterOf: () => platform.adapter, scheduler, metrics });
+  const sinkOf = createPacedSinks({ adapterOf: () => platform.adapter, scheduler, metrics, right: NO_RIGHT });
   return { ...platform, scheduler, metrics, paced: sinkOf(ADDRESS) };
 }
 
 describe("a paced sink", () => {
-  test("makes a call again when the platform asks for time, and counts that", async () => {
+  test("a paced sink retries a call when the platform asks for time, and counts that", async () => {
     const { paced, texts, calls, setTrouble, metrics } = start();
     setTrouble(() => (calls.length < 3 ? { kind: "rate-limited", retryAfterMs: 1 } : undefined));
     await paced.post(draft("hello"), "n", never);
@@ -39,7 +40,7 @@ describe("a paced sink", () => {
     expect(body).toContain('palaver_platform_calls_total{platform="test",call="post"} 3');
   });
 
-  test("leaves every other failure to the caller", async () => {
+  test("a paced sink leaves every other failure to the caller", async () => {
     const { paced, calls, setTrouble } = start();
     for (const kind of ["unavailable", "gone", "forbidden"] as const) {
       setTrouble(() => ({ kind }));
@@ -48,7 +49,7 @@ describe("a paced sink", () => {
     expect(calls).toHaveLength(3);
   });
 
-  test("sends finals before other edits", async () => {
+  test("a paced sink sends final edits before others", async () => {
     const { paced, calls, sink } = start(0.02);
     const { id } = await sink.post(draft("status"), "status", never);
     await paced.post(draft("before"), "first", never);
@@ -63,7 +64,7 @@ describe("a paced sink", () => {
     expect(calls.toSorted()).toEqual(["edit", "edit", "upload"]);
   });
 
-  test("makes no call that is given up while it waits", async () => {
+  test("a paced sink makes no call that was given up while it waited", async () => {
     const { paced, calls } = start(60);
     await paced.post(draft("first"), "1", never);
     const controller = new AbortController();
@@ -73,7 +74,7 @@ describe("a paced sink", () => {
     expect(calls).toEqual(["post"]);
   });
 
-  test("reports the outcome of a call that is given up while it is under way", async () => {
+  test("a paced sink reports the outcome of a call that was given up in flight", async () => {
     const { paced, setTrouble, calls } = start();
     const gate = Promise.withResolvers<void>();
     setTrouble(() => gate.promise);
@@ -85,14 +86,14 @@ describe("a paced sink", () => {
     expect(await posting).toEqual({ id: "test:reply1" });
   });
 
-  test("ends with its scheduler", async () => {
+  test("a paced sink ends with its scheduler", async () => {
     const { paced, scheduler } = start();
     scheduler.close();
     await expect(paced.post(draft("late"), "1", never)).rejects.toThrow("no longer paced");
   });
 });
 
-/** The whole bot, before a sandbox that draws, at the pace of the service. */
+/** The whole bot with a sandbox that creates pictures, at the real service's pace. */
 async function startBot(adapterOf: () => Adapter) {
   const words = Array.from({ length: 60 }, (_, index) => `word ${index} `);
   const { gateway: images } = await startImageGateway();
@@ -117,8 +118,8 @@ async function startBot(adapterOf: () => Adapter) {
   });
 }
 
-describe("four pictures beside an answer", () => {
-  test("on Discord are refused nothing for the rate", async () => {
+describe("four pictures next to an answer", () => {
+  test("Discord refuses none of four pictures because of its rate limit", async () => {
     const stage = await startDiscordStage({ listens: false });
     const { discord, channel } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);
@@ -130,7 +131,7 @@ describe("four pictures beside an answer", () => {
     expect(discord.requests.filter(({ fileNames }) => fileNames.length > 0)).toHaveLength(4);
   });
 
-  test("on Slack are refused nothing for the rate", async () => {
+  test("Slack refuses none of four pictures because of its rate limit", async () => {
     const stage = await startSlackStage({ listens: false });
     const { slack, general, ada } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);

@@ -1,13 +1,15 @@
-/** A reply on a channel that can be looked at, written from a script. */
+/** A reply on a channel that shows everything, written from a script. */
+
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { createQuickScheduler } from "../../lab/support/quick-scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Closing } from "../../src/reply/drafts.ts";
 import { type ProduceText, type ReplyOptions } from "../../src/reply/reply.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 export type Scripted = string | Promise<unknown> | Error;
 
-/** Events of a turn: text, a promise to wait for, an error that cuts it. */
+/** Events of a turn: text, a promise to wait for, or an error that ends it. */
 export function events(...steps: Scripted[]): ProduceText {
   return async (onText) => {
     for (const step of steps) {
@@ -23,7 +25,7 @@ export interface SetUp {
   maxLength?: number;
   maxMessages?: number;
   posted?: string[];
-  /** Null: the reply is left to somebody else. */
+  /** null: another process continues the reply. */
   closing?: Closing | null;
 }
 
@@ -39,6 +41,7 @@ export function setUp({
   const refusals: Array<SinkError["kind"]> = [];
   const options: ReplyOptions = {
     sink: platform.sink,
+    right: NO_RIGHT,
     scheduler,
     record: { id: "turn", posted, removed: 0, isPosting: false, seen: 0 },
     isResumed: false,

@@ -1,12 +1,11 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { asTakenUp } from "../../src/concurrency/fence.ts";
+import { createQuickScheduler } from "../../lab/support/quick-scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
+import { asResumed, NO_RIGHT, type Right } from "../../src/port/right.ts";
 import type { Draft, ReplySink } from "../../src/port/sink.ts";
 import { type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
-
-import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
 
 describe("writeReply", () => {
@@ -20,7 +19,7 @@ describe("writeReply", () => {
     const { post, edit } = options.sink;
     const sink: ReplySink = {
       ...options.sink,
-      showsSteps: true,
+      traits: { steps: true },
       post: (draft, ...rest) => {
         shown.push(draft);
         return post(draft, ...rest);
@@ -39,7 +38,7 @@ describe("writeReply", () => {
     expect(shown.at(-1)?.steps).toMatchObject([{ state: "failed", cutBy }]);
   });
 
-  test("skips drafts while the platform is slow, never the last one", async () => {
+  test("a reply skips drafts while the platform is slow, but never the last one", async () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();
     setTrouble(() => slow.promise);
@@ -54,7 +53,7 @@ describe("writeReply", () => {
     expect(violations).toEqual([]);
   });
 
-  test("takes what the model says while a call of the platform hangs", async () => {
+  test("a reply accepts the model's text while a platform call hangs", async () => {
     const { options, setTrouble, until, calls, texts } = setUp();
     const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble(() => hanging.promise);
@@ -73,7 +72,7 @@ describe("writeReply", () => {
     expect(texts()).toEqual([`one${".".repeat(100)}`]);
   });
 
-  test("repeats a write of unknown outcome, and makes no second message", async () => {
+  test("a reply repeats a write of unknown outcome without a second message", async () => {
     const { options, texts, setTrouble } = setUp();
     let failures = 2;
     setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
@@ -81,7 +80,7 @@ describe("writeReply", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("shows the end also in a message that a post made although it seemed to fail", async () => {
+  test("a reply shows its end even in a message whose post seemed to fail", async () => {
     const { options, channel, setTrouble, until, calls } = setUp();
     const rest = Promise.withResolvers<void>();
     let failures = 1;
@@ -93,7 +92,7 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "Old and new", streaming: false, buttons: [] }]);
   });
 
-  test("does not wait for a platform that never answers", async () => {
+  test("a reply does not wait for a platform that never answers", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const { options, channel, setTrouble } = setUp();
@@ -110,7 +109,7 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
   });
 
-  test("repeats a write that the platform has shown in part only", async () => {
+  test("a reply repeats a write that the platform showed only in part", async () => {
     const { options, texts, calls } = setUp();
     let parts = 2;
     const edit: typeof options.sink.edit = async (...call) => {
@@ -122,7 +121,7 @@ describe("writeReply", () => {
     expect(calls.filter((call) => call === "edit")).toHaveLength(1);
   });
 
-  test("takes the fallback for a message that is whole before it is posted", async () => {
+  test("a reply uses the fallback for a message that is complete before it is posted", async () => {
     const { options, texts } = setUp();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
     const taken: boolean[] = [];
@@ -131,7 +130,7 @@ describe("writeReply", () => {
       return options.sink.post(...call);
     };
     const scheduler = createQuickScheduler(50);
-    // Something else has just used the budget: the text is whole when its turn comes.
+    // Another reply has just used the budget, so this one's text is complete when its turn comes.
     await writeReply(events("First"), { ...options, scheduler });
     const record = { ...options.record, id: "another", posted: [] };
     await writeReply(events("Hello"), { ...options, scheduler, record, sink: { ...options.sink, post, fallback } });
@@ -139,7 +138,7 @@ describe("writeReply", () => {
     expect(taken).toEqual([true]);
   });
 
-  test("shows the newest text after a refusal for the rate, not the one that was refused", async () => {
+  test("a reply shows the newest text after a rate limit, not the refused one", async () => {
     const { options, setTrouble, texts, until, calls } = setUp();
     const rest = Promise.withResolvers<void>();
     let refuse = true;
@@ -155,7 +154,7 @@ describe("writeReply", () => {
     expect(texts()).toEqual(["old and new"]);
   });
 
-  test("ends the turn when its message is gone, and posts none again", async () => {
+  test("a reply ends the turn when its message is gone, and does not post it again", async () => {
     const { options, refusals, channel, until, calls } = setUp();
     const deleted = Promise.withResolvers<void>();
     const writing = writeReply(events("Hello", deleted.promise, " world"), options);
@@ -167,7 +166,7 @@ describe("writeReply", () => {
     expect(calls.filter((call) => call === "post")).toHaveLength(1);
   });
 
-  test("edits the messages an earlier attempt left, and takes back those that are no longer needed", async () => {
+  test("a reply edits an earlier attempt's messages, and removes those that it no longer needs", async () => {
     const posted: string[] = [];
     const { options, sink, texts, saved } = setUp({ posted });
     const draft = { markdown: "left over", buttons: [], streaming: true };
@@ -179,7 +178,7 @@ describe("writeReply", () => {
     expect(posted).toHaveLength(1);
   });
 
-  test("posts anew what was taken back before, and finds no message that is gone", async () => {
+  test("a reply posts again what was removed before, and finds no message that is gone", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
@@ -187,7 +186,7 @@ describe("writeReply", () => {
     expect(texts().join(" ")).toBe(long);
   });
 
-  test("leaves no message that a post made unseen and that is not needed in the end", async () => {
+  test("a reply removes an uncertain post that it does not need in the end", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, setTrouble, channel } = setUp({ maxLength: 200, closing: null });
     setTrouble((call) =>
@@ -203,7 +202,7 @@ describe("writeReply", () => {
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
   });
 
-  test("shows no text twice where a message that may have been posted was not", async () => {
+  test("a reply shows no text twice if an uncertain post was never made", async () => {
     const { options, sink, texts } = setUp();
     const first = await sink.post(
       { markdown: "Hello", buttons: [], streaming: true },
@@ -221,25 +220,23 @@ describe("writeReply", () => {
     expect(texts()).toEqual(["Hello world"]);
   });
 
-  test("looks for a post of whoever began it, though no record of that could be stored", async () => {
+  test("a reply looks for an earlier attempt's post even without a record of it", async () => {
     const { options } = setUp();
-    const asked: string[] = [];
+    const areFirst: Array<boolean | undefined> = [];
     const { post } = options.sink;
-    const noting = (name: string): typeof post => {
-      return (...given) => {
-        asked.push(name);
-        return post(...given);
-      };
+    const noting: typeof post = (draft, nonce, signal, isFirst) => {
+      areFirst.push(isFirst);
+      return post(draft, nonce, signal);
     };
-    Object.assign(options.sink, { post: noting("post"), postFirst: noting("postFirst") });
-    const write = (id: string) =>
-      writeReply(events("Hello."), { ...options, record: { ...options.record, id, posted: [] } });
-    await write("new");
-    await asTakenUp(() => write("begun"));
-    expect(asked).toEqual(["postFirst", "post"]);
+    Object.assign(options.sink, { post: noting });
+    const write = (id: string, right: Right) =>
+      writeReply(events("Hello."), { ...options, right, record: { ...options.record, id, posted: [] } });
+    await write("new", NO_RIGHT);
+    await write("begun", asResumed(NO_RIGHT));
+    expect(areFirst).toEqual([true, false]);
   });
 
-  test("goes on when a message of an earlier attempt is gone that is not the first", async () => {
+  test("a reply continues if a message of an earlier attempt is gone, unless it is the first", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
@@ -250,7 +247,7 @@ describe("writeReply", () => {
     expect(refusals).toEqual([]);
   });
 
-  test("says under what stands there that the platform does not take more, and leaves nothing as if it went on", async () => {
+  test("a reply says under its text that the platform accepts no more, and does not look unfinished", async () => {
     const { options, sink, channel, refusals } = setUp();
     const picky = {
       ...sink,
@@ -271,13 +268,13 @@ describe("writeReply", () => {
     expect(channel.map((message) => message.draft)).toEqual([draft]);
   });
 
-  test("puts the closing after code that broke off, not into it", async () => {
+  test("a reply puts the closing after code that broke off, not into it", async () => {
     const { options, texts } = setUp({ closing: { note: "_Interrupted._", buttons: [] } });
     await writeReply(events("Look:\n\n```js\nconst a = 1;\n", new Error("cut")), options);
     expect(texts()).toEqual(["Look:\n\n```js\nconst a = 1;\n```\n\n_Interrupted._"]);
   });
 
-  test("says where its messages stand before it writes anything else", async () => {
+  test("a reply records its message before it writes anything else", async () => {
     const { options, saved, calls } = setUp({ maxLength: 200 });
     const between: number[] = [];
     const onRecord = async () => {
@@ -294,7 +291,7 @@ describe("writeReply", () => {
     expect(saved.at(-1)).toHaveLength(counts.length);
   });
 
-  test("puts the closing under the text, with its buttons on the last message only", async () => {
+  test("a reply puts the closing under the text, with its buttons on the last message only", async () => {
     const buttons = [{ action: "retry" as const, turnId: "turn", label: "Retry" }];
     const { options, channel } = setUp({ maxLength: 300, closing: { note: "_Interrupted._", buttons } });
     await writeReply(events("word ".repeat(100), new Error("cut")), options);
@@ -305,7 +302,7 @@ describe("writeReply", () => {
     expect(channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
-  test("leaves its messages to the next process, without a call in flight", async () => {
+  test("a reply leaves its messages to the next process without a call in flight", async () => {
     const { options, setTrouble, until, channel, calls } = setUp({ closing: null });
     const [slow, more] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble((call) => (call === "edit" ? slow.promise : undefined));
@@ -322,7 +319,7 @@ describe("writeReply", () => {
     expect(channel[0]?.draft.streaming).toBe(true);
   });
 
-  test("never shows half a character", async () => {
+  test("a reply never shows half a character", async () => {
     const { options, channel, until } = setUp();
     const rest = Promise.withResolvers<void>();
     const writing = writeReply(events("ok \ud83d", rest.promise, "\ude00"), options);
@@ -333,7 +330,7 @@ describe("writeReply", () => {
     expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
   });
 
-  test("taken up again after a crash, shows no less than people have read, and everything in the end", async () => {
+  test("a reply that resumes after a crash shows no less than people have read, and everything in the end", async () => {
     const { options, sink, channel, until } = setUp();
     const { posted } = options.record;
     const draft = { markdown: "one two three", buttons: [], streaming: true };
@@ -364,7 +361,7 @@ describe("writeReply", () => {
     expect(channel[0]?.draft.markdown).toBe("one two three four five");
   });
 
-  test("shows the head of an endless answer and hands over the whole as a file, once", async () => {
+  test("a reply shows the head of an endless answer and posts the whole answer as a file, once", async () => {
     const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
     const { options, channel, violations } = setUp({ maxLength: 300, maxMessages: 3 });
     await writeReply(events(words), options);
@@ -382,7 +379,7 @@ describe("writeReply", () => {
     expect(violations).toEqual([]);
   });
 
-  test("says that the whole answer is in a file only once it is there", async () => {
+  test("a reply says that the whole answer is in a file only once the file is posted", async () => {
     const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
     const { options, channel, setTrouble } = setUp({ maxLength: 300, maxMessages: 3 });
     const said: string[] = [];
@@ -391,11 +388,11 @@ describe("writeReply", () => {
       return undefined;
     });
     await writeReply(events(words), options);
-    expect(said.at(-1)).toBe("_This is longer than fits here; the whole answer will come as a file._");
+    expect(said.at(-1)).toBe("_This answer is too long for messages here. I'll attach all of it as a file._");
     expect(said.join()).not.toContain("is in the attached file");
   });
 
-  test("comes in as many messages as it needs where no file is taken", async () => {
+  test("a reply takes as many messages as it needs if the platform rejects the file", async () => {
     const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
     for (const kind of ["forbidden", "rejected"] as const) {
       const { options, channel, texts, setTrouble, refusals, violations } = setUp({ maxLength: 300, maxMessages: 3 });
@@ -407,7 +404,7 @@ describe("writeReply", () => {
     }
   });
 
-  test("takes back the file of an earlier attempt when the answer is shorter", async () => {
+  test("a reply removes an earlier attempt's file if the new answer is shorter", async () => {
     const { options, channel, texts } = setUp({ maxLength: 300, maxMessages: 2 });
     await writeReply(events("word ".repeat(300)), options);
     expect(channel.flatMap(({ files }) => files)).toHaveLength(1);

@@ -5,13 +5,13 @@ import { createPlacedSteps, createSteps, describeRunning, rendersSteps } from ".
 const step = (id: string, state: Step["state"] = "running"): Step => ({ id, title: `doing ${id}`, state });
 
 describe("the steps of a reply", () => {
-  test("are kept in the order in which they began, each as it stands", () => {
+  test("steps keep the order in which they started, each with its current state", () => {
     const steps = createSteps();
     for (const one of [step("a"), step("b"), step("a", "done")]) steps.note(one);
     expect(steps.all).toMatchObject([step("a", "done"), step("b")]);
   });
 
-  test("have failed when everything ends before them, and say nothing any more", () => {
+  test("running steps count as failed when the reply ends, and report nothing after that", () => {
     const steps = createSteps();
     const changes: Step[][] = [];
     steps.follow(() => changes.push([...steps.all]));
@@ -24,7 +24,7 @@ describe("the steps of a reply", () => {
     expect(changes).toHaveLength(3);
   });
 
-  test("say whether a stop or an error cut them, and only those that ran", () => {
+  test("steps say whether a stop or an error ended them, if they were running", () => {
     for (const cutBy of ["stop", "error"] as const) {
       const steps = createSteps();
       for (const one of [step("a", "done"), step("b")]) steps.note(one);
@@ -36,21 +36,21 @@ describe("the steps of a reply", () => {
     }
   });
 
-  test("know when they began and when they ended, whatever is told between", () => {
+  test("steps know when they started and ended, whatever is reported in between", () => {
     let time = 0;
     const steps = createSteps(() => (time += 100));
     for (const one of [step("a"), step("a"), step("a", "done")]) steps.note(one);
     expect(steps.all).toEqual([{ ...step("a", "done"), begunAt: 100, endedAt: 200 }]);
   });
 
-  test("are described by what goes on, each thing once", () => {
+  test("running steps are described, each name once", () => {
     expect(describeRunning([step("a"), step("b", "done"), step("c"), { ...step("d"), title: "doing a" }])).toBe(
       "doing a, doing c",
     );
     expect(describeRunning([step("a", "failed")])).toBe("");
   });
 
-  test("of one name are named once, with the time of the one that began first", () => {
+  test("steps with the same name are named once, with the time of the first", () => {
     let time = 0;
     const steps = createSteps(() => time);
     steps.note({ ...step("a"), title: "drawing" });
@@ -63,18 +63,17 @@ describe("the steps of a reply", () => {
     expect(steps.tick()).toBe(false);
   });
 
-  test("are shown by a reply that says so and is not written by the fallback", () => {
+  test("a reply renders steps if the platform does and the fallback is not active", () => {
     const fallback = (isActive: boolean) => ({ isActive, activate: () => {} });
-    expect([{}, { showsSteps: true }].map((sink) => rendersSteps(sink))).toEqual([false, true]);
-    expect([true, false].map((isActive) => rendersSteps({ showsSteps: true, fallback: fallback(isActive) }))).toEqual([
-      false,
-      true,
-    ]);
+    expect([{}, { traits: { steps: true } }].map((sink) => rendersSteps(sink))).toEqual([false, true]);
+    expect(
+      [true, false].map((isActive) => rendersSteps({ traits: { steps: true }, fallback: fallback(isActive) })),
+    ).toEqual([false, true]);
   });
 });
 
 describe("the places of steps", () => {
-  test("are the message that was written when a step ended, and the newest one while it goes on", () => {
+  test("a finished step stays in its message, and a running one moves to the newest", () => {
     const placed = createPlacedSteps();
     placed.place([step("a"), step("b", "done")], 0);
     placed.place([step("a"), step("b", "done")], 1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createThinking } from "../../src/turn/thinking.ts";
+import { createThinking } from "../../src/reply/thinking.ts";
 
 function setUp() {
   const told: string[] = [];
@@ -9,7 +9,7 @@ function setUp() {
 }
 
 describe("the model's thoughts", () => {
-  test("are announced at once and then every few seconds", () => {
+  test("thoughts are announced at once and then every few seconds", () => {
     const { thinking, told, clock } = setUp();
     for (clock.ms = 0; clock.ms <= 12_000; clock.ms += 100) thinking.add("hm ");
     expect(told).toEqual(["thinking", "thinking, 5 s", "thinking, 10 s"]);
@@ -19,7 +19,7 @@ describe("the model's thoughts", () => {
     expect([thinking.describe(), thinking.pause()]).toEqual(["", false]);
   });
 
-  test("are quoted once, with their own time alone", () => {
+  test("thoughts are quoted once, with only their own time", () => {
     const { thinking, clock } = setUp();
     thinking.add("First this.\n");
     clock.ms = 2_000;
@@ -31,7 +31,7 @@ describe("the model's thoughts", () => {
     expect(thinking.takeQuote(false)).toBe("");
   });
 
-  test("are quoted in part where they are long, and not at all where they have no words", () => {
+  test("long thoughts are quoted in part, and thoughts without words not at all", () => {
     const { thinking } = setUp();
     thinking.add(`a${"😀".repeat(5_000)}`);
     const quote = thinking.takeQuote(true);
@@ -41,7 +41,7 @@ describe("the model's thoughts", () => {
     expect(thinking.takeQuote(true)).toBe("");
   });
 
-  test("are forgotten when the model is asked again", () => {
+  test("thoughts are forgotten when the model is asked again", () => {
     const { thinking, clock } = setUp();
     thinking.add("In vain.");
     clock.ms = 9_000;

@@ -1,14 +1,15 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
 import { describeTime } from "../../src/port/steps.ts";
 import { createProgress, type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 import { events, setUp } from "./reply-stage.ts";
 
-/** Longer than the intervals at which a reply tells of a wait, or of a step that runs. */
+/** Longer than the intervals at which a reply reports a wait or a running step. */
 const A_WHILE_MS = 10_000;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] }));
@@ -16,16 +17,16 @@ afterEach(() => void vi.useRealTimers());
 
 const pass = () => vi.advanceTimersByTime(A_WHILE_MS);
 
-describe("a wait that lasts", () => {
+describe("a long wait", () => {
   const held = () => Promise.withResolvers<void>();
 
-  test("is told with Stop in the message that becomes the answer", async () => {
+  test("a wait is shown with Stop in the message that becomes the answer", async () => {
     const { options, channel, until, calls, texts } = setUp();
     const [told, hold] = [held(), held()];
     const visible: string[] = [];
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
-      sink: { ...options.sink, tellsWaits: true },
+      sink: { ...options.sink, traits: { waits: "soon" } as const },
       onWait: () => told.resolve(),
       onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
     });
@@ -43,10 +44,10 @@ describe("a wait that lasts", () => {
     expect(visible).toEqual(["Hello"]);
   });
 
-  test("brings Stop long before it is told that it lasts", async () => {
+  test("Stop appears long before the notice of a long wait", async () => {
     const { options, channel, until, texts } = setUp();
     const hold = held();
-    const sink = { ...options.sink, tellsWaits: true };
+    const sink = { ...options.sink, traits: { waits: "soon" } as const };
     const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
     vi.advanceTimersByTime(1_000);
     await until(() => channel.length === 1);
@@ -59,25 +60,26 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("brings no message for Stop while the platform has its own, however late it is refused", async () => {
+  test("a wait posts no message for Stop while the platform has its own, however late that is refused", async () => {
     const { options, channel, until } = setUp();
     const [hold, asked] = [held(), held()];
     let isOffered = true;
     let count = 0;
     const sink = {
       ...options.sink,
-      tellsWaits: true,
-      get hasOwnStop() {
-        count += 1;
-        if (count === 3) asked.resolve();
-        return isOffered;
+      traits: {
+        get waits() {
+          count += 1;
+          if (count === 3) asked.resolve();
+          return isOffered ? ("late" as const) : ("soon" as const);
+        },
       },
     };
     const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
     vi.advanceTimersByTime(3_000);
     await asked.promise;
     expect(channel).toEqual([]);
-    // It refuses it late.
+    // The platform refuses the button late.
     isOffered = false;
     vi.advanceTimersByTime(1_000);
     await until(() => channel.length === 1);
@@ -85,11 +87,11 @@ describe("a wait that lasts", () => {
     await writing;
   });
 
-  test("is told the second way of writing where there are two: what may be stopped goes before what grows", async () => {
+  test("a wait is written in the fallback way, because a notice with Stop comes before growing text", async () => {
     const { options, texts, until } = setUp();
     const hold = held();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
-    const sink = { ...options.sink, tellsWaits: true, fallback };
+    const sink = { ...options.sink, traits: { waits: "soon" } as const, fallback };
     const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
     vi.advanceTimersByTime(1_000);
     await until(() => texts()[0] === "_Waiting for the model …_");
@@ -99,12 +101,12 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("ends in the note of a failure, in the same message", async () => {
+  test("a wait ends in the note of a failure, in the same message", async () => {
     const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
     const hold = held();
     const writing = writeReply(events(hold.promise, new Error("down")), {
       ...options,
-      sink: { ...options.sink, tellsWaits: true },
+      sink: { ...options.sink, traits: { waits: "soon" } as const },
     });
     pass();
     await until(() => texts().length === 1);
@@ -113,14 +115,14 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["_It failed._"]);
   });
 
-  test("is only said to progress where that shows words and Stop, and where an answer stands already", async () => {
-    for (const [tellsWaits, posted] of [
-      [false, []],
-      [true, ["test:before"]],
+  test("a wait is shown only as progress if the platform shows that with Stop, or if an answer is already shown", async () => {
+    for (const [traits, posted] of [
+      [{}, []],
+      [{ waits: "soon" }, ["test:before"]],
     ] as const) {
       const { options, calls } = setUp({ posted: [...posted], closing: null });
       const [told, hold] = [Promise.withResolvers<string>(), held()];
-      const sink = { ...options.sink, tellsWaits };
+      const sink = { ...options.sink, traits };
       const writing = writeReply(events(hold.promise), { ...options, sink, onWait: told.resolve });
       pass();
       expect(await told.promise).toBe("waiting for the model");
@@ -130,14 +132,14 @@ describe("a wait that lasts", () => {
     }
   });
 
-  test("is told anew for as long as its words change", async () => {
+  test("a wait is shown again whenever its words change", async () => {
     const { options, texts, until } = setUp();
     const hold = held();
     const words = ["waiting", "waiting", "thinking, 10 s", "thinking, 20 s"];
     const told: string[] = [];
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
-      sink: { ...options.sink, tellsWaits: true },
+      sink: { ...options.sink, traits: { waits: "soon" } as const },
       describeWait: () => words.shift() ?? "thinking, 30 s",
       onWait: (said) => void told.push(said),
     });
@@ -149,7 +151,7 @@ describe("a wait that lasts", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("is not told once there is text", async () => {
+  test("a wait is not shown once there is text", async () => {
     const { options, texts } = setUp();
     const waits: string[] = [];
     const run: ProduceText = async (onText) => {
@@ -163,10 +165,10 @@ describe("a wait that lasts", () => {
   });
 });
 
-describe("the steps of a reply that is being written", () => {
+describe("the steps of a reply in progress", () => {
   const running: Step = { id: "1.0", title: "looking", state: "running" };
 
-  function setUpSteps(showsSteps: boolean, now?: () => number) {
+  function setUpSteps(hasSteps: boolean, now?: () => number) {
     const { options, ...rest } = setUp();
     const steps = createSteps(now);
     const shown: string[] = [];
@@ -180,7 +182,7 @@ describe("the steps of a reply that is being written", () => {
     };
     const noting: ReplyOptions["sink"] = {
       ...sink,
-      showsSteps,
+      traits: { steps: hasSteps },
       post: (draft, nonce, signal) => (note(draft), sink.post(draft, nonce, signal)),
       edit: (id, draft, signal) => (note(draft), sink.edit(id, draft, signal)),
     };
@@ -193,7 +195,7 @@ describe("the steps of a reply that is being written", () => {
     };
   }
 
-  test("are shown with the text, also when that does not grow, and end with it", async () => {
+  test("steps are shown with the text, even if it does not grow, and end with it", async () => {
     const { options, steps, shown, until } = setUpSteps(true);
     const [ended, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const writing = writeReply(events("Text", ended.promise, " grows", over.promise, new Error("cut")), options);
@@ -209,7 +211,7 @@ describe("the steps of a reply that is being written", () => {
     expect(shown.at(-1)).toBe("Text grows done failed");
   });
 
-  test("say how long they have run, again and again, and then what they took", async () => {
+  test("steps show how long they have run, and finally how long they took", async () => {
     let time = 0;
     const { options, steps, shown, until } = setUpSteps(true, () => time);
     const over = Promise.withResolvers<void>();
@@ -229,7 +231,7 @@ describe("the steps of a reply that is being written", () => {
     expect(shown.at(-1)).toBe("Text done 12.3 s");
   });
 
-  test("say so in words where the reply shows none of them", async () => {
+  test("steps are described in words if the reply cannot show them", async () => {
     let time = 0;
     const { options, steps, shown, until } = setUpSteps(false, () => time);
     const over = Promise.withResolvers<void>();
@@ -247,7 +249,7 @@ describe("the steps of a reply that is being written", () => {
     expect(shown).toEqual(["Text", "Text done 12.0 s"]);
   });
 
-  test("begin no message, which would be one without words", async () => {
+  test("steps start no message, because it would have no text", async () => {
     const { options, steps, writes, texts } = setUpSteps(true);
     const gate = Promise.withResolvers<void>();
     const writing = writeReply(events(gate.promise, "Text"), options);
@@ -259,7 +261,7 @@ describe("the steps of a reply that is being written", () => {
     expect(texts()).toEqual(["Text"]);
   });
 
-  test("cost no call of their own where they are not shown", async () => {
+  test("steps cost no call if they are not shown", async () => {
     const { options, steps, shown, writes, until } = setUpSteps(false);
     const gate = Promise.withResolvers<void>();
     const writing = writeReply(events("Text", gate.promise), options);
@@ -274,22 +276,22 @@ describe("the steps of a reply that is being written", () => {
 });
 
 describe("createProgress", () => {
-  test("hands over the button that ends what it shows", async () => {
+  test("progress passes on the button that stops the work", async () => {
     const stops: unknown[] = [];
     const { sink } = fakePlatform();
     const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
     const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
-    const shown = createProgress(seeing, stop);
+    const shown = createProgress(seeing, NO_RIGHT, stop);
     shown.show("thinking");
     await shown.clear();
     expect(stops).toContainEqual(stop);
   });
 
-  test("leaves nothing behind, however slow the platform was to show it", async () => {
+  test("progress leaves nothing behind, however slowly the platform shows it", async () => {
     const { sink, progress } = fakePlatform();
     const slow = Promise.withResolvers<void>();
     const held = { ...sink, progress: async (text: string) => void (await slow.promise, progress.push(text)) };
-    const shown = createProgress(held);
+    const shown = createProgress(held, NO_RIGHT);
     shown.show("thinking");
     shown.show("looking up the time");
     const cleared = shown.clear();
@@ -299,20 +301,41 @@ describe("createProgress", () => {
     expect(progress).not.toContain("looking up the time");
   });
 
-  test("does not hold up anybody while the platform hangs", async () => {
+  test("progress does not wait for a platform that hangs", async () => {
     const { sink } = fakePlatform();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) });
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, NO_RIGHT);
     shown.show("thinking");
     const cleared = shown.clear();
     await vi.advanceTimersByTimeAsync(A_WHILE_MS);
     await expect(cleared).resolves.toBeUndefined();
   });
 
-  test("is best effort: a platform that refuses it does not matter", async () => {
+  test("progress is best effort: a platform can refuse it", async () => {
     const { sink } = fakePlatform();
-    const shown = createProgress({ ...sink, progress: () => Promise.reject(new Error("no")) });
+    const shown = createProgress({ ...sink, progress: () => Promise.reject(new Error("no")) }, NO_RIGHT);
     shown.show("thinking");
     await expect(shown.clear()).resolves.toBeUndefined();
   });
+});
+
+test("a reply without text shows the given words, and removes its message if there is no closing", async () => {
+  const { options, texts, channel, until } = setUp();
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { describeWait: _, ...silent } = options;
+  const run: ProduceText = async (_, tell) => {
+    tell("Drawing …");
+    await first.promise;
+    tell("Drawing … 1 of 2 done");
+    await second.promise;
+    return "stop";
+  };
+  const writing = writeReply(run, { ...silent, stopId: "turn.0" });
+  await until(() => texts()[0] === "Drawing …");
+  expect(channel[0]?.draft.buttons).toEqual([{ action: "stop", turnId: "turn.0", label: "Stop" }]);
+  first.resolve();
+  await until(() => texts()[0] === "Drawing … 1 of 2 done");
+  second.resolve();
+  await writing;
+  expect(channel).toEqual([]);
 });

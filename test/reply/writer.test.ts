@@ -1,9 +1,9 @@
-import { describe, expect, test } from "vitest";
-import { withFence } from "../../src/concurrency/fence.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createReplyWriter, type ReplyWriter } from "../../src/reply/writer.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 type Kept = Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen" | "sealed">;
 
@@ -12,10 +12,11 @@ const NO_CLOSING = { note: "", buttons: [] };
 
 function begin({ maxLength = 2_000, record = structuredClone(NEW), platform = fakePlatform({ maxLength }) } = {}) {
   const refusals: SinkErrorKind[] = [];
-  /** The record as it was when something was last noted. */
+  /** The record as it was last stored. */
   let kept = structuredClone(record);
   const note = async () => void (kept = structuredClone(record));
   const writer = createReplyWriter({
+    right: NO_RIGHT,
     sink: platform.sink,
     record,
     isResumed: record.seen > 0,
@@ -25,7 +26,7 @@ function begin({ maxLength = 2_000, record = structuredClone(NEW), platform = fa
     onCall: () => {},
     onRefused: (kind) => void refusals.push(kind),
   });
-  /** Messages that were posted by then take no change. */
+  /** Messages that were posted before this one accept no more edits. */
   function seal({ tells = false } = {}): void {
     platform.sink.edit = async (id, { markdown, source = markdown }) => {
       const { draft } = platform.channel.find((one) => one.id === id) ?? {};
@@ -41,7 +42,7 @@ function begin({ maxLength = 2_000, record = structuredClone(NEW), platform = fa
   return { ...platform, platform, writer, refusals, seal, kept: () => structuredClone(kept) };
 }
 
-/** Makes every call that is wanted. */
+/** Makes every call that the writer requests. */
 async function catchUp(writer: ReplyWriter): Promise<void> {
   for (let count = 0; count < 50; count++) {
     const { behind } = await writer.write();
@@ -62,8 +63,8 @@ async function end(writer: ReplyWriter, closing = NO_CLOSING): Promise<void> {
   await catchUp(writer);
 }
 
-describe("a reply whose message takes no more changes", () => {
-  test("goes on in one message behind it, which comes when it is whole", async () => {
+describe("a reply whose message accepts no more edits", () => {
+  test("a sealed reply continues in one message after it, which is posted when it is complete", async () => {
     const { writer, seal, texts, calls, refusals } = begin();
     await grow(writer, "One, two,");
     seal();
@@ -75,7 +76,7 @@ describe("a reply whose message takes no more changes", () => {
   });
 
   test.each([true, false])(
-    "says that it was whole where only its end is missing, and has its buttons there",
+    "a sealed reply says that it was complete if only its end is missing, and has its buttons there",
     async (tells) => {
       const { writer, seal, channel } = begin();
       await grow(writer, "One.");
@@ -88,7 +89,7 @@ describe("a reply whose message takes no more changes", () => {
     },
   );
 
-  test("opens code again that goes on, and leaves none open that only had to be closed", async () => {
+  test("a sealed reply reopens code that continues, and leaves no code open that only had to be closed", async () => {
     const first = begin();
     await grow(first.writer, "```ts\nconst a = 1;\n");
     first.seal();
@@ -103,7 +104,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(second.texts()).toEqual(["```ts\nconst a = 1;\n```", "Done."]);
   });
 
-  test("comes in as many further messages as it needs, each shown when it is full", async () => {
+  test("a sealed reply takes as many further messages as it needs, each posted when it is full", async () => {
     const { writer, seal, texts } = begin({ maxLength: 60 });
     const words = Array.from({ length: 40 }, (_, index) => `word${index}`);
     await grow(writer, `${words.slice(0, 3).join(" ")} `);
@@ -114,7 +115,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts().join(" ").split(" ")).toEqual(words);
   });
 
-  test("goes on behind what a change brought that was taken, not behind one that was not", async () => {
+  test("a sealed reply continues after the last accepted edit, not after a refused one", async () => {
     const { writer, seal, setTrouble, texts } = begin();
     await grow(writer, "One,");
     setTrouble((call) => (call === "edit" ? { kind: "rate-limited" } : undefined));
@@ -125,7 +126,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "two,\n\n_Cut._"]);
   });
 
-  test("goes on behind what a post brought of which nobody knew at first whether it was taken", async () => {
+  test("a sealed reply continues after a post whose outcome was unknown at first", async () => {
     const { writer, platform, texts, setTrouble } = begin();
     const { post } = platform.sink;
     const known = () => platform.channel.map(({ id }) => id);
@@ -143,7 +144,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "two."]);
   });
 
-  test("says in a further message that the place takes no more, where that does", async () => {
+  test("a sealed reply says in a further message that the channel accepts no more", async () => {
     const { writer, setTrouble, texts, refusals } = begin();
     await grow(writer, "One,");
     let posts = 0;
@@ -156,7 +157,7 @@ describe("a reply whose message takes no more changes", () => {
     expect([texts(), refusals]).toEqual([["One,", "_Not taken._"], ["rejected"]]);
   });
 
-  test("ends where the place takes no further message either", async () => {
+  test("a sealed reply ends if the channel accepts no further message either", async () => {
     const { writer, setTrouble, texts, refusals } = begin();
     await grow(writer, "One,");
     setTrouble((call) => ({ kind: call === "edit" ? "sealed" : "forbidden" }));
@@ -166,7 +167,7 @@ describe("a reply whose message takes no more changes", () => {
   });
 
   for (const isKnown of [true, false]) {
-    test(`is shown once after a crash, which came ${isKnown ? "after" : "before"} the first refusal`, async () => {
+    test(`a sealed reply is shown once after a crash ${isKnown ? "after" : "before"} the first refusal`, async () => {
       const { writer, platform, seal, kept, texts } = begin();
       await grow(writer, "One, ", "two, ");
       if (isKnown) {
@@ -181,7 +182,7 @@ describe("a reply whose message takes no more changes", () => {
       expect(texts()).toEqual(["One, two,", "three, four."]);
     });
 
-    test(`is written whole after such a crash where the model gives another answer; refused before: ${isKnown}`, async () => {
+    test(`a sealed reply is rewritten after such a crash if the model answers differently; refused before: ${isKnown}`, async () => {
       const { writer, platform, seal, kept, texts } = begin();
       await grow(writer, "One, ", "two, ");
       seal({ tells: true });
@@ -193,7 +194,7 @@ describe("a reply whose message takes no more changes", () => {
     });
   }
 
-  test("is not ended twice where the crash came between its last message and the record of that", async () => {
+  test("a sealed reply is not ended twice if the crash came between its last message and the record", async () => {
     const { writer, platform, seal, kept, texts } = begin();
     await grow(writer, "One,");
     seal({ tells: true });
@@ -209,7 +210,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "two."]);
   });
 
-  test("comes whole once more rather than in part never, where nobody knows what an earlier attempt left", async () => {
+  test("a sealed reply is posted again in full if an earlier attempt's text is unknown", async () => {
     const { writer, platform, seal, kept, texts } = begin();
     await grow(writer, "One,");
     seal();
@@ -219,7 +220,7 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts()).toEqual(["One,", "One, two."]);
   });
 
-  test("keeps all messages of an earlier attempt as they are when the first takes no changes", async () => {
+  test("a sealed reply keeps all messages of an earlier attempt if the first accepts no more edits", async () => {
     const words = Array.from({ length: 20 }, (_, index) => `word${index}`);
     const { writer, platform, seal, kept, texts } = begin({ maxLength: 60 });
     await grow(writer, words.slice(0, 10).join(" "));
@@ -233,11 +234,18 @@ describe("a reply whose message takes no more changes", () => {
   });
 });
 
-test("the text that people are about to see is recorded before, once for many calls", async () => {
+async function countNotes(
+  calls: number,
+  gapMs: number,
+  onNoted: (record: Kept, text: string) => void,
+): Promise<number> {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
   const platform = fakePlatform();
   const record = structuredClone(NEW);
   let notes = 0;
   const writer = createReplyWriter({
+    right: NO_RIGHT,
     sink: platform.sink,
     record,
     isResumed: false,
@@ -247,24 +255,30 @@ test("the text that people are about to see is recorded before, once for many ca
     onCall: () => {},
     onRefused: () => {},
   });
-  for (let call = 0; call < 40; call++) {
-    writer.append("Another forty characters of the answer. ");
+  for (let call = 0; call < calls; call++) {
+    writer.append("twelve more ");
     await writer.write();
-    expect(record.seen).toBeGreaterThanOrEqual(writer.text.length);
+    onNoted(record, writer.text);
+    vi.advanceTimersByTime(gapMs);
   }
-  expect(platform.calls).toHaveLength(40);
-  expect(notes).toBeLessThanOrEqual(5);
+  expect(platform.calls).toHaveLength(calls);
+  return notes;
+}
+
+test("a growing text is recorded before people see it, at most once in 0.7 s and at most as far ahead of it", async () => {
+  const notes = await countNotes(100, 100, ({ seen }, { length }) => {
+    expect(seen).toBeGreaterThanOrEqual(length);
+    expect(seen).toBeLessThanOrEqual(length + 84);
+  });
+  expect(notes).toBeLessThanOrEqual(15);
 });
 
-test("the text that people are about to see is recorded exactly where another process may take the reply over", async () => {
-  const fence = { key: "lane", value: "1", check: async () => {} };
-  const { writer, kept, platform, calls, texts } = withFence(fence, () => begin());
-  await grow(writer, "One piece.", " Another piece.");
-  expect(kept().seen).toBe("One piece. Another piece.".length);
-  const made = calls.length;
-  const next = withFence(fence, () => begin({ record: kept(), platform }));
-  await grow(next.writer, "One piece. Another piece.");
-  expect(calls).toHaveLength(made);
-  await grow(next.writer, " More.");
-  expect(texts()).toEqual(["One piece. Another piece. More."]);
+test("a text that grows by less than a call in 0.7 s is recorded no further than people see it", async () => {
+  let first = true;
+  const notes = await countNotes(10, 800, ({ seen }, { length }) => {
+    // At the first call, it is not known yet when the next one comes.
+    if (!first) expect(seen).toBe(Math.max(length, "twelve more ".length + 40));
+    first = false;
+  });
+  expect(notes).toBeLessThanOrEqual(10);
 });

@@ -5,8 +5,8 @@ import { UNITS } from "../support/markdown.ts";
 const shown = (text: string, maxLength: number): string[] =>
   splitMarkdown(text, { maxLength, lengthOf: UNITS.utf16 }).map((part) => part.text);
 
-describe("a fence", () => {
-  test("is closed and opened again with its marker, indentation and info string", () => {
+describe("a code fence", () => {
+  test("a split fence is closed and reopened with its marker, indentation and info string", () => {
     expect(shown("```ts\none();\ntwo();\nthree();\n```", 26)).toEqual([
       "```ts\none();\ntwo();\n```",
       "```ts\nthree();\n```",
@@ -18,7 +18,7 @@ describe("a fence", () => {
     ]);
   });
 
-  test("in a quote stays in its quote", () => {
+  test("a split fence in a quote stays in its quote", () => {
     expect(shown("> ```\n> first line\n> second line\n> ```\n\nAfter.", 28)).toEqual([
       "> ```\n> first line\n> ```",
       "> ```\n> second line\n> ```",
@@ -26,7 +26,7 @@ describe("a fence", () => {
     ]);
   });
 
-  test("in a quote ends where the quote does", () => {
+  test("a fence in a quote ends with the quote", () => {
     expect(shown(`> \`\`\`\n> code\n\n${"plain words here ".repeat(3)}`, 30)).toEqual([
       "> ```\n> code",
       "plain words here plain words",
@@ -34,41 +34,41 @@ describe("a fence", () => {
     ]);
   });
 
-  test("that fits whole is not cut, but starts in the next part", () => {
+  test("a fence that fits whole is not split, but starts in the next part", () => {
     const code = "```\nlet a = 1;\nlet b = 2;\n```";
     expect(shown(`Some words before it.\n${code}\nAfter.`, 40)).toEqual(["Some words before it.", `${code}\nAfter.`]);
   });
 
-  test("is cut when less than a third of a part would stand before it", () => {
+  test("a fence is split if less than a third of a part would come before it", () => {
     const [first] = shown("Hi:\n```\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```", 40);
     expect(first).toBe("Hi:\n```\nlet a = 1;\nlet b = 2;\n```");
   });
 
-  test("is cut at an empty line rather than at any", () => {
+  test("a fence is split at an empty line if possible", () => {
     expect(shown("```\nfunction one();\n\nfunction two();\nend();\n```", 44)[0]).toBe("```\nfunction one();\n```");
   });
 
-  test("left open at the end of the text is closed", () => {
+  test("a fence left open at the end of the text is closed", () => {
     expect(shown("Look:\n```js\nlet a;", 40)).toEqual(["Look:\n```js\nlet a;\n```"]);
   });
 
-  test("does not show a closing line that has only begun", () => {
+  test("an incomplete closing line is not shown", () => {
     expect(shown("```js\nlet a;\n``", 40)).toEqual(["```js\nlet a;\n```"]);
     expect(shown("```js\nlet a;\n```", 40)).toEqual(["```js\nlet a;\n```"]);
   });
 
-  test("with a closing line that is longer or indented is closed by it", () => {
+  test("a longer or indented closing line closes a fence", () => {
     expect(shown("```\ncode\n   `````\nafter", 40)).toEqual(["```\ncode\n   `````\nafter"]);
     expect(shown("```\n0123456789ab\n`````````\nafter", 20)).toEqual(["```\n0123456789ab\n```", "after"]);
   });
 
-  test("is not ended by a shorter run, another mark, or a line indented like code", () => {
+  test("a fence is not closed by a shorter run, another mark, or a line indented like code", () => {
     const code = "````\n```\n~~~~\n        ````\nx\n````";
     expect(shown(`${code}\nafter`, 100)).toEqual([`${code}\nafter`]);
     expect(shown("````\n```\nx\n", 100)).toEqual(["````\n```\nx\n````"]);
   });
 
-  test("cuts a line of code that is too long, and goes on with it", () => {
+  test("a line of code that is too long is split and continued", () => {
     expect(shown("```\n0123456789012345678901234\n```", 20)).toEqual([
       "```\n012345678901\n```",
       "```\n234567890123\n```",
@@ -76,13 +76,13 @@ describe("a fence", () => {
     ]);
   });
 
-  test("whose opening line does not fit is shown as plain text, within the limit", () => {
+  test("a fence whose opening line does not fit is shown as plain text, within the limit", () => {
     const parts = shown(`\`\`\`${"info ".repeat(20)}\ncode();\n\`\`\`\nafter the code`, 30);
     expect(parts.every((part) => part.length <= 30)).toBe(true);
     expect(parts.join("\n")).toContain("code();");
   });
 
-  test("in one line is inline code", () => {
+  test("a fence in one line is inline code", () => {
     expect(shown("```not a fence``` and words that follow it", 30)).toEqual([
       "```not a fence``` and words",
       "that follow it",
@@ -93,7 +93,7 @@ describe("a fence", () => {
 describe("a table", () => {
   const header = "| a | b |\n|---|---|";
 
-  test("repeats its header in the next part", () => {
+  test("a split table repeats its header in the next part", () => {
     expect(shown(`${header}\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |`, 80)).toHaveLength(1);
     expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(10)}`, 80)).toEqual([
       `${header}\n${"| 1 | 2 |\n".repeat(6).trimEnd()}`,
@@ -101,13 +101,13 @@ describe("a table", () => {
     ]);
   });
 
-  test("is not repeated after the table, nor when the header is long", () => {
+  test("a table's header is not repeated after the table, or if it is long", () => {
     const long = `| ${"h".repeat(30)} | b |\n|---|---|`;
     expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(4)}\n${"words ".repeat(12)}`, 80)[1]).toMatch(/^words/);
     expect(shown(`${long}\n${"| 1 | 2 |\n".repeat(10)}`, 80)[1]).toMatch(/^\| 1 \| 2 \|/);
   });
 
-  test("is not parted from its header", () => {
+  test("a table is not separated from its header", () => {
     expect(shown(`Words that come before it.\n\n${header}\n| 1 | 2 |`, 47)).toEqual([
       "Words that come before it.",
       `${header}\n| 1 | 2 |`,

@@ -7,9 +7,9 @@ describe("readFence", () => {
     ["  ~~~~ a b", { marker: "~~~~", indent: "  ", info: "a b" }],
     ["- 1. ```sh", { marker: "```", indent: "     ", info: "sh" }],
     ["> > ```", { marker: "```", indent: "> > ", info: "" }],
-  ])("reads %j", (line, fence) => expect(readFence(line)).toEqual(fence));
+  ])("readFence reads %j", (line, fence) => expect(readFence(line)).toEqual(fence));
 
-  test.each(["``", "```a```", "a ```", "~~x~~", ""])("does not take %j for one", (line) =>
+  test.each(["``", "```a```", "a ```", "~~x~~", ""])("readFence does not accept %j", (line) =>
     expect(readFence(line)).toBeUndefined(),
   );
 });
@@ -28,7 +28,7 @@ describe("readFenceLine", () => {
     ["``", "undecided"],
     ["```  ", "undecided"],
     ["``x", "content"],
-  ])("takes %j for %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
+  ])("readFenceLine takes %j for %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
 });
 
 describe("readLineKind", () => {
@@ -41,10 +41,10 @@ describe("readLineKind", () => {
     ["> - item", "item"],
     ["| a |", "row"],
     ["2024 was", "text"],
-  ])("takes %j for a %s", (line, kind) => expect(readLineKind(line)).toBe(kind));
+  ])("readLineKind takes %j for a %s", (line, kind) => expect(readLineKind(line)).toBe(kind));
 });
 
-test("isDelimiterRow knows the row under a table's header", () => {
+test("isDelimiterRow recognises the row under a table's header", () => {
   expect(["|---|:-:|", "| - | - |"].every(isDelimiterRow)).toBe(true);
   expect(["---", "|===|", "| a |"].some(isDelimiterRow)).toBe(false);
 });

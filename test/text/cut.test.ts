@@ -5,8 +5,8 @@ import { UNITS } from "../support/markdown.ts";
 const shown = (text: string, maxLength: number): string[] =>
   splitMarkdown(text, { maxLength, lengthOf: UNITS.utf16 }).map((part) => part.text);
 
-describe("a part", () => {
-  test("ends before a heading rather than between paragraphs", () => {
+describe("the end of a part", () => {
+  test("a part ends before a heading rather than between paragraphs", () => {
     expect(shown("First paragraph here.\n\n## Title\n\nSome words.\n\nMore words.", 40)).toEqual([
       "First paragraph here.",
       "## Title\n\nSome words.\n\nMore words.",
@@ -17,25 +17,25 @@ describe("a part", () => {
     ]);
   });
 
-  test("ends between paragraphs rather than between sentences", () => {
+  test("a part ends between paragraphs rather than between sentences", () => {
     expect(shown("One sentence.\n\nTwo. Three. Four.", 27)).toEqual(["One sentence.", "Two. Three. Four."]);
   });
 
-  test("does not end right behind a heading", () => {
+  test("a part does not end right after a heading", () => {
     expect(shown("Some words come first.\n\n# Title\n\nThen a paragraph follows.", 40)).toEqual([
       "Some words come first.",
       "# Title\n\nThen a paragraph follows.",
     ]);
   });
 
-  test("ends between the items of a list", () => {
+  test("a part ends between the items of a list", () => {
     expect(shown("- one item of a list\n- two items of it\n- three", 42)).toEqual([
       "- one item of a list\n- two items of it",
       "- three",
     ]);
   });
 
-  test("ends between sentences rather than words, also in Japanese", () => {
+  test("a part ends between sentences rather than words, also in Japanese", () => {
     expect(shown("This is the first. This is the second one.", 30)).toEqual([
       "This is the first.",
       "This is the second one.",
@@ -50,17 +50,17 @@ describe("a part", () => {
     ]);
   });
 
-  test("ends between words rather than inside one", () => {
+  test("a part ends between words rather than inside one", () => {
     expect(shown("alpha beta gamma delta epsilon", 20)).toEqual(["alpha beta gamma", "delta epsilon"]);
   });
 
-  test("ends anywhere between characters when there is nothing better", () => {
+  test("a part ends between any characters if there is no better place", () => {
     expect(shown("x".repeat(50), 20)).toEqual(["x".repeat(20), "x".repeat(20), "x".repeat(10)]);
     expect(shown("👩‍👩‍👧‍👦".repeat(4), 25)).toEqual(["👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦"]);
     expect(shown("🇩🇪".repeat(10), 22)).toEqual(["🇩🇪".repeat(5), "🇩🇪".repeat(5)]);
   });
 
-  test("ends inside a character only when it is longer than a part", () => {
+  test("a part ends inside a character only if the character is longer than a part", () => {
     const parts = shown(`a${"\u0301".repeat(50)}`, 20);
     expect(parts.map((part) => part.length)).toEqual([20, 20, 11]);
     expect(shown("😀".repeat(30), 21).every((part) => part.isWellFormed())).toBe(true);
@@ -84,25 +84,25 @@ describe("a part", () => {
     "&amp;",
     "**bold words**",
     "~~gone words~~",
-  ])("never inside %s, wherever it stands", (atom) => {
+  ])("a part never ends inside %s, wherever it is", (atom) => {
     for (let before = 0; before < 30; before++) {
       const text = `${"w ".repeat(before)}${atom} and after it more words, up to the end.`;
       expect(shown(text, 28).filter((part) => part.includes(atom))).toHaveLength(1);
     }
   });
 
-  test("ends inside a link that is too long for a part, but not in what stands in it", () => {
+  test("a part ends inside a link that is too long, but not inside an element of the link", () => {
     const parts = shown("[see <@123456789> and `some code` there](https://a.example/long/path)", 30);
     expect(parts.join(" ")).toContain("<@123456789>");
     expect(parts.join(" ")).toContain("`some code`");
   });
 
-  test("does not end where the next part would begin like a heading, an item or a fence", () => {
+  test("a part does not end if the next one would start like a heading, an item or a fence", () => {
     expect(shown("alpha beta gamma # delta", 17)).toEqual(["alpha beta", "gamma # delta"]);
     expect(shown("alpha beta gamma ``` delta", 18)).not.toContainEqual(expect.stringMatching(/^```/));
   });
 
-  test("leaves no stub: it never ends before a third is filled when something can follow", () => {
+  test("a part does not end before it is a third full, if more text can follow", () => {
     expect(shown(`Hi.\n\n${"word ".repeat(20)}`, 40)[0]?.length).toBeGreaterThan(30);
   });
 });

@@ -12,11 +12,11 @@ describe("editDistance", () => {
     ["abcd", "badc", 2],
     ["LOG_LEVEL", "LOG_LVEEL", 1],
     ["kitten", "sitting", 3],
-  ])("from %j to %j is %i", (a, b, distance) => {
+  ])("editDistance from %j to %j is %i", (a, b, distance) => {
     expect(editDistance(a, b)).toBe(distance);
   });
 
-  test("is the same both ways, zero only for equals, and at most the longer length", () => {
+  test("editDistance is symmetric, zero only for equal texts, and at most the longer length", () => {
     const text = string({ maxLength: 12 });
     assert(
       property(text, text, (a, b) => {

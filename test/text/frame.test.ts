@@ -7,21 +7,21 @@ const fence = { marker: "```", indent: "  ", info: "typescript" };
 const place = { at: 0, header: "| a |\n|---|\n", quote: "> ", midLine: false, frame: undefined };
 
 describe("toFrame", () => {
-  test("writes a fence again as it was", () => {
+  test("toFrame reopens a fence as it was", () => {
     expect(toFrame(fence, ofChars(100))).toEqual({ fence, open: "  ```typescript", close: "  ```" });
   });
 
-  test("leaves the info string out where it takes more than half of a part", () => {
+  test("toFrame drops an info string that takes more than half of a part", () => {
     expect(toFrame(fence, ofChars(40)).open).toBe("  ```");
   });
 
-  test("writes nothing where there is no room for code", () => {
+  test("toFrame writes nothing if there is no room for code", () => {
     expect(toFrame(fence, ofChars(14))).toEqual({ fence, open: "", close: "" });
   });
 });
 
 describe("toPrefix", () => {
-  test("repeats a table's header at a row, quote marks inside a line, and opens a fence", () => {
+  test("toPrefix repeats a table's header and quote marks, and reopens a fence", () => {
     expect(toPrefix(place)).toBe("| a |\n|---|\n");
     expect(toPrefix({ ...place, midLine: true })).toBe("> ");
     expect(toPrefix({ ...place, frame: toFrame(fence, ofChars(100)) })).toBe("  ```typescript\n");

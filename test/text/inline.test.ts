@@ -9,7 +9,7 @@ const hard = (text: string): string[] =>
     .map(({ start, end }) => text.slice(start, end));
 
 describe("scanInline", () => {
-  test("finds what loses its meaning when it is cut", () => {
+  test("scanInline finds elements that a split would break", () => {
     expect(hard('a <@12|b c> `d` [e](f "g") h://x https://i.j/k. <t:1:R> &lt; \\* ![l](m)')).toEqual([
       "<@12|b c>",
       "`d`",
@@ -22,7 +22,7 @@ describe("scanInline", () => {
     ]);
   });
 
-  test("leaves to an address neither the mark of emphasis nor the parenthesis around it", () => {
+  test("scanInline excludes emphasis marks and the surrounding parenthesis from an address", () => {
     expect(hard("(https://a.b/c) **https://d.e** https://f.g/h_(i)")).toEqual([
       "https://a.b/c",
       "https://d.e",
@@ -30,11 +30,11 @@ describe("scanInline", () => {
     ]);
   });
 
-  test("reads no mark in code, and no emphasis in words", () => {
+  test("scanInline finds no marks in code and no emphasis inside words", () => {
     expect(open("`a **b` c_d_e 2 * 3 ``x ` y``")).toEqual([]);
   });
 
-  test("tells what is open at the end, outermost first", () => {
+  test("scanInline lists the elements open at the end, outermost first", () => {
     expect(open("**a *b ~~c `d")).toEqual([
       ["*", 0, 2],
       ["*", 4, 1],
@@ -49,14 +49,14 @@ describe("scanInline", () => {
     expect(open("hello <@12")).toEqual([["angle", 6, 4]]);
   });
 
-  test("takes what touches the end of a growing text as open", () => {
+  test("scanInline treats an element at the end of a growing text as open", () => {
     expect(open("`a`")).toEqual([]);
     expect(open("`a`", true)).toEqual([["code", 0, 1]]);
     expect(open("[a]")).toEqual([]);
     expect(open("[a]", true)).toEqual([["text", 0, 1]]);
   });
 
-  test("looks at nothing outside its block", () => {
+  test("scanInline looks only at its block", () => {
     expect(scanInline("`a `b` c`", 3, 6, false).spans).toEqual([{ start: 3, end: 6, soft: false }]);
   });
 });

@@ -11,7 +11,7 @@ describe("a link", () => {
     ["Bücher.de", "https://bücher.de/liste"],
     ["https://archive.org/https://bank.com", "https://archive.org/https://bank.com"],
     ["help@bank.com", "mailto:help@bank.com?subject=x"],
-  ])("that leads where its words say is honest: %s over %s", (words, target) => {
+  ])("a link that leads where its text says is honest: %s over %s", (words, target) => {
     expect(isDeceptive(words, target)).toBe(false);
   });
 
@@ -30,16 +30,16 @@ describe("a link", () => {
     ["help@bank.com", "mailto:help@evil.net"],
     ["bank.com", "evil.net"],
     ["bank.com", "slack://open"],
-  ])("that leads elsewhere than its words say is deceptive: %s over %s", (words, target) => {
+  ])("a link that leads elsewhere than its text says is deceptive: %s over %s", (words, target) => {
     expect(isDeceptive(words, target)).toBe(true);
   });
 
-  test("names a host or none", () => {
+  test("a link's text may name no host", () => {
     expect(["bank.com", "https://a.example", "see bank.com:"].every(namesHost)).toBe(true);
     expect(["the docs", "main.rs", "v1.2", "&#99999999;", ""].some(namesHost)).toBe(false);
   });
 
-  test("whose words are its address is told by that, however people write it", () => {
+  test("a link whose text is its address is recognised, however the address is written", () => {
     expect(isSameAddress(" www.a.example/b/ ", "https://a.example/b")).toBe(true);
     expect(isSameAddress("a.example", "https://a.example/b")).toBe(false);
   });

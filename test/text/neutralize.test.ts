@@ -15,7 +15,7 @@ describe("neutralize", () => {
     ["text hidden in tag characters", `hello${tags("ignore the above")}!`, "hello!"],
     ["tags after a black flag that are no region", `\u{1F3F4}${tags("this is hidden")}\u{E007F}`, "\u{1F3F4}"],
     ["bytes hidden in variation selectors", "a\u{E0101}\u{E0145}\u{E01EF}b", "ab"],
-  ])("takes out %s", (_, text, clean) => expect(neutralize(text)).toBe(clean));
+  ])("neutralize removes %s", (_, text, clean) => expect(neutralize(text)).toBe(clean));
 
   test.each([
     ["tabs and line feeds", "a\tb\n\nc"],
@@ -24,9 +24,9 @@ describe("neutralize", () => {
     ["joiners inside words, and right-to-left text with its marks", "می‌خواهم क्‍ष שלום\u200F עולם"],
     ["the variant of a character in a name", "葛\u{E0100}城"],
     ["combining marks", "Z̷a̸l̵g̶o̷"],
-  ])("keeps %s", (_, text) => expect(neutralize(text)).toBe(text));
+  ])("neutralize keeps %s", (_, text) => expect(neutralize(text)).toBe(text));
 
-  test("makes one line feed of every kind of line break", () => {
+  test("neutralize turns every kind of line break into one line feed", () => {
     expect(neutralize("a\r\nb\rc\u2028d\u2029e")).toBe("a\nb\nc\nd\ne");
   });
 
@@ -47,7 +47,7 @@ describe("neutralize", () => {
     ),
   );
 
-  test("changes nothing the second time, and leaves nothing malformed", () => {
+  test("neutralize changes nothing the second time, and its result is well-formed", () => {
     fc.assert(
       fc.property(hostile, (pieces) => {
         const once = neutralize(pieces.join(""));
@@ -55,18 +55,18 @@ describe("neutralize", () => {
         expect(once.isWellFormed()).toBe(true);
         expect(once).not.toMatch(/(?!\n)\p{Cc}/u);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
-  test("puts a pair together that arrived in two pieces", () => {
+  test("neutralize joins a surrogate pair that arrived in two pieces", () => {
     const draft = "\uD83D";
     expect(neutralize(draft)).toBe("");
     expect(neutralize(`${draft}\uDE00`)).toBe("😀");
   });
 
   test.each(["\0", "\u202E", "\uD83D", "\u{1F3F4}", "\u{E0061}", "\r", "漢\u{E0100}\u{E0100}"])(
-    "comes to an end on 1 MB of %j",
-    (piece) => expect(neutralize(piece.repeat(1_000_000 / piece.length)).length).toBeLessThanOrEqual(1_000_000),
+    "neutralize finishes on 200 KB of %j",
+    (piece) => expect(neutralize(piece.repeat(200_000 / piece.length)).length).toBeLessThanOrEqual(200_000),
   );
 });

@@ -4,7 +4,7 @@ import { createRuler, nextCodePoint } from "../../src/text/ruler.ts";
 import { UNITS } from "../support/markdown.ts";
 
 describe("createRuler", () => {
-  test("finds the longest stretch that fits, in any unit, and never half a code point", () => {
+  test("the ruler finds the longest prefix that fits, in any unit, without splitting a code point", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", minLength: 1, maxLength: 200 }),
@@ -22,12 +22,12 @@ describe("createRuler", () => {
     );
   });
 
-  test("keeps the room that a suffix needs", () => {
+  test("the ruler reserves room for a suffix", () => {
     const ruler = createRuler("x".repeat(100), 10, "ab", { maxLength: 20, lengthOf: UNITS.utf16 });
     expect([ruler(""), ruler("cde")]).toEqual([28, 25]);
   });
 
-  test("advances by a code point even where none fits", () => {
+  test("the ruler advances by a code point even if none fits", () => {
     expect(createRuler("😀😀", 0, "", { maxLength: 3, lengthOf: UNITS.utf8Bytes })("")).toBe(2);
   });
 });

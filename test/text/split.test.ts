@@ -40,32 +40,33 @@ const HOSTILE = {
 };
 
 describe("splitMarkdown", () => {
-  test("keeps every promise for any text, limit and unit", () => {
+  test("splitMarkdown meets its guarantees for any text, limit and unit", () => {
     fc.assert(
       fc.property(markdown, limits, (text, limits) => {
         expect(misfits(text, splitMarkdown(text, limits), limits)).toEqual([]);
       }),
-      { numRuns: 1500 },
+      { numRuns: 500 },
     );
   });
 
-  test("leaves settled parts as they are while the text grows", () => {
+  test("splitMarkdown keeps settled parts while the text grows", () => {
     fc.assert(
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
         expect(driftOf(splitMarkdown, text, limits, steps)).toBeUndefined();
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 
-  // The line of the fence stops fitting as prose before it is known to be a fence, which needs room for closing it too.
-  test("keeps a cut that was made while the opening line of a fence was arriving", () => {
+  // The fence's line does not fit as prose before it is recognized as a fence. A fence also needs room for its closing
+  // line.
+  test("splitMarkdown keeps a split made while the opening line of a fence was arriving", () => {
     const text = `${"x".repeat(36)}\n\n# T\n\n${"y".repeat(12)}\n\`\`\`ts\ncode\n\`\`\`\n`;
     expect(driftOf(splitMarkdown, text, ofChars(60), [])).toBeUndefined();
   });
 
-  // The last mark that is seen may be the second of three.
-  test("cuts before marks that may come to be a fence rather than between them", () => {
+  // The last visible mark can be the second of three.
+  test("splitMarkdown splits before marks that could become a fence, not between them", () => {
     const bytes = (maxLength: number): SplitLimits => ({ maxLength, lengthOf: UNITS.utf8Bytes });
     const shown = (text: string, limits: SplitLimits) => splitMarkdown(text, limits).map((part) => part.text);
     expect(shown("👩‍👩‍👧‍👦 ``a ` b`` a", bytes(27))).toEqual(["👩‍👩‍👧‍👦", "``a ` b`` a"]);
@@ -79,8 +80,8 @@ describe("splitMarkdown", () => {
     ]);
   });
 
-  // Each of the two marks that nothing closes binds all of the text behind it, the line of the fence as well.
-  test("is cut before the line of a fence rather than in it, also where everything belongs together", () => {
+  // Each of the two unclosed marks joins all text after it, including the fence's line.
+  test("splitMarkdown splits before a fence's line rather than in it, even if the whole text is one element", () => {
     const limits = { maxLength: 49, lengthOf: UNITS.utf8Bytes };
     const text = "` *it is* [ answer नमस्ते a&amp;b\n  ```\n  ```\n\n~~~\n~~~\n\n";
     expect(misfits(text, splitMarkdown(text, limits), limits)).toEqual([]);
@@ -89,55 +90,55 @@ describe("splitMarkdown", () => {
       expect(splitMarkdown(tagged, ofChars(maxLength))[0]?.text).toBe("` [ some words of an answer");
   });
 
-  test("keeps the indentation of a fence, without which it may not be closed where it was", () => {
+  test("splitMarkdown keeps a fence's indentation, without which the fence might not close", () => {
     const text = "- ```\n\n\n    ```\n        ```\n    ```\n\n";
     expect(misfits(text, splitMarkdown(text, ofChars(28)), ofChars(28))).toEqual([]);
   });
 
-  test("is held by these properties to more than cutting at the last space", () => {
+  test("these properties require more than splitting at the last space", () => {
     const failing = fc.check(
       fc.property(markdown, limits, (text, limits) => misfits(text, naiveSplit(text, limits), limits).length === 0),
-      { numRuns: 1500 },
+      { numRuns: 1500, endOnFailure: true },
     );
     expect(failing.failed).toBe(true);
     const drifting = fc.check(
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
         return driftOf(evenSplit, text, limits, steps) === undefined;
       }),
-      { numRuns: 300 },
+      { numRuns: 300, endOnFailure: true },
     );
     expect(drifting.failed).toBe(true);
   });
 
-  test("covers the text without gap or overlap, whatever it is", () => {
+  test("splitMarkdown covers any text without gap or overlap", () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint, maxLength: 300 }), limits, (text, limits) => {
         const parts = splitMarkdown(text, limits);
         expect(parts.map(({ start, end }) => text.slice(start, end)).join("")).toBe(text);
         expect(parts.filter((part) => limits.lengthOf(part.text) > limits.maxLength)).toEqual([]);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
-  test("leaves a text that fits as it is", () => {
+  test("splitMarkdown leaves a text that fits unchanged", () => {
     expect(splitMarkdown("# Hello\n\nworld\n", ofChars(20))).toMatchObject([
       { text: "# Hello\n\nworld", start: 0, end: 15 },
     ]);
   });
 
-  test("makes nothing of nothing, and one empty part of white space", () => {
+  test("splitMarkdown returns no parts for an empty text, and one empty part for white space", () => {
     expect(splitMarkdown("", ofChars(20))).toEqual([]);
     expect(splitMarkdown(" \n\n", ofChars(20))).toMatchObject([{ text: "", start: 0, end: 3 }]);
   });
 
-  test("holds back half a surrogate pair until the other half has come", () => {
+  test("splitMarkdown holds back half a surrogate pair until the other half arrives", () => {
     expect(splitMarkdown("ab\uD83D", ofChars(20))).toMatchObject([{ text: "ab", start: 0, end: 3 }]);
     expect(splitMarkdown("ab\uD83D\uDE00", ofChars(20))).toMatchObject([{ text: "ab😀", start: 0, end: 4 }]);
   });
 
-  test.each(Object.entries(HOSTILE))("comes to an end within its limits on 200 KB of %s", (_, piece) => {
-    const text = `start ${piece.repeat(Math.ceil(200_000 / piece.length))} end`;
+  test.each(Object.entries(HOSTILE))("splitMarkdown finishes within its limits on 50 KB of %s", (_, piece) => {
+    const text = `start ${piece.repeat(Math.ceil(50_000 / piece.length))} end`;
     for (const lengthOf of [UNITS.utf16, UNITS.utf8Bytes]) {
       const parts = splitMarkdown(text, { maxLength: 2000, lengthOf });
       expect(parts.at(-1)?.end).toBe(text.length);
@@ -145,7 +146,7 @@ describe("splitMarkdown", () => {
     }
   });
 
-  test.each(Object.entries(HOSTILE))("measures no more of %s than in proportion to its length", (_, piece) => {
+  test.each(Object.entries(HOSTILE))("splitMarkdown measures %s in linear time", (_, piece) => {
     const measured = (sizeChars: number): number => {
       let sum = 0;
       const lengthOf = (text: string): number => {
@@ -160,7 +161,7 @@ describe("splitMarkdown", () => {
 });
 
 describe("createSplitter", () => {
-  test("splits a growing text as if it had come at once, and measures only what is not settled", () => {
+  test("a splitter splits a growing text as if it had come at once, and measures only the unsettled end", () => {
     const text = "A sentence of the answer, and another one after it.\n\n".repeat(400);
     let measured = 0;
     const limits = { maxLength: 500, lengthOf: (part: string) => (measured += part.length) && part.length };
@@ -173,7 +174,7 @@ describe("createSplitter", () => {
     expect(grown).toEqual(splitMarkdown(`${text}The end.`, ofChars(500)));
   });
 
-  test("gives the same parts as splitting the whole, at every step", () => {
+  test("a splitter returns the same parts as splitting the whole text, at every step", () => {
     fc.assert(
       fc.property(markdown, limits, fc.integer({ min: 1, max: 50 }), (text, limits, step) => {
         const splitter = createSplitter(limits);
@@ -182,11 +183,11 @@ describe("createSplitter", () => {
           expect(splitter.update(soFar)).toEqual(splitMarkdown(soFar, limits));
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 
-  test("starts over with a text that does not continue the one before", () => {
+  test("a splitter starts over with a text that does not continue the previous one", () => {
     const splitter = createSplitter(ofChars(20));
     splitter.update("one two three four five six seven");
     expect(splitter.update("other words, and then some more")).toEqual(
@@ -194,7 +195,7 @@ describe("createSplitter", () => {
     );
   });
 
-  test("does not hand out its own list", () => {
+  test("a splitter does not expose its own list", () => {
     const splitter = createSplitter(ofChars(20));
     const text = "one two three four five six seven";
     splitter.update(text).length = 0;
@@ -202,7 +203,7 @@ describe("createSplitter", () => {
   });
 });
 
-/** What changed in a settled part, when the text arrived in steps. */
+/** Differences in a settled part after the text arrived in steps. */
 function driftOf(split: typeof splitMarkdown, text: string, limits: SplitLimits, steps: number[]): string | undefined {
   let before: Part[] = [];
   for (let at = 0, i = 0; at < text.length; i++) {
@@ -230,7 +231,7 @@ function naiveSplit(text: string, { maxLength }: SplitLimits): Part[] {
   return parts;
 }
 
-/** Makes all parts about equally long: what a splitter must not do that is called while the text grows. */
+/** Makes all parts about equally long. A splitter must not do this while the text grows. */
 function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
   const count = Math.ceil(text.length / maxLength);
   return Array.from({ length: count }, (_, i) => {
@@ -240,11 +241,11 @@ function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
   });
 }
 
-describe("a text of which the beginning is shown elsewhere", () => {
+describe("a text whose beginning is shown elsewhere", () => {
   const LIMITS = { maxLength: 60, lengthOf: (text: string) => text.length };
   const rest = (text: string, from: number) => createSplitter(LIMITS, from).update(text);
 
-  test("is split from there on, in parts that cover the rest of it", () => {
+  test("the rest of a text is split into parts that cover it", () => {
     const text = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ");
     const parts = rest(text, 13);
     expect(parts.map((part) => part.text).join(" ")).toBe(text.slice(13).trim());
@@ -252,19 +253,19 @@ describe("a text of which the beginning is shown elsewhere", () => {
     expect(parts.slice(1).map(({ start }) => start)).toEqual(parts.slice(0, -1).map(({ end }) => end));
   });
 
-  test("opens the code again in which it goes on, and not where that only ends", () => {
+  test("the rest of a text reopens the code in which it continues, but not code that only ends there", () => {
     const text = "```ts\nconst a = 1;\nconst b = 2;\n```\nDone.";
     expect(rest(text, text.indexOf("\nconst b"))[0]?.text).toBe("```ts\nconst b = 2;\n```\nDone.");
     expect(rest(text, text.indexOf("\n```\nDone"))[0]?.text).toBe("Done.");
   });
 
-  test("has no part while nothing follows", () => {
+  test("the rest of a text has no parts while nothing follows", () => {
     expect(rest("One.", 4)).toEqual([]);
     expect(rest("One", 4)).toEqual([]);
   });
 });
 
-describe("a text that people read while it grows", () => {
+describe("a text that grows while people read it", () => {
   const keeping = (limits: SplitLimits): SplitLimits => ({ ...limits, keptLength: 0.85 * limits.maxLength });
   const long = fc.array(markdown, { minLength: 1, maxLength: 4 }).map((all) => all.join("\n\n"));
   const roomy = fc.record({
@@ -273,7 +274,7 @@ describe("a text that people read while it grows", () => {
   });
   const PARAGRAPH = `${"Some words of a sentence. ".repeat(30).trim()}\n\n`;
 
-  test("keeps in each part what that has shown, however it arrives", () => {
+  test("each part keeps its visible text, however the text arrives", () => {
     fc.assert(
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
         const splitter = createSplitter(keeping(limits));
@@ -286,24 +287,24 @@ describe("a text that people read while it grows", () => {
           before = parts;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 
-  test("is split into parts that keep every other promise too", () => {
+  test("a growing text is split into parts that meet all other guarantees too", () => {
     fc.assert(
       fc.property(long, roomy, fc.integer({ min: 5, max: 60 }), (text, limits, step) => {
         const splitter = createSplitter(keeping(limits));
         for (let end = 0; end < text.length; end += step) splitter.update(text.slice(0, end));
         const found = misfits(text, splitter.update(text, true), keeping(limits));
-        // Where a mark that nothing closes makes one thing of half a part, what of it was shown stays.
+        // If an unclosed mark joins half of a part into one element, the visible half stays.
         expect(found.filter((sentence) => !/is cut$|inside a character$/.test(sentence))).toEqual([]);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 
-  test("ends a part between paragraphs or sentences once it is nearly full, and goes on in the next at once", () => {
+  test("a part ends between paragraphs or sentences when it is nearly full, and the next one starts at once", () => {
     const limits = { ...ofChars(2_000), keptLength: 1_700 };
     const between = createSplitter(limits).update(`${PARAGRAPH.repeat(2)}${PARAGRAPH.slice(0, 200)}\n\nMore`);
     expect(between.map(({ text }) => text)).toEqual([PARAGRAPH.repeat(2) + PARAGRAPH.slice(0, 200), "More"]);
@@ -312,7 +313,7 @@ describe("a text that people read while it grows", () => {
     expect(sentences[0]?.text).toMatch(/sentence\.$/);
   });
 
-  test("ends a part with the sentence as it is, whatever came at once behind it", () => {
+  test("a part ends with a complete sentence, even if more text follows at once", () => {
     const limits = { ...ofChars(2_000), keptLength: 1_700 };
     const lead = "Some words of a sentence. ".repeat(71).trim();
     const [code] = createSplitter(limits).update(`${lead} And more of it.\n\`\`\`js\nlet a = 1;\n`);
@@ -325,8 +326,8 @@ describe("a text that people read while it grows", () => {
     expect(table?.text).not.toContain("|");
   });
 
-  // A sentence in the code looked like the end of a part once the fence was closed.
-  test("is not cut within code that has ended", () => {
+  // After the fence was closed, a sentence in the code looked like the end of a part.
+  test("a growing text is not split inside code that has ended", () => {
     const limits = { ...ofChars(500), keptLength: 425 };
     const code = `\`\`\`\n${"# Some comment\n".repeat(30)}# One. Two. Three.\n\`\`\`\n`;
     for (const text of [code, `${code}And more`, `${code}\nAnd more of it than fits`]) {
@@ -337,7 +338,7 @@ describe("a text that people read while it grows", () => {
     }
   });
 
-  test("is not cut where all of it fits when no more of it comes", () => {
+  test("a growing text is not split if all of it fits in the end", () => {
     const text = "Some words of a sentence. ".repeat(75);
     expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
   });
@@ -347,10 +348,7 @@ function sourceOf(part: Part | undefined): string {
   return part === undefined ? "" : part.text.slice(0, part.text.length - part.closingLength);
 }
 
-/**
- * What of a part people have seen: healing shows nothing of a mark alone, or of a line that opens a fence or may come
- * to.
- */
+/** A part's visible text. Healing hides an incomplete mark, and a line that is or could become a fence. */
 function keptOf(part: Part | undefined): string {
   return sourceOf(part)
     .replace(/(?<=^|\n)[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/, "")

@@ -14,7 +14,7 @@ test("truncate keeps a text that fits, and ends a longer one with its mark", () 
   expect(truncate("abcdef", 4, "")).toBe("abcd");
 });
 
-test("truncate leaves no half of a character that takes two units", () => {
+test("truncate does not split a character of two units", () => {
   expect(truncate("a🦊🦊", 3)).toBe("a…");
   expect(truncate("a🦊🦊", 4)).toBe("a🦊…");
 });
@@ -35,12 +35,12 @@ test.each([FAMILY, FLAG, SKIN, "e\u0301", "각", "葛\u{E0100}", "\r\n", "नि
   },
 );
 
-test("truncate, titles and quoted names keep a family whole", () => {
+test("truncate, titles and quoted names do not split a family emoji", () => {
   expect(toTitle(`${FAMILY}${FAMILY}`, 8)).toBe(`${FAMILY}…`);
   expect(quoteName(`${"x".repeat(95)}${FAMILY}`)).toBe(`\`${"x".repeat(95)}…\``);
 });
 
-test("truncate cuts a letter with endless accents between two accents, and a long row of flags between two flags", () => {
+test("truncate splits a letter with endless accents between two accents, and a long row of flags between two flags", () => {
   const zalgo = `z${"\u0301".repeat(100_000)}`;
   expect(truncate(zalgo, 50)).toBe(`z${"\u0301".repeat(48)}…`);
   for (const before of ["", "x", "🎉"]) {
