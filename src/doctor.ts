@@ -1,20 +1,22 @@
-/** `npm run doctor`: tries everything the service will need and says in plain words what is missing. */
+/** `npm run doctor`: checks everything that the service needs, and says in plain words what is wrong. */
 import { parseArgs } from "node:util";
 import { ConfigError, readConfig } from "./config/config.ts";
-import { secretsOf } from "./config/summary.ts";
+import { secretsOf, tokenForms } from "./config/summary.ts";
 import { formatFinding, formatSummary, type ReportOptions, type Section } from "./doctor/report.ts";
 import { createSections, examineSection } from "./doctor/sections.ts";
 import { createRedactor } from "./log/redact.ts";
+import { PLATFORMS } from "./platforms.ts";
 import type { Finding } from "./port/finding.ts";
+import { loadModules } from "./port/module.ts";
 
 const USAGE = `Usage: npm run doctor [-- --no-chat]
 
 Tries what the configuration names: the gateway, the storage, the addresses and the platforms. Writes nothing into any
-conversation. Ends with 0 when everything works, else with 1.
+conversation. Exits with 0 if everything works, otherwise with 1.
 
   --no-chat   do not ask the model a question, which costs a few tokens`;
 
-/** Prints each section as soon as it and those before it are done. Resolves to whether all is well. */
+/** Prints each section once it and the earlier ones are done. Resolves to whether all findings are fine. */
 async function examine(sections: readonly Section[], report: ReportOptions): Promise<boolean> {
   const all: Finding[] = [];
   const running = sections.map((section) => examineSection(section));
@@ -28,7 +30,7 @@ async function examine(sections: readonly Section[], report: ReportOptions): Pro
   return all.every(({ ok }) => ok);
 }
 
-/** Prints the mistakes of the configuration: nothing else can be tried before they are mended. */
+/** Prints the mistakes in the configuration: nothing else can be checked before they are fixed. */
 function printProblems({ problems }: ConfigError, report: ReportOptions): void {
   const findings = problems.map((what) => ({ ok: false, what }));
   for (const finding of findings) print(formatFinding("Configuration", finding, report));
@@ -57,13 +59,14 @@ async function main(): Promise<boolean> {
     return process.argv.includes("--help");
   }
   const hasColor = process.stdout.isTTY && process.stdout.hasColors(process.env);
+  const modules = await loadModules(PLATFORMS);
   try {
-    const config = readConfig(process.env);
-    const { text } = createRedactor(secretsOf(config));
+    const config = readConfig(process.env, modules);
+    const { text } = createRedactor(secretsOf(config), tokenForms(modules));
     return await examine(createSections(config, { mayChat }), { redact: text, hasColor });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    printProblems(error, { redact: createRedactor([]).text, hasColor });
+    printProblems(error, { redact: createRedactor([], tokenForms(modules)).text, hasColor });
     return false;
   }
 }

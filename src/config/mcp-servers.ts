@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { editDistance } from "../text/edit-distance.ts";
 
-/** A server of the Model Context Protocol, as `mcp.json` describes it, with its variables filled in. */
+/** An MCP server as `mcp.json` describes it, with the variables filled in. */
 export interface McpServerConfig {
-  /** Begins the names of its tools. */
+  /** Prefix of the names of its tools. */
   name: string;
   transport: McpTransport;
-  /** Tools that are offered; undefined: all but those that `deny` names. */
+  /** The tools that it offers; undefined: all except those in `deny`. */
   allow: readonly string[] | undefined;
   deny: readonly string[];
-  /** Places that are offered its tools, each `{platform}` or `{platform}:{channel}`; undefined: all. */
+  /** Places where its tools are available, each `{platform}` or `{platform}:{channel}`; undefined: everywhere. */
   channels: readonly string[] | undefined;
-  /** The calls that need a person's approval: all, those that may change something, or none. */
+  /** Which calls need a person's approval: all, those that can change something, or none. */
   approve: "always" | "acting" | "never";
   timeoutMs: number;
 }
@@ -26,47 +26,47 @@ export type McpTransport =
       cwd: string | undefined;
     }
   | {
-      /** Streamable HTTP, or what came before it: a stream of events. */
+      /** Streamable HTTP, or its predecessor with server-sent events. */
       type: "http" | "sse";
       url: string;
       headers: Readonly<Record<string, string>>;
       oauth: McpOauth | undefined;
     };
 
-/** Client credentials with which a server's own authorization server gives out tokens. */
+/** Client credentials. An authorization server exchanges them for tokens. */
 export interface McpOauth {
   clientId: string;
   clientSecret: string;
-  /** The only authorization server that is told the secret. */
+  /** The only authorization server that gets the secret. */
   issuer: string;
   scope: string | undefined;
 }
 
 export interface McpSettings {
   servers: readonly McpServerConfig[];
-  /** Everything that is wrong with the file as such, each in one sentence without any value. */
+  /** Problems of the file itself, each as one sentence without values. */
   problems: readonly string[];
-  /** Problems of servers that are left out. */
+  /** Problems of the servers that are skipped. */
   refused: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** With a tool's name they make a name of at most 64 characters. */
+/** The name of a server and of a tool together have at most 64 characters. */
 const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
 const HASH_CHARS = 6;
 const MAX_TIMEOUT_SECONDS = 600;
-/** Other clients measure `timeout` in milliseconds or in seconds. A smaller number is one of seconds. */
+/** Some clients measure `timeout` in milliseconds, others in seconds. A smaller number means seconds. */
 const MIN_TIMEOUT_MS = 1_000;
 const MAX_SERVERS = 50;
-/** Letters in which a misspelt field differs from a known one. */
+/** A field is suggested instead of an unknown one if at most this many edits separate them. */
 const MAX_SLIPS = 2;
 /** Some programs write `env:` before the name. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
-/** Placeholders that only an editor can fill in. */
+/** Only an editor can fill in these placeholders. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
-/** Ignored fields of other clients: descriptions, and permissions that are not theirs to give here. */
+/** Fields of other clients that are ignored: descriptions, and permissions that this file cannot grant. */
 const PASSED_OVER = new Set([
   "alwaysAllow",
   "author",
@@ -92,9 +92,9 @@ const PASSED_OVER = new Set([
   "version",
   "watchPaths",
 ]);
-/** Other clients' words for a field, the preferred one last. */
+/** Other clients' names for our fields. The last one has priority. */
 const ALIASES = { serverUrl: "url", httpUrl: "url", transportType: "type", transport: "type" } as const;
-/** Their words for a kind of server, without signs and in small letters. */
+/** Other clients' names for the kinds of servers, in lower case without punctuation. */
 const KINDS: Readonly<Record<string, string>> = {
   local: "stdio",
   remote: "http",
@@ -102,11 +102,18 @@ const KINDS: Readonly<Record<string, string>> = {
   streamablehttp: "http",
 };
 
+/** Programs such as `npx` need these variables to reach the network behind a company's proxy. */
+const NETWORK = [
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE",
+  ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NPM_CONFIG_REGISTRY"].flatMap((name) => [name, name.toLowerCase()]),
+];
+
 const common = {
   disabled: z.boolean("must be true or false").default(false),
   tools: z.strictObject({ allow: texts().optional(), deny: texts().default([]) }).default({ deny: [] }),
   channels: z
-    .array(z.string().regex(/^[a-z]+(:[^\s:]+)?$/), 'must be a list of places such as "slack:C0123456789" or "local"')
+    .array(z.string().regex(/^[a-z]+(:[^\s:]+)?$/), 'must be a list of channels such as "platform:channel" or "local"')
     .optional(),
   approve: z.enum(["always", "acting", "never"], 'must be one of "always", "acting", "never"').default("acting"),
   timeoutSeconds: z
@@ -118,8 +125,8 @@ const common = {
 
 const stdio = z.strictObject({
   ...common,
-  type: z.literal("stdio", 'must be "stdio" where there is a command').optional(),
-  command: z.string("must be the program that is the server").min(1, "must be the program that is the server"),
+  type: z.literal("stdio", 'must be "stdio" if there is a command').optional(),
+  command: z.string("must be the server's program").min(1, "must be the server's program"),
   args: texts().default([]),
   env: values().default({}),
   cwd: z.string("must be a folder").optional(),
@@ -127,22 +134,23 @@ const stdio = z.strictObject({
 
 const http = z.strictObject({
   ...common,
-  type: z.enum(["http", "sse"], 'must be "http" or "sse" where there is an url: no other kind is spoken').optional(),
-  url: z.string("must be an address").refine(isWebAddress, "must be an address that begins with https:// or http://"),
+  type: z.enum(["http", "sse"], 'must be "http" or "sse" if there is a url').optional(),
+  url: z.string("must be an address").refine(isWebAddress, "must be an address that starts with https:// or http://"),
   headers: values().default({}),
   oauth: z
     .strictObject({
-      clientId: z.string("must be a text").min(1, "must not be empty"),
-      clientSecret: z.string("must be a text").min(1, "must not be empty"),
+      clientId: z.string("must be a string").min(1, "must not be empty"),
+      clientSecret: z.string("must be a string").min(1, "must not be empty"),
       issuer: z.string("must be an address").refine(isWebAddress, "must be the address of the authorization server"),
-      scope: z.string("must be a text").optional(),
+      scope: z.string("must be a string").optional(),
     })
     .optional(),
 });
 
 /**
- * Reads the text of an `mcp.json`. `${NAME}` in any text of it stands for a variable of the environment, `${NAME:-text}`
- * for that or a text. A server that is `disabled` is left out unread, and so is one with a problem.
+ * Reads the text of an `mcp.json`. In every string, replaces `${NAME}` with the environment variable, and
+ * `${NAME:-text}` with the variable or the default. Skips servers that are `disabled` without reading them, and servers
+ * with a problem.
  */
 function readMcpSettings(json: string, env: Environment): McpSettings {
   let parsed: unknown;
@@ -153,13 +161,14 @@ function readMcpSettings(json: string, env: Environment): McpSettings {
   }
   const entries = readEntries(parsed);
   if (entries === undefined) return toUnread('must be an object with "mcpServers" or "servers", an object');
-  if (entries.length > MAX_SERVERS) return toUnread(`has ${entries.length} servers; ${MAX_SERVERS} are the most`);
+  if (entries.length > MAX_SERVERS)
+    return toUnread(`has ${entries.length} servers; at most ${MAX_SERVERS} are allowed`);
   const refused: string[] = [];
   const names = toServerNames(entries.map(([given]) => given));
   const servers = entries.flatMap(([given, value], index) => {
     if (isObject(value) && (value["disabled"] === true || value["enabled"] === false)) return [];
     const found: string[] = [];
-    const server = readServer(names[index] ?? "", given, fillIn(value, env, given, found), found);
+    const server = readServer(names[index] ?? "", given, fillIn(value, env, given, found), env, found);
     refused.push(...found);
     return server === undefined || found.length > 0 ? [] : [server];
   });
@@ -170,14 +179,14 @@ function toUnread(problem: string): McpSettings {
   return { servers: [], problems: [problem], refused: [] };
 }
 
-/** VS Code names them `servers`. */
+/** VS Code names the list `servers`. */
 function readEntries(parsed: unknown): [string, unknown][] | undefined {
   const file = isObject(parsed) ? parsed : {};
   const servers = [file["mcpServers"], file["servers"]].find(isObject);
   return servers && Object.entries(servers);
 }
 
-/** Names that can begin those of tools, each another one. A name that has to change tells its last part. */
+/** Makes the names unique and valid as prefixes of tool names. A name that must change keeps its last part. */
 function toServerNames(given: readonly string[]): string[] {
   const plain = given.map((name) => {
     if (SERVER_NAME.test(name)) return name;
@@ -194,7 +203,13 @@ function toServerNames(given: readonly string[]): string[] {
   });
 }
 
-function readServer(name: string, given: string, entry: unknown, problems: string[]): McpServerConfig | undefined {
+function readServer(
+  name: string,
+  given: string,
+  entry: unknown,
+  environment: Environment,
+  problems: string[],
+): McpServerConfig | undefined {
   const value = isObject(entry) ? toOwnFields(entry) : entry;
   const at = JSON.stringify(given);
   if (!isObject(value) || "command" in value === "url" in value) {
@@ -210,7 +225,7 @@ function readServer(name: string, given: string, entry: unknown, problems: strin
   const { data } = result;
   return {
     name,
-    transport: "command" in data ? toStdio(data) : toHttp(data),
+    transport: "command" in data ? toStdio(data, environment) : toHttp(data),
     allow: data.tools.allow,
     deny: data.tools.deny,
     channels: data.channels,
@@ -219,8 +234,12 @@ function readServer(name: string, given: string, entry: unknown, problems: strin
   };
 }
 
-function toStdio({ command, args, env, cwd }: z.output<typeof stdio>): McpTransport {
-  return { type: "stdio", command, args, env, cwd };
+function toStdio({ command, args, env, cwd }: z.output<typeof stdio>, environment: Environment): McpTransport {
+  const network = NETWORK.flatMap((name) => {
+    const value = environment[name];
+    return value ? [[name, value] as const] : [];
+  });
+  return { type: "stdio", command, args, env: { ...Object.fromEntries(network), ...env }, cwd };
 }
 
 function toHttp({ type, url, headers, oauth }: z.output<typeof http>): McpTransport {
@@ -228,7 +247,6 @@ function toHttp({ type, url, headers, oauth }: z.output<typeof http>): McpTransp
   return { type: type ?? usual, url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
 }
 
-/** An entry of another client, in the words that are used here. */
 function toOwnFields(entry: Record<string, unknown>): Record<string, unknown> {
   const isIgnored = (key: string) => PASSED_OVER.has(key) || /^(?:[_$]|\/\/)/.test(key);
   const kept = Object.entries(entry).filter(([key, value]) => value !== null && !isIgnored(key));
@@ -244,7 +262,7 @@ function toOwnFields(entry: Record<string, unknown>): Record<string, unknown> {
   return own;
 }
 
-/** A list allows its tools, and `*` all of them. Anything that is neither a list nor an object is refused later. */
+/** A list names the allowed tools; `*` allows all. Adds `alsoDenied` to the denied tools. */
 function toOwnTools(given: unknown, alsoDenied: readonly unknown[]): unknown {
   const tools = Array.isArray(given) ? (given.includes("*") ? {} : { allow: given }) : given;
   if (!isObject(tools) || alsoDenied.length === 0) return tools;
@@ -272,13 +290,13 @@ function isNear(key: string, name: string): boolean {
   return name.startsWith(key) || editDistance(key, name) <= MAX_SLIPS;
 }
 
-/** Fills in the variables of every text, however deep. A name that is not set becomes a problem. */
+/** Fills in the variables in every string, at any depth. A variable that is not set is a problem. */
 function fillIn(value: unknown, env: Environment, server: string, problems: string[]): unknown {
   if (typeof value === "string") {
     const [editors] = EDITORS_VARIABLE.exec(value) ?? [];
     if (editors !== undefined) {
       problems.push(
-        `server ${JSON.stringify(server)}: ${editors}…} is for an editor to fill in; name a variable instead`,
+        `server ${JSON.stringify(server)}: ${editors}…} works only in an editor; use an environment variable instead`,
       );
     }
     return value.replace(VARIABLE, (_, name: string, otherwise: string | undefined) => {
@@ -292,25 +310,31 @@ function fillIn(value: unknown, env: Environment, server: string, problems: stri
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillIn(item, env, server, problems)]));
 }
 
-/** Every value of a server's configuration that must never be shown. */
+/** Lists the values in a server's configuration that must stay secret. */
 export function secretsOfMcp({ transport }: McpServerConfig): string[] {
-  if (transport.type === "stdio") return Object.values(transport.env);
+  if (transport.type === "stdio") {
+    // The address of a proxy or a registry is secret only if it contains a password.
+    const isSecret = ([name, value]: [string, string]) => !NETWORK.includes(name) || value.includes("@");
+    return Object.entries(transport.env)
+      .filter(isSecret)
+      .map(([, value]) => value);
+  }
   const { headers, oauth } = transport;
   const given = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, "")]);
   return oauth === undefined ? given : [...given, oauth.clientSecret];
 }
 
 function texts() {
-  return z.array(text(), "must be a list of texts");
+  return z.array(text(), "must be a list of strings");
 }
 
 function values() {
-  return z.record(z.string(), text(), "must be an object of texts");
+  return z.record(z.string(), text(), "must be an object of strings");
 }
 
-/** Some write a port or a switch as a number or a truth. */
+/** Accepts numbers and booleans too, because some files write a port or a switch that way. */
 function text() {
-  return z.union([z.string(), z.number(), z.boolean()], "must be a text").transform(String);
+  return z.union([z.string(), z.number(), z.boolean()], "must be a string").transform(String);
 }
 
 function isWebAddress(text: string): boolean {
@@ -322,13 +346,13 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Throws when the file cannot be read. */
+/** Throws if the file cannot be read. */
 export type ReadText = (path: string) => string;
 
-/** The path of the file unless the configuration names another one. */
+/** The path of the file, unless the configuration sets another one. */
 export const DEFAULT_MCP_CONFIG = "./mcp.json";
 
-/** Reads the file of the servers. There need be none at the default place. */
+/** Reads the file that describes the servers. At the default path, the file is optional. */
 export function readMcpFile(path: string, env: Environment, readText: ReadText): McpSettings {
   let json: string;
   try {

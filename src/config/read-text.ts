@@ -1,20 +1,20 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Far more than all rules and prices, or all tool servers, can take. */
+/** Far more than a policy or a list of tool servers needs. */
 const MAX_BYTES = 500_000;
 
-/** The message completes a sentence that begins with the variable that names the file. */
+/** The message completes a sentence that starts with the name of the variable. */
 export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
 
-/** Reads a file of the configuration, and never more of it than its bound. Throws a `TooLargeError` if it is longer. */
+/** Reads a configuration file. Throws a `TooLargeError` if it is larger than the limit. */
 export function readBoundedText(path: string): string {
   const bytes = Buffer.allocUnsafe(MAX_BYTES + 1);
   const file = openSync(path, "r");
   try {
     let length = 0;
-    // The size is not asked for: the file can grow, and a pipe or a device has none.
+    // Does not rely on the file's size: a file can grow, and a pipe or a device has no size.
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {
       read = readSync(file, bytes, length, bytes.length - length, null);
     }

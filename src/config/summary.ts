@@ -1,73 +1,79 @@
 import type { ExtraBody } from "../gateway/extra-body.ts";
-import type { Config, FallbackConfig, SlackConfig } from "./config.ts";
+import type { AdapterModule } from "../port/module.ts";
+import { isLoopback } from "../port/variables.ts";
+import type { Config, FallbackConfig } from "./config.ts";
 import { secretsOfMcp } from "./mcp-servers.ts";
-import { isLoopback } from "./variables.ts";
+import { describeQuotas, findUnpriced } from "./policy/money.ts";
 
-/** Lines for the log at the start: for each part, whether it is on and how to switch it on. They hold no secrets. */
+/** Lines for the log at the start. They say whether each part is on and how to switch it on, and contain no secrets. */
 export function describeConfig(config: Config): string[] {
   return [
     describeGateway(config),
     describePictures(config),
-    describeSlack(config),
-    describeDiscord(config),
-    describePage(config),
+    ...describePlatforms(config),
     describeAdmin(config),
     ...describeRole(config),
     ...describeTools(config),
+    ...describePolicy(config),
     config.redisUrl === undefined
       ? `Storage: SQLite in ${config.dataDir} (set REDIS_URL to share it with other processes)`
       : `Storage: Redis, and SQLite in ${config.dataDir} for this process's own data`,
   ];
 }
 
-/** Sentences for a browser at the address while the page is off. Strangers can read them. */
-export function describeForVisitors({ slack, discord, role, consoleChat }: Config): string[] {
-  const platforms = [slack && "Slack", discord && "Discord"].filter((name) => name !== undefined);
-  if (consoleChat) return ["It answers at the terminal."];
+/** Sentences for a browser that opens this address while the page is off. Anyone can read them. */
+export function describeForVisitors({ platforms, role, modules }: Config): string[] {
+  if (platforms.some(({ module }) => module.surface === "terminal")) return ["It answers in this terminal."];
   if (role === "worker") return ["This process answers the messages that other processes receive."];
+  const names = platforms.flatMap(({ module }) => (module.surface === undefined ? [module.name] : []));
+  const page = modules.find(({ surface }) => surface === "page");
   return [
-    platforms.length === 0 ? "No platform is connected yet." : `It answers on ${platforms.join(" and ")}.`,
-    "The chat page is off. To switch it on, put LOCAL_CHAT=on into .env and restart Palaver.",
+    names.length === 0 ? "No platform is connected yet." : `It answers on ${names.join(" and ")}.`,
+    ...(page ? [`The chat page is off. To switch it on, put ${page.switches[0]} into .env and restart Palaver.`] : []),
   ];
 }
 
-/** Every value of the configuration that must never be shown: keys, tokens, passwords. */
+/** Says for each platform whether it is on and how to switch it on. A terminal chat needs no line. */
+function describePlatforms({ modules, platforms }: Config): string[] {
+  const lines = modules.flatMap((module) => {
+    if (module.surface === "terminal") return [];
+    const on = platforms.find((platform) => platform.module === module);
+    if (on === undefined) return [`${module.name}: off (set ${module.switches[0]} to switch it on)`];
+    return [[`${module.name}: on`, module.describe?.(on.config)].filter(Boolean).join(", ")];
+  });
+  return platforms.length > 0 ? lines : [...lines.slice(0, -1), `${lines.at(-1)}; no one can talk to the bot`];
+}
+
+/** Lists every value of the configuration that must stay secret: keys, tokens, passwords. */
 export function secretsOf(config: Config): string[] {
-  const { gateway, slack, discord, localChat, redisUrl, metricsToken, admin } = config;
+  const { gateway, redisUrl, metricsToken, admin } = config;
   const secrets = [
     gateway.apiKey,
     gateway.fallback.gateway?.apiKey,
     ...Object.values(gateway.headers ?? {}),
-    discord?.token,
-    localChat.password,
+    ...config.platformSecrets,
     metricsToken,
     admin?.password,
     ...config.relaySecrets,
     ...formsOf(config.encryptionKey),
   ];
-  if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
   secrets.push(...config.mcp.servers.flatMap(secretsOfMcp));
   return secrets.filter((secret) => secret !== undefined);
 }
 
-/** Every form in which the key may have been given that seals tokens. */
+/** Patterns for the platforms' tokens. A log redacts tokens even if no variable contains them. */
+export function tokenForms(modules: readonly AdapterModule[]): RegExp[] {
+  return modules.flatMap(({ tokens = [] }) => tokens);
+}
+
+/** Every form in which the encryption key can be written. */
 function formsOf(key: Uint8Array | undefined): string[] {
   if (key === undefined) return [];
   return (["hex", "base64", "base64url"] as const).map((encoding) => Buffer.from(key).toString(encoding));
 }
 
-function slackSecrets(slack: SlackConfig): (string | undefined)[] {
-  const { botToken, oauth } = slack;
-  return [
-    botToken,
-    slack.mode === "socket" ? slack.appToken : slack.signingSecret,
-    oauth?.clientSecret,
-    oauth?.stateSecret,
-  ];
-}
-
-/** The password inside an address as it stands there and as it is meant, and the address that holds it. */
+/** The password in an address, as written and decoded, and the address itself. */
 function passwordsOf(address: string): string[] {
   const { password } = new URL(address);
   return password === "" ? [] : [address, password, unescaped(password)];
@@ -84,7 +90,7 @@ function unescaped(text: string): string {
 function describeGateway({ gateway }: Config): string {
   const added = `${describeExtraBody(gateway.extraBody)}${describeFallback(gateway.fallback)}`;
   return gateway.baseUrl === undefined
-    ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added}, which makes up its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)`
+    ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added}, which invents its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)`
     : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}${added}`;
 }
 
@@ -96,42 +102,28 @@ function describeFallback({ model, gateway }: FallbackConfig): string {
   return others.length === 0 ? "" : `, with ${others.join(" and ")} to fall back on`;
 }
 
-/** Names alone: a value may be anything. */
+/** Lists only names, because a value can be a secret. */
 function describeExtraBody({ all, models }: ExtraBody): string {
   const names = new Set([all, ...models.values()].flatMap(Object.keys));
   return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to each request`;
 }
 
 function describePictures({ gateway, publicUrl }: Config): string {
-  if (gateway.imageModel === undefined) return "Pictures: off (set IMAGE_MODEL to switch them on)";
+  if (gateway.imageModel === undefined) return "Images: off (set IMAGE_MODEL to switch them on)";
   const isFar = gateway.baseUrl !== undefined && !isLoopback(new URL(gateway.baseUrl).hostname);
   const needsLinks = (gateway.imageApi ?? "generate-content") === "generate-content";
   const hint =
     isFar && needsLinks && publicUrl === undefined
-      ? " (set PUBLIC_URL so that people can start from pictures in Slack and on the page)"
+      ? " (set PUBLIC_URL so that people can start from their own images on every platform)"
       : "";
-  return `Pictures: on, model ${gateway.imageModel}${hint}`;
-}
-
-function describeSlack({ slack, publicUrl }: Config): string {
-  if (slack === undefined) return "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)";
-  const way = slack.mode === "socket" ? "Socket Mode" : `HTTP at POST ${publicUrl ?? ""}/slack/events`;
-  const where =
-    slack.oauth === undefined ? "one workspace" : `every workspace that installs it at ${publicUrl}/slack/install`;
-  return `Slack: on, ${way}, ${where}`;
-}
-
-function describeDiscord({ discord }: Config): string {
-  if (discord === undefined) return "Discord: off (set DISCORD_TOKEN to switch it on)";
-  const { shards, threads } = discord;
-  return `Discord: on, threads ${threads}${shards === undefined ? "" : `, shards ${shards.ids.join(", ")} of ${shards.count}`}`;
+  return `Images: on, model ${gateway.imageModel}${hint}`;
 }
 
 function describeAdmin({ admin }: Config): string {
   if (admin === undefined) return "Dashboard: off (set ADMIN_PASSWORD to switch it on)";
   const ways = [
     admin.password && "with a password",
-    admin.proxy && `for the people that a proxy names in ${admin.proxy.userHeader}`,
+    admin.proxy && `for people whom a proxy names in ${admin.proxy.userHeader}`,
   ];
   return `Dashboard: on at /admin, ${ways.filter(Boolean).join(" and ")}`;
 }
@@ -140,20 +132,31 @@ function describeRole({ role }: Config): string[] {
   if (role === "all") return [];
   return [
     role === "ingress"
-      ? "Role: ingress, which receives messages and leaves the answers to workers"
+      ? "Role: ingress, which receives messages and leaves answering to workers"
       : "Role: worker, which answers the messages that other processes receive",
   ];
 }
 
 function describeTools({ mcp: { path, servers }, fetchUrlHosts }: Config): string[] {
   const lines: string[] = [];
-  if (servers.length > 0) lines.push(`Tools from outside: ${servers.map(({ name }) => name).join(", ")} (${path})`);
-  if (fetchUrlHosts.length > 0) lines.push(`Web pages that the model can read: those of ${fetchUrlHosts.join(", ")}`);
+  if (servers.length > 0) lines.push(`MCP tools: ${servers.map(({ name }) => name).join(", ")} (${path})`);
+  if (fetchUrlHosts.length > 0) lines.push(`Web pages that the model can read: on ${fetchUrlHosts.join(", ")}`);
   return lines;
 }
 
-function describePage({ localChat, slack, discord }: Config): string {
-  if (localChat.enabled) return `Local page: on${localChat.password === undefined ? "" : ", with a password"}`;
-  const nobody = slack === undefined && discord === undefined;
-  return `Local page: off (set LOCAL_CHAT=on to switch it on)${nobody ? "; there is no way to talk to the bot" : ""}`;
+function describePolicy({ policy: { path, policy }, gateway }: Config): string[] {
+  if (path === undefined) return [];
+  const rules = (policy.access?.rules ?? []).length;
+  const limits = describeQuotas(policy);
+  const unpriced = findUnpriced(policy, namedModels(gateway)).map(({ variable, model }) => `${variable} ${model}`);
+  const loose = unpriced.length === 0 ? "" : `; the limit of money has no price for ${unpriced.join(", ")}`;
+  return [
+    `Policy: ${path}, ${rules === 1 ? "1 rule" : `${rules} rules`}, ${limits.length === 0 ? "no limits" : `limits: ${limits.join(", ")}`}${loose}`,
+  ];
+}
+
+/** The configured models, by the variables that name them. */
+export function namedModels({ chatModel, imageModel, fallback }: Config["gateway"]) {
+  const named = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: fallback.model, IMAGE_MODEL: imageModel };
+  return Object.entries(named).flatMap(([variable, model]) => (model === undefined ? [] : [{ variable, model }]));
 }

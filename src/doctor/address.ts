@@ -3,37 +3,28 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Config } from "../config/config.ts";
 import type { Finding } from "../port/finding.ts";
+import type { NamedAddress } from "./platforms.ts";
 
 const ANSWER_MS = 10_000;
-/** Codes that prove nothing wrong: a network may not let its own machines reach it from outside. */
+/** These codes do not prove a mistake, because in some networks a machine cannot reach its own public address. */
 const INCONCLUSIVE = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "TimeoutError"]);
 
-/** The server that answers at the port: one of this check's own, or the service, which runs already. */
+/** The server at the port: either one that this check starts or the running service. */
 interface Host {
-  /** Undefined: the service. */
+  /** Undefined for the running service. */
   probe: string | undefined;
   close(): Promise<void>;
-}
-
-/** An address below `PUBLIC_URL` to which a platform sends its events, and a request as the platform itself tries it. */
-export interface EventsAddress {
-  /** As people call the platform. */
-  platform: string;
-  path: string;
-  toRequest(): RequestInit;
-  /** Part of the service's answer to that request. */
-  expected: string;
 }
 
 /** Checks that the port is free, and that `PUBLIC_URL` leads to it. */
 export async function checkAddress(
   config: Config,
-  eventsAddress: EventsAddress | undefined,
+  events: readonly NamedAddress[],
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const [finding, host] = await occupy(config, signal);
   try {
-    return host === undefined ? [finding] : [finding, ...(await checkPublic(config, host, eventsAddress, signal))];
+    return host === undefined ? [finding] : [finding, ...(await checkPublic(config, host, events, signal))];
   } finally {
     await host?.close();
   }
@@ -59,12 +50,12 @@ async function occupy(config: Config, signal: AbortSignal): Promise<[Finding, Ho
     if (code !== "EADDRINUSE") return [describeListening(code, config), undefined];
     if (await isService(config, signal)) {
       return [
-        { ok: true, what: `Palaver runs at port ${port} already.` },
+        { ok: true, what: `Palaver is already running on port ${port}.` },
         { probe: undefined, close: async () => {} },
       ];
     }
-    const fix = "Set PORT to another one, or end that program.";
-    return [{ ok: false, what: `Port ${port} on ${host} is taken by another program.`, fix }, undefined];
+    const fix = "Set PORT to another one, or stop that program.";
+    return [{ ok: false, what: `Port ${port} on ${host} is in use by another program.`, fix }, undefined];
   }
 }
 
@@ -83,26 +74,31 @@ async function isService({ host, port }: Config, signal: AbortSignal): Promise<b
 async function checkPublic(
   { publicUrl, port }: Config,
   host: Host,
-  events: EventsAddress | undefined,
+  events: readonly NamedAddress[],
   signal: AbortSignal,
 ): Promise<Finding[]> {
   if (publicUrl === undefined) {
-    const what = `PUBLIC_URL is not set, so whether ${events?.platform} reaches POST ${events?.path} cannot be told.`;
-    return events === undefined ? [] : [{ ok: true, what }];
+    return events.map(({ platform, path }) => ({
+      ok: true,
+      what: `PUBLIC_URL is not set, so this cannot check whether ${platform} reaches POST ${path}.`,
+    }));
   }
-  if (port === 0) return [{ ok: true, what: "PUBLIC_URL cannot be tried: with PORT=0 the port is another each time." }];
+  if (port === 0)
+    return [{ ok: true, what: "PUBLIC_URL cannot be checked: with PORT=0 each start uses a different port." }];
   const expected = host.probe ?? '"status":"ok"';
   const health = judge(`${publicUrl}/healthz`, await ask(`${publicUrl}/healthz`, {}, signal), expected, port);
-  if (events === undefined || !health.ok || health.isInconclusive) return [health.finding];
-  const url = publicUrl + events.path;
-  const answer = await ask(url, events.toRequest(), signal);
-  return [health.finding, judge(url, answer, host.probe ?? events.expected, port).finding];
+  if (!health.ok || health.isInconclusive) return [health.finding];
+  const tried = events.map(async ({ path, toRequest, expected }) => {
+    const url = publicUrl + path;
+    return judge(url, await ask(url, toRequest(), signal), host.probe ?? expected, port).finding;
+  });
+  return [health.finding, ...(await Promise.all(tried))];
 }
 
 interface Answer {
   status: number;
   body: string;
-  /** Why there is no answer; "" when there is one. */
+  /** Why the request failed; "" if there was a response. */
   error: string;
 }
 
@@ -118,22 +114,26 @@ async function ask(url: string, request: RequestInit, signal: AbortSignal): Prom
 }
 
 function judge(url: string, { status, body, error }: Answer, expected: string, port: number) {
-  const fix = `Let PUBLIC_URL, or the proxy behind it, lead to port ${port} of this machine.`;
+  const fix = `Point PUBLIC_URL, or the proxy behind it, at port ${port} of this machine.`;
   const to = (ok: boolean, what: string, isInconclusive = false) => ({
     ok,
     isInconclusive,
     finding: ok ? { ok, what } : { ok, what, fix },
   });
   if (INCONCLUSIVE.has(error)) {
-    return to(true, `${url} could not be tried from here (${error}); from outside, curl it while Palaver runs.`, true);
+    return to(
+      true,
+      `${url} could not be reached from here (${error}). While Palaver is running, try it with curl from outside.`,
+      true,
+    );
   }
   if (error !== "") return to(false, `${url} cannot be reached (${error}).`);
   if (status === 200 && body.includes(expected)) return to(true, `${url} leads here.`);
   if (status >= 300 && status < 400) return to(false, `${url} redirects elsewhere (${status}).`);
-  return to(false, `At ${url} something else answers (status ${status}).`);
+  return to(false, `Something else answers at ${url} (status ${status}).`);
 }
 
-/** The innermost code there is: `fetch` wraps what went wrong. */
+/** The innermost code, because `fetch` wraps the original error. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return codeOf(error.cause);

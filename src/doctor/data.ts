@@ -1,19 +1,21 @@
 import { existsSync, lstatSync, rmdirSync, rmSync, statfsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Finding } from "../port/finding.ts";
-import { DatabaseError, openDatabase } from "../store/database.ts";
+import { DatabaseError, openDatabase, openForReading } from "../store/database.ts";
 
 const MIN_FREE_BYTES = 200 * 1024 * 1024;
 
-/** Tries the folder of the database with a database of its own, which is gone afterwards, as is a folder it had to make. */
+/** Creates a temporary database in the folder, then removes it with each folder that it created. */
 export function checkData(dataDir: string): Finding[] {
   const folder = resolve(dataDir);
   const made = foldersToMake(folder);
   try {
-    // Its folder is made where it is absent, in the way that the service makes it.
+    // Creates a missing folder, as the service does.
     openDatabase(join(folder, ".doctor.sqlite")).close();
+    const stored = join(folder, "palaver.sqlite");
+    if (existsSync(stored)) openForReading(stored).close();
     return [
-      { ok: true, what: `DATA_DIR ${folder} can be written to${made.length > 0 ? " and will be made" : ""}.` },
+      { ok: true, what: `DATA_DIR ${folder} is writable${made.length > 0 ? " and will be created" : ""}.` },
       checkSpace(folder),
     ];
   } catch (error) {
@@ -30,23 +32,22 @@ function checkSpace(folder: string): Finding {
   const { bavail, bsize } = statfsSync(folder);
   const freeBytes = bavail * bsize;
   if (freeBytes >= MIN_FREE_BYTES)
-    return { ok: true, what: `There is room on its disk (${describeMiB(freeBytes)} free).` };
+    return { ok: true, what: `Its disk has enough space (${describeMiB(freeBytes)} free).` };
   return { ok: false, what: `Its disk is almost full (${describeMiB(freeBytes)} free).`, fix: "Free some space." };
 }
 
-/** The folder and those above it that are absent, the innermost first. */
+/** Lists the missing folders among this one and its parents, innermost first. */
 function foldersToMake(folder: string): string[] {
   if (existsSync(folder) || dirname(folder) === folder) return [];
   return [folder, ...foldersToMake(dirname(folder))];
 }
 
-/** A file, or a folder that is empty. */
 function remove(path: string): void {
   try {
     if (lstatSync(path).isDirectory()) rmdirSync(path);
     else rmSync(path);
   } catch {
-    // It was never made, or somebody else uses it meanwhile.
+    // The path was never created, or another program is using it now.
   }
 }
 

@@ -5,33 +5,35 @@ import { createGateway, type Gateway, type GatewayOptions, type ProbedGateway } 
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
 import { checkModels, hasNoList, type NamedModels, namedModels, toFinding, toSecond } from "../models/health.ts";
 import type { Finding } from "../port/finding.ts";
+import { checkOllama } from "./ollama.ts";
 
-/** A person waits for it, so nothing is tried twice. */
+/** A person is waiting for the result, so nothing is retried. */
 const LIMITS = { connectMs: 5_000, firstTokenMs: 30_000, idleMs: 10_000, totalMs: 45_000, attempts: 1 };
-/** Without a bound: some models take none so small, and a long answer is left. */
+/** Sets no token limit, because some models reject small ones. `MAX_HEARD_CHARS` aborts a long answer. */
 const QUESTION = { messages: [{ role: "user" as const, content: "Say yes." }] };
-/** A longer answer is left before its end. */
 const MAX_HEARD_CHARS = 2_000;
 
 export interface GatewayCheckOptions {
-  /** Allows one question, which costs a few tokens. */
+  /** Allows one question to each model, which costs a few tokens. */
   mayChat: boolean;
+  /** Maximum number of history tokens in a request, estimated. */
+  historyMaxTokens: number;
 }
 
 /**
- * Tries the gateway: its address, the key, the models, an answer, the way in which it draws; and what answers while it is
- * down. Draws nothing, as pictures cost more.
+ * Checks the gateway's address, its key, its models, an answer and how it creates images. Then checks the fallback in
+ * the same way. Creates no image, because images cost more.
  */
 export async function checkGateway(
   config: GatewayConfig,
-  { mayChat }: GatewayCheckOptions,
+  { mayChat, historyMaxTokens }: GatewayCheckOptions,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { baseUrl, apiKey, headers, extraBody, imageApi, imageKeyHeader, fallback } = config;
   if (baseUrl === undefined) {
-    return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is no real model." }];
+    return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is not a real model." }];
   }
-  const shared = { extraBody, mayChat };
+  const shared = { extraBody, mayChat, historyMaxTokens };
   const models = namedModels(config);
   const own = { baseUrl, apiKey, headers, imageApi, imageKeyHeader };
   const first = await checkOne({ ...own, models: models.first, ...shared }, signal);
@@ -40,27 +42,34 @@ export async function checkGateway(
   return [...first, ...second.map(toSecond)];
 }
 
-interface Tried extends OpenOptions {
+interface Tried extends OpenOptions, GatewayCheckOptions {
   extraBody: GatewayConfig["extraBody"];
-  /** The configured models, by the variables that name them. The ones for conversations are asked a question. */
+  /** The configured models, by variable. Those for conversations are asked a question. */
   models: NamedModels;
-  mayChat: boolean;
 }
 
-async function checkOne({ models, mayChat, ...options }: Tried, signal: AbortSignal): Promise<Finding[]> {
+async function checkOne(
+  { models, mayChat, historyMaxTokens, ...options }: Tried,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const gateway = open(options);
   try {
-    const { findings, error } = await checkModels(gateway, options.baseUrl, models, signal);
+    const { findings, unlisted, error } = await checkModels(gateway, options.baseUrl, models, signal);
     if (error?.kind === "unreachable" || error?.status === 401) return findings;
-    const asked = [models.CHAT_MODEL, models.CHAT_FALLBACK_MODEL].filter((name) => name !== undefined);
+    const named = [models.CHAT_MODEL, models.CHAT_FALLBACK_MODEL].filter((name) => name !== undefined);
+    // The operator must correct this name first, so an answer would only confuse.
+    const asked = named.filter((name) => !unlisted.includes(name));
     const answers: Finding[] = [];
     for (const model of asked) answers.push(await checkChat(gateway, model, mayChat, signal));
     const pictures =
       models.IMAGE_MODEL === undefined ? [] : [await checkPictures(gateway, models.IMAGE_MODEL, options, signal)];
     const hasAnswered = mayChat && answers.some(({ ok }) => ok);
+    // The question made Ollama load the model, so Ollama now reports the context window.
+    const windows = asked.map((model) => checkOllama({ baseUrl: options.baseUrl, model, historyMaxTokens }, signal));
     return [
       ...(error !== undefined && hasAnswered ? [toUnlisted(options.baseUrl)] : findings),
       ...answers,
+      ...(await Promise.all(windows)).flat(),
       ...pictures,
     ];
   } finally {
@@ -69,11 +78,11 @@ async function checkOne({ models, mayChat, ...options }: Tried, signal: AbortSig
 }
 
 function toUnlisted(baseUrl: string): Finding {
-  const what = `${baseUrl} does not list its models, so their names cannot be checked. It answers questions all the same.`;
+  const what = `${baseUrl} does not list its models, so their names cannot be checked. It does answer questions.`;
   return { ok: true, what };
 }
 
-/** The models that the key may use; with findings, and none, where the gateway does not tell. */
+/** Returns the models that the key can use. If the gateway does not list them, returns findings and no models. */
 export async function listModels(
   { baseUrl, apiKey, headers, extraBody }: GatewayConfig,
   signal: AbortSignal,
@@ -85,7 +94,7 @@ export async function listModels(
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const isUnlisted = error.status !== undefined && hasNoList(error);
-    const what = "The gateway does not list its models: write their names yourself.";
+    const what = "The gateway does not list its models: type their names.";
     return { models: [], findings: [isUnlisted ? { ok: true, what } : toFinding(error)] };
   } finally {
     await gateway.close();
@@ -94,7 +103,7 @@ export async function listModels(
 
 type OpenOptions = Pick<GatewayOptions, "baseUrl" | "apiKey" | "headers" | "extraBody" | "imageApi" | "imageKeyHeader">;
 
-/** Asks for the token usage, as the service does once an answer has come without it. */
+/** Requests token usage, as the service does if an answer reports none. */
 function open({ extraBody, ...options }: OpenOptions): ProbedGateway {
   const all = { stream_options: { include_usage: true }, ...extraBody?.all };
   const models = extraBody?.models ?? new Map();
@@ -102,12 +111,12 @@ function open({ extraBody, ...options }: OpenOptions): ProbedGateway {
 }
 
 async function checkChat(gateway: Gateway, model: string, mayChat: boolean, signal: AbortSignal): Promise<Finding> {
-  if (!mayChat) return { ok: true, what: "No question was asked (--no-chat)." };
+  if (!mayChat) return { ok: true, what: "The model was not asked a question (--no-chat)." };
   try {
     const usage = await hearAnswer(gateway, model, signal);
     return {
       ok: true,
-      what: `${model} answers.${usage} That was a question of a few tokens; --no-chat leaves it out.`,
+      what: `${model} answers.${usage}`,
     };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -116,7 +125,7 @@ async function checkChat(gateway: Gateway, model: string, mayChat: boolean, sign
   }
 }
 
-/** Hears one answer. Resolves to a sentence on its token usage, "" if the answer was left before its end. */
+/** Reads one answer. Resolves to a sentence about its token usage; "" if the answer was aborted. */
 async function hearAnswer(gateway: Gateway, model: string, signal: AbortSignal): Promise<string> {
   const enough = new AbortController();
   let chars = 0;
@@ -139,7 +148,7 @@ async function hearAnswer(gateway: Gateway, model: string, signal: AbortSignal):
   return " The gateway reports no token usage, so quotas and costs are estimated.";
 }
 
-/** Says how a model is asked to draw. The requests that find that out say nothing to draw. */
+/** Reports which request creates images with this model. Sends no prompt, so it creates no image. */
 async function checkPictures(
   gateway: ProbedGateway,
   model: string,
@@ -150,23 +159,24 @@ async function checkPictures(
   const subject = `IMAGE_MODEL ${model}`;
   const tried = refusals.map((one) => `${one.way.label} (${one.error.status ?? one.error.kind})`).join(", ");
   if (way !== undefined) {
-    const others = tried === "" ? "" : ` It does not take ${tried}.`;
-    return { ok: true, what: `${subject} is asked for pictures by ${way.label}.${others} ${FREE}` };
+    const others = tried === "" ? "" : ` It does not accept ${tried}.`;
+    return { ok: true, what: `${subject} creates images through ${way.label}.${others} ${FREE}` };
   }
   if (failure?.kind === "unauthorized" || failure?.kind === "unreachable") {
-    return { ...toFinding(failure), what: `${subject} cannot be asked for pictures. ${toFinding(failure).what}` };
+    return { ...toFinding(failure), what: `${subject} cannot create images. ${toFinding(failure).what}` };
   }
   if (failure !== undefined) {
-    const what = `${subject}: the first picture will show how it is asked. ${toFinding(failure).what} ${FREE}`;
+    const what = `${subject}: the first image will show which request works. ${toFinding(failure).what} ${FREE}`;
     return { ok: true, what };
   }
-  const fix = imageApi === undefined ? "Choose a model that draws, or leave IMAGE_MODEL empty." : "Set IMAGE_API=auto.";
-  return { ok: false, what: `${subject} cannot be asked for pictures: the gateway does not take ${tried}.`, fix };
+  const fix =
+    imageApi === undefined ? "Choose a model that creates images, or leave IMAGE_MODEL empty." : "Set IMAGE_API=auto.";
+  return { ok: false, what: `${subject} cannot create images: the gateway does not accept ${tried}.`, fix };
 }
 
-const FREE = "Empty requests showed that; nothing was drawn.";
+const FREE = "The check used only empty requests; no image was created.";
 
 const CHAT_FIXES: Partial<Record<GatewayErrorKind, string>> = {
-  unauthorized: "Choose a model in CHAT_MODEL that the key may use.",
-  rejected: "Choose another model in CHAT_MODEL: this one may be none for conversations.",
+  unauthorized: "Set CHAT_MODEL to a model that the key can use.",
+  rejected: "Set CHAT_MODEL to another model: this one may not be made for conversations.",
 };

@@ -1,30 +1,50 @@
 import { pino } from "pino";
-import type { McpSettings } from "../config/mcp-servers.ts";
+import { waitAtMost } from "../concurrency/deadlines.ts";
+import type { McpServerConfig, McpSettings } from "../config/mcp-servers.ts";
 import { createMcpServers, type ServerReport } from "../mcp/servers.ts";
 import type { Finding } from "../port/finding.ts";
 
 const MAX_NAMES = 12;
 
-const FIX = "Check its entry in MCP_CONFIG.";
+/** Longest time for a server to connect and list its tools. Must be less than the doctor's time for all servers. */
+const CONNECT_MS = 40_000;
+const LISTING_MS = 10_000;
 
-/** Connects to every tool server once, and tells what each offers, and of those that are left out why. Calls none of their tools. */
-export async function checkMcp({ servers: configs, refused }: Omit<McpSettings, "problems">): Promise<Finding[]> {
-  const servers = createMcpServers(configs, pino({ level: "silent" }));
+interface McpCheck extends Omit<McpSettings, "problems"> {
+  /** The path of `mcp.json`. */
+  path: string;
+}
+
+/** Connects to each tool server once. Reports its tools, or why it is skipped. Calls no tools. */
+export async function checkMcp(
+  { path, servers: configs, refused }: McpCheck,
+  connectMs = CONNECT_MS,
+): Promise<Finding[]> {
+  const servers = createMcpServers(configs, pino({ level: "silent" }), { connectMs });
+  const fix = `Check its entry in ${path}.`;
   try {
-    await servers.tried();
-    const leftOut = refused.map((problem) => ({ ok: false, what: `Left out: ${problem}.`, fix: FIX }));
-    return [...leftOut, ...servers.report().map(toFinding)];
+    await waitAtMost(servers.tried(), connectMs + LISTING_MS);
+    const leftOut = refused.map((problem) => ({ ok: false, what: `Left out: ${problem}.`, fix }));
+    const found = servers.report().map((report) => {
+      return toFinding(report, isFetched(configs.find(({ name }) => name === report.name)) ? `${fix} ${INSTALL}` : fix);
+    });
+    return [...leftOut, ...found];
   } finally {
     await servers.close();
   }
 }
 
-function toFinding({ name, state, problem, tools }: ServerReport): Finding {
-  if (state !== "ready") {
-    return { ok: false, what: `${name} cannot be reached: ${problem}.`, fix: FIX };
-  }
+const INSTALL = "npx fetches the program at every start: install it and start it with node (docs/mcp.md).";
+
+function isFetched(config: McpServerConfig | undefined): boolean {
+  return config?.transport.type === "stdio" && /(?:^|[\\/])npx(?:\.cmd)?$/.test(config.transport.command);
+}
+
+function toFinding({ name, state, problem, tools }: ServerReport, fix: string): Finding {
+  if (state === "connecting") return { ok: false, what: `${name} did not list its tools in time.`, fix };
+  if (state === "failed") return { ok: false, what: `${name} cannot be reached: ${problem}.`, fix };
   if (tools.length === 0) {
-    return { ok: false, what: `${name} answers, and offers no tool.`, fix: "Check tools.allow and tools.deny." };
+    return { ok: false, what: `${name} answers but offers no tools.`, fix: "Check tools.allow and tools.deny." };
   }
   const names = tools.slice(0, MAX_NAMES).map((tool) => tool.name.slice(name.length + 2));
   const more = tools.length > names.length ? ` and ${tools.length - names.length} more` : "";

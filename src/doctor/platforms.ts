@@ -1,57 +1,37 @@
-import { createHmac } from "node:crypto";
-import type { Config, DiscordConfig } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { namedGroupsOf } from "../policy/access.ts";
 import type { Finding } from "../port/finding.ts";
-import type { EventsAddress } from "./address.ts";
+import type { AdapterModule, EventsAddress } from "../port/module.ts";
 import type { Section } from "./report.ts";
 
-const CHALLENGE = "palaver-doctor";
-
-/** One section for each platform, carried out by its adapter, which is loaded where there is something to examine. */
-export function createPlatformSections({ slack, discord, policy }: Config): Section[] {
-  const off = (variable: string) => [{ ok: true, what: `Off: ${variable} is not set.` }];
-  return [
-    {
-      title: "Slack",
-      async run(signal) {
-        if (slack === undefined) return off("SLACK_BOT_TOKEN");
-        const { checkSlack } = await import("../../adapters/slack/check.ts");
-        return checkSlack(slack, signal, namedGroupsOf(policy.policy.access ?? {}));
-      },
-    },
-    {
-      title: "Discord",
-      run: async (signal) => (discord === undefined ? off("DISCORD_TOKEN") : examineDiscord(discord, signal)),
-    },
-  ];
+/** One section for each platform that has a check. */
+export function createPlatformSections(config: Config): Section[] {
+  return config.modules
+    .filter(({ check }) => check !== undefined)
+    .map((module) => ({ title: module.name, run: (signal) => checkPlatform(module, config, signal) }));
 }
 
-async function examineDiscord(config: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
-  const { checkDiscord } = await import("../../adapters/discord/check.ts");
-  return checkDiscord(config, signal);
+export async function checkPlatform(
+  module: AdapterModule,
+  { platforms, policy: { policy } }: Config,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const on = platforms.find((platform) => platform.module === module);
+  if (on === undefined) return [{ ok: true, what: `Off: ${module.switches[0]} is not set.` }];
+  const { access = {} } = policy;
+  const facts = { namedGroups: namedGroupsOf(access), hasRules: (access.rules ?? []).length > 0 };
+  return (await module.check?.(on.config, facts, signal)) ?? [];
 }
 
-/** The address to which a platform sends its events by HTTP; undefined when none does, or to others of our processes. */
-export function findEventsAddress({ slack, role }: Pick<Config, "slack" | "role">): EventsAddress | undefined {
-  if (slack?.mode !== "http" || role === "worker") return undefined;
-  const { signingSecret } = slack;
-  return {
-    platform: "Slack",
-    path: "/slack/events",
-    toRequest: () => toVerification(signingSecret),
-    expected: CHALLENGE,
-  };
+/** The addresses to which platforms send their events. Empty if other processes receive them. */
+export function findEventsAddresses({ platforms, role }: Pick<Config, "platforms" | "role">): NamedAddress[] {
+  if (role === "worker") return [];
+  return platforms.flatMap(({ module, config }) => {
+    const address = module.eventsAddress?.(config);
+    return address === undefined ? [] : [{ platform: module.name, ...address }];
+  });
 }
 
-/** Slack's first request to a new address (https://docs.slack.dev/reference/events/url_verification), signed as Slack signs. */
-function toVerification(signingSecret: string): RequestInit {
-  const body = JSON.stringify({ type: "url_verification", challenge: CHALLENGE, token: "" });
-  const seconds = Math.floor(Date.now() / 1_000);
-  const signature = createHmac("sha256", signingSecret).update(`v0:${seconds}:${body}`).digest("hex");
-  const headers = {
-    "content-type": "application/json",
-    "x-slack-request-timestamp": String(seconds),
-    "x-slack-signature": `v0=${signature}`,
-  };
-  return { method: "POST", body, headers };
+export interface NamedAddress extends EventsAddress {
+  platform: string;
 }

@@ -1,42 +1,67 @@
 import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
+import { describeQuotas, findUnpriced } from "../config/policy/money.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import { namedGroupsOf } from "../policy/access.ts";
 import { describeRule, toList } from "../policy/rules.ts";
 import type { Finding } from "../port/finding.ts";
 
-/** Ids of user groups and of roles, as the platforms make them. */
+/** Ids of user groups and roles, in the platforms' formats. */
 const GROUP_ID = /^(?:S[A-Z0-9]+|\d+)$/;
-/** Words for everything of one part of a rule. */
+/** In a rule, each of these words matches everything of its kind. */
 const ALL = new Set(["everybody", "everywhere", "everything"]);
-/** Words that stand for all things of a kind, which others name one by one. */
+/** Each of these words matches all names of one kind. */
 const KINDS: Readonly<Record<string, RegExp>> = {
   models: /^model:/,
   tools: /^(?:tool|server):/,
   channels: /^channel:/,
 };
 
-/** Explains the policy in force. `warnings` are sentences about changes of its file. */
-export function checkPolicy({ access = {}, quotas, models }: Policy, warnings: readonly string[] = []): Finding[] {
-  const lost = warnings.map((what) => ({ ok: false, what, fix: "Look at the file, and correct it." }));
+interface NamedModel {
+  variable: string;
+  model: string;
+}
+
+/** Describes the active policy. `warnings` are sentences about changes of the policy file. */
+export function checkPolicy(
+  policy: Policy,
+  named: readonly NamedModel[] = [],
+  warnings: readonly string[] = [],
+): Finding[] {
+  const { access = {}, models } = policy;
+  const limits = describeQuotas(policy);
+  const lost = warnings.map((what) => ({ ok: false, what, fix: "Fix the file." }));
   const open = [
     ...((access.rules ?? []).length + (models?.offered ?? []).length > 0
       ? []
-      : ["no rules: everybody may do everything"]),
-    ...(quotas === undefined ? ["no quotas: nothing is limited"] : []),
+      : ["no rules: everyone can do everything"]),
+    ...(policy.quotas === undefined ? ["no quotas: nothing is limited"] : []),
+    ...(limits.length === 0 ? [] : [`these limits: ${limits.join(", ")}`]),
   ];
-  return [...lost, ...open.map((what) => ({ ok: true, what: `The policy has ${what}.` })), ...checkAccess(access)];
+  const told = open.map((what) => ({ ok: true, what: `The policy has ${what}.` }));
+  return [...lost, ...told, ...checkPrices(policy, named), ...checkAccess(access)];
 }
 
-/** Explains the section `access` of the policy, and finds the rules that can never match. */
+function checkPrices(policy: Policy, named: readonly NamedModel[]): Finding[] {
+  const { offered = [], cheaper } = policy.models ?? {};
+  const inFile = [...offered.flatMap(({ models }) => models.filter((one) => !one.includes("*"))), cheaper?.model];
+  const models = [...named, ...inFile.flatMap((model) => (model === undefined ? [] : [{ variable: "model", model }]))];
+  return findUnpriced(policy, models).map(({ variable, model }) => ({
+    ok: false,
+    what: `The policy limits money but has no price for ${variable} ${model}: the limit works only if the gateway reports the cost of each request.`,
+    fix: 'Add its price under prices, or one for "*"; docs/quotas.md starts with an example.',
+  }));
+}
+
+/** Describes the policy's section `access`, and finds rules that can never match. */
 function checkAccess(access: AccessPolicy): Finding[] {
   const { admins = [], rules = [] } = access;
   const named: Finding =
     admins.length === 0
       ? {
           ok: true,
-          what: "The policy names no admins: nobody can change who may do what in the chat, and rules set there before do not hold.",
+          what: "The policy names no admins: no one can change the rules in chat, and rules set there earlier have no effect.",
         }
-      : { ok: true, what: `Admins, who may change the rules with /access: ${admins.join(", ")}.` };
+      : { ok: true, what: `Admins, who can change the rules with /access: ${admins.join(", ")}.` };
   const compared = rules.map((rule) => ({ rule, parts: toParts(rule) }));
   const told: Finding[] = compared.map(({ rule, parts }, index) => {
     const earlier = compared.slice(0, index).findIndex((other) => covers(other.parts, parts));
@@ -44,21 +69,21 @@ function checkAccess(access: AccessPolicy): Finding[] {
     if (earlier < 0) return { ok: true, what: `${what}.` };
     return {
       ok: false,
-      what: `${what}. It can never match, because rule ${earlier + 1} (${describeRule(rules[earlier] ?? rule)}) decides everything that it is about.`,
-      fix: "Put it before that rule, or take it out.",
+      what: `${what}. It can never match, because rule ${earlier + 1} (${describeRule(rules[earlier] ?? rule)}) already decides all of its cases.`,
+      fix: "Move it before that rule, or remove it.",
     };
   });
   const names = namedGroupsOf({ ...access, rules }).filter((id) => !GROUP_ID.test(id));
   const unknown: Finding[] = names.map((name) => ({
     ok: false,
-    what: `The policy names a group or role "${name}", which is no id: it matches nobody.`,
-    fix: "Write the id in its place; docs/policy.md says where it is to be found.",
+    what: `The policy names a group or role "${name}", which is not an id: it matches no one.`,
+    fix: "Write its id instead; docs/policy.md says where to find it.",
   }));
-  const rest = { ok: true, what: "Whatever no rule is about is as without a policy." };
+  const rest = { ok: true, what: "If no rule matches, the defaults without a policy apply." };
   return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
-/** The parts of a rule, ready to be compared with those of another. */
+/** The parts of a rule, prepared for comparison with another rule. */
 type Parts = ReadonlyArray<{ words: readonly string[]; has: ReadonlySet<string>; kinds: readonly RegExp[] }>;
 
 function toParts(rule: AccessRule): Parts {
@@ -69,7 +94,7 @@ function toParts(rule: AccessRule): Parts {
   });
 }
 
-/** True when the first rule decides everything that the second is about. */
+/** True if the first rule already decides every case of the second rule. */
 function covers(first: Parts, second: Parts): boolean {
   return first.every(({ has, kinds }, index) =>
     second[index]?.words.every((word) => has.has(word) || kinds.some((kind) => kind.test(word))),

@@ -2,25 +2,31 @@ import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
-import { readGivenUp } from "../queue/redis/given-up.ts";
-import { KEYS } from "../queue/redis/keys.ts";
-import { CLUSTER_REFUSAL, isCluster } from "../store/redis.ts";
+import { GIVEN_UP_KEY, readGivenUp } from "../queue/given-up.ts";
+import { CLUSTER_REFUSAL, checkVersion as checkDataVersion, isCluster } from "../store/redis.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;
-/** The oldest version that BullMQ supports (`recommendedMinimumVersion`); older ones were not tried. */
+/**
+ * Scripts that write after reading the time need 5.0, and `SCAN … TYPE` needs 6.0. Versions before 6.2 are not tested.
+ */
 const LEAST_VERSION = { major: 6, minor: 2 };
 
-/** Tries Redis as the service uses it, and asks whether it would lose what is stored there. Resolves whatever is wrong. */
+/**
+ * Tests Redis as the service uses it, and checks whether stored data can be lost. Problems with Redis become findings,
+ * not rejections.
+ */
 export async function checkRedis(url: string): Promise<Finding[]> {
   const connection = connectToRedis(url, pino({ level: "silent" }));
   try {
-    // The trial below reports a Redis that is away or refuses.
+    // If Redis is unavailable or refuses, the write test below reports it.
     if (await connection.run(() => isCluster(connection.client)).catch(() => false)) {
       return [{ ok: false, what: CLUSTER_REFUSAL }];
     }
     const written = await tryToWrite(connection);
     if (!written.ok) return [written];
+    const { refusal } = await connection.run(() => checkDataVersion(connection.client, url));
+    if (refusal !== undefined) return [{ ok: false, what: refusal }];
     return [
       written,
       await checkPersistence(connection),
@@ -39,11 +45,11 @@ async function tryToWrite({ client, run }: RedisConnection): Promise<Finding> {
     await run(() => client.set(key, key, { expiration: { type: "PX", value: TRIAL_MS } }));
     const found = await run(() => client.get(key));
     await run(() => client.del(key));
-    if (found === key) return { ok: true, what: "Redis answers, and can be written to." };
+    if (found === key) return { ok: true, what: "Redis answers and accepts writes." };
     return {
       ok: false,
-      what: "Redis does not give back what was written.",
-      fix: "Look at its memory and its replicas.",
+      what: "Redis does not return the value just written.",
+      fix: "Check its memory and its replicas.",
     };
   } catch (error) {
     const words = describeError(error);
@@ -51,7 +57,7 @@ async function tryToWrite({ client, run }: RedisConnection): Promise<Finding> {
       ? { ok: false, what: words }
       : {
           ok: false,
-          what: `Redis refuses to be written to (${words}).`,
+          what: `Redis refuses writes (${words}).`,
           fix: "Check the user, the password and REDIS_URL.",
         };
   }
@@ -60,38 +66,41 @@ async function tryToWrite({ client, run }: RedisConnection): Promise<Finding> {
 async function checkPersistence({ client, run }: RedisConnection): Promise<Finding> {
   const info = readInfo(await run(() => client.info("persistence")));
   if (info.get("rdb_last_bgsave_status") === "err" || info.get("aof_last_write_status") === "err") {
-    return { ok: false, what: "Redis cannot write to its disk.", fix: "Look at its log and at the room on its disk." };
+    return { ok: false, what: "Redis cannot write to its disk.", fix: "Check its log and the free space on its disk." };
   }
   if (info.get("aof_enabled") === "1") return describeSync(await readSetting({ client, run }, "appendfsync"));
   const save = await readSetting({ client, run }, "save");
   if (save === undefined) {
-    return { ok: true, what: "Whether Redis keeps its data on a disk is not told; ask whoever runs it." };
+    return { ok: true, what: "This server does not show whether Redis keeps its data on disk; ask its operator." };
   }
   if (save === "") {
     return {
       ok: false,
-      what: "Redis keeps nothing on a disk: conversations are gone when it ends.",
-      fix: "Switch appendonly on (appendonly yes in redis.conf).",
+      what: "Redis keeps nothing on disk: conversations are lost when it stops.",
+      fix: "Switch on appendonly (appendonly yes in redis.conf).",
     };
   }
   return {
     ok: true,
-    what: "Redis saves to its disk now and then: the last minutes may be lost (appendonly is safer).",
+    what: "Redis saves to its disk only now and then: a crash can lose the last minutes (appendonly is safer).",
   };
 }
 
-/** A platform is told that a message has arrived once Redis has it: then nobody delivers it again. */
+/**
+ * How often Redis writes to disk matters, because a platform does not deliver a message again once Palaver has stored
+ * it there.
+ */
 function describeSync(appendfsync: string | undefined): Finding {
   if (appendfsync === "no") {
     return {
       ok: false,
-      what: "Redis leaves it to the system when writes reach the disk (appendfsync no): half a minute of accepted messages may be lost with the machine.",
-      fix: "Set appendfsync to everysec, or to always.",
+      what: "Redis lets the system decide when writes reach the disk (appendfsync no): if the machine crashes, half a minute of accepted messages can be lost.",
+      fix: "Set appendfsync to everysec or always.",
     };
   }
   const lost =
-    appendfsync === "everysec" ? "; the last second may be lost with the machine (appendfsync everysec)" : "";
-  return { ok: true, what: `Redis keeps every write on its disk (appendonly)${lost}.` };
+    appendfsync === "everysec" ? "; if the machine crashes, the last second can be lost (appendfsync everysec)" : "";
+  return { ok: true, what: `Redis writes every change to its disk (appendonly)${lost}.` };
 }
 
 async function checkVersion({ client, run }: RedisConnection): Promise<Finding> {
@@ -99,16 +108,17 @@ async function checkVersion({ client, run }: RedisConnection): Promise<Finding> 
   return describeVersion(info.get("redis_version"));
 }
 
-/** A Valkey says here which Redis it is compatible with. */
+/** Valkey reports the Redis version that it is compatible with. */
 export function describeVersion(version: string | undefined): Finding {
-  if (version === undefined) return { ok: true, what: "Redis does not tell its version; it has to be 6.2 or later." };
+  if (version === undefined)
+    return { ok: true, what: "Redis does not report its version; Palaver needs 6.2 or later." };
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const isNew = major > LEAST_VERSION.major || (major === LEAST_VERSION.major && minor >= LEAST_VERSION.minor);
   const least = `${LEAST_VERSION.major}.${LEAST_VERSION.minor}`;
   if (isNew) return { ok: true, what: `Redis ${version} is new enough (${least} or later).` };
   return {
     ok: false,
-    what: `Redis ${version} is too old: the queue (BullMQ) is made for ${least} or later, and what is stored is found with SCAN … TYPE, which came with 6.0.`,
+    what: `Redis ${version} is too old: Palaver is tested with ${least} or later, and needs SCAN … TYPE of 6.0.`,
     fix: `Use Redis ${least} or later, or Valkey.`,
   };
 }
@@ -118,16 +128,16 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
   const policy = info.get("maxmemory_policy");
   const isBounded = Number(info.get("maxmemory") ?? 0) > 0;
   if (policy === undefined)
-    return { ok: true, what: "Whether Redis throws keys away is not told; ask whoever runs it." };
-  if (policy === "noeviction" || !isBounded) return { ok: true, what: "Redis throws no keys away before their time." };
+    return { ok: true, what: "This server does not show whether Redis evicts keys; ask its operator." };
+  if (policy === "noeviction" || !isBounded) return { ok: true, what: "Redis evicts no keys before they expire." };
   return {
     ok: false,
-    what: `Redis throws keys away when its memory is full (maxmemory-policy ${policy}): conversations, and messages that were accepted and not answered yet.`,
+    what: `Redis evicts keys when its memory is full (maxmemory-policy ${policy}): conversations and unanswered messages can be lost.`,
     fix: "Set maxmemory-policy to noeviction.",
   };
 }
 
-/** Reports the events that the queue gave up. The people who asked were told. */
+/** Reports events that Palaver gave up on. Their authors got a notice. */
 async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]> {
   const given = await run(() => readGivenUp(client));
   const [newest] = given;
@@ -137,13 +147,13 @@ async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]
   return [
     {
       ok: false,
-      what: `${given.length} ${given.length === 1 ? "event was" : "events were"} given up; the last one, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
-      fix: `Look into the log of that time; "DEL ${KEYS.givenUp}" in redis-cli clears this list.`,
+      what: `Palaver gave up on ${given.length} ${given.length === 1 ? "event" : "events"}; the latest, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
+      fix: `Check the log of that time; "DEL ${GIVEN_UP_KEY}" in redis-cli clears this list.`,
     },
   ];
 }
 
-/** Undefined where the server does not let its settings be read, as hosted ones often do. */
+/** Undefined if the server hides its settings, as hosted servers often do. */
 async function readSetting({ client, run }: Pick<RedisConnection, "client" | "run">, name: string) {
   try {
     const settings = await run(() => client.configGet(name));

@@ -11,17 +11,22 @@ export interface ReportOptions {
   hasColor: boolean;
 }
 
-/** One finding as one line: a mark, the part it is of, what was found, and what to do. */
-export function formatFinding(title: string, { ok, what, fix }: Finding, { redact, hasColor }: ReportOptions): string {
+/** Formats a finding as one line: a mark, its section, what was found, how to fix it, and a link. */
+export function formatFinding(
+  title: string,
+  { ok, what, fix, link }: Finding,
+  { redact, hasColor }: ReportOptions,
+): string {
   const mark = ok ? paint("green", "✓", hasColor) : paint("red", "✗", hasColor);
-  // Names that others chose may hold anything, also what a terminal obeys.
-  const text = redact([what, fix].filter((part) => part !== undefined).join(" ")).replace(/\p{Cc}+/gu, " ");
+  // Names from outside can contain anything, including terminal control codes.
+  const parts = [what, fix, link && `${link.label}: ${link.url}`].filter((part) => part !== undefined);
+  const text = redact(parts.join(" ")).replace(/\p{Cc}+/gu, " ");
   return `${mark} ${title}: ${text}`;
 }
 
 export function formatSummary(findings: readonly Finding[], { hasColor }: Pick<ReportOptions, "hasColor">): string {
   const wrong = findings.filter(({ ok }) => !ok).length;
-  if (wrong === 0) return paint("green", "Everything that was tried works.", hasColor);
+  if (wrong === 0) return paint("green", "Everything works.", hasColor);
   return paint("red", wrong === 1 ? "One thing is wrong." : `${wrong} things are wrong.`, hasColor);
 }
 

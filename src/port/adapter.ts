@@ -9,44 +9,66 @@ import type {
   EarlierRange,
   InboundEvent,
   MessageEvent,
+  ReadablePlace,
+  Recent,
+  RecentRange,
   ReplyAddress,
+  SearchPage,
+  SearchRequest,
 } from "./events.ts";
-import type { SharedWaits } from "./pace.ts";
+import type { Right } from "./right.ts";
 import type { ReplySink } from "./sink.ts";
 
 /**
- * The port: what the core asks of a platform, and what a platform tells the core. The work on an event takes one
- * attempt or more: when one fails, is cut or dies with its process, a later one goes on from what it left. That may be
- * made by another process, so events and addresses are plain JSON: a reply is written to an address, never to a live SDK
+ * The port: the core's requests to a platform, and a platform's reports to the core. The work on an event may need
+ * several attempts: if one fails, is aborted or dies with its process, a later one continues from its result. Another
+ * process may make it, so events and addresses are plain JSON: a reply is written to an address, never to a live SDK
  * object. Drafts, files and signals stay within one process. Rejections that the core branches on are `SinkError`s.
- * "Best effort": may reject; the core then goes on without.
+ * "Best effort": can reject; the core then continues without.
  */
+
+/** Names as the platform shows them. They hold no person's name and no words of a conversation. */
+export interface PlaceNames {
+  /** Absent if the platform does not report it. */
+  channel?: string | undefined;
+  workspace?: string | undefined;
+  /** The channel belongs to one person and the bot. */
+  isDirect?: boolean;
+}
+
+/** The data to erase: one person's or everyone's; everywhere, or in one conversation up to a time. */
+export interface ForgetScope {
+  authorId?: string | undefined;
+  /** `before` is in Unix milliseconds. */
+  conversation?: { id: string; before: number };
+}
 
 export interface Adapter {
   readonly platform: string;
-  /** Its messages are on this process's own disk: no other process can write them. */
+  /** Its messages are on this process's disk: no other process can write them. */
   readonly isOwn?: true;
   /**
-   * Starts delivery. Resolves when the platform is connected; `accept` is called from then on. `sayWaits` is for events
-   * that cannot be given to `accept` yet, because one before them waits for the store: who said a command is told.
+   * Starts delivery. Resolves when the platform is connected; `accept` is called from then on. `notifyDelayed`
+   * is for an event that cannot be given to `accept` yet, because one before it waits for the store: the author of a
+   * command gets a notice.
    */
-  listen(accept: Accept, sayWaits?: (event: InboundEvent) => void): Promise<void>;
-  /** Works in a process that never listened. */
-  sink(address: ReplyAddress): ReplySink;
+  listen(accept: Accept, notifyDelayed?: (event: InboundEvent) => void): Promise<void>;
+  /** Works in a process that never listened. Each write of the sink needs the right. */
+  sink(address: ReplyAddress, right: Right): ReplySink;
   /** Bytes of an attachment. Works in a process that never listened. Rejects when it is gone. */
   openAttachment(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /** A link for the next fifteen minutes and longer. Absent where a token is needed. Rejects when the file is gone. */
+  /** A link that works for at least fifteen minutes. Absent if files need a token. Rejects if the file is gone. */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * Reads earlier messages of the thread, as far as a bot may; the bot's own only where all is asked for. Absent on
+   * Reads earlier messages of the thread that the bot can see; the bot's own only if all are requested. Absent on
    * platforms without threads. Best effort.
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
-   * Reads the last messages of a channel before the first of these messages that stands in the channel itself, oldest
-   * first, as far as a bot may; empty where none does. In a direct conversation the last messages of the channel that
-   * the person has open beside it, named in the first of them, as far as `mayShow` allows; empty where the platform
-   * tells of none. Absent on platforms without channels. Best effort.
+   * Reads a channel's last messages before the first of these messages that is in the channel itself, oldest first, if
+   * the bot can see them; empty if none of these is there. In a direct conversation it reads the channel that the
+   * person has open next to it, named in the first message, if `mayShow` allows it; empty if the platform reports none.
+   * Absent on platforms without channels. Best effort.
    */
   readChannel?(
     reply: ReplyAddress,
@@ -55,10 +77,10 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<EarlierMessage[]>;
   /**
-   * Tells one person something that nobody else sees, where they only wrote a message: the same nonce is told once.
-   * Absent where a sink with `visibleTo` does that. Best effort.
+   * Notifies one person who wrote an ordinary message, so that only they see it; once per nonce. Absent if a sink with
+   * `visibleTo` can do that. Best effort.
    */
-  postPrivately?(
+  notifyPrivately?(
     reply: ReplyAddress,
     authorId: string,
     markdown: string,
@@ -66,14 +88,24 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id
-   * counts. Best effort.
+   * Looks up a person as the author of an event in this place; undefined if the id belongs to no one. Absent: only the
+   * id counts. Best effort.
    */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**
-   * True when this person, and everybody who reads the answer, may read a message or a conversation; `id` is the
-   * `messageId` or the `conversationId` that its event had. False when that is unknown. Absent: nothing of another place
-   * may be shown.
+   * True if a person is still in a place where the bot can write, so that what they asked for earlier can go on there.
+   * Rejects if the platform does not answer. Absent: always true.
+   */
+  isThere?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Looks up the names of a place, for the operator's dashboard. Absent on platforms without named places; then the
+   * platform's name says enough. Best effort.
+   */
+  namePlace?(place: Pick<ReplyAddress, "channelId" | "workspaceId">, signal: AbortSignal): Promise<PlaceNames>;
+  /**
+   * True if this person, and everyone who reads the answer, can read a message or a conversation; `id` is the
+   * `messageId` or the `conversationId` of its event. False if that is unknown. Absent: nothing from another place can
+   * be shown. Looks everything up again for each signal, so that lost rights count at once.
    */
   mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
   /**
@@ -81,38 +113,49 @@ export interface Adapter {
    * one that `mayShow` refuses. Absent on platforms without links.
    */
   readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
+  /**
+   * Searches the platform for this person. Hits can be shown only if `mayShow` allows it. Rejects with a
+   * `SearchProblem` if the platform cannot search. Absent on platforms without a search.
+   */
+  search?(request: SearchRequest, by: Actor, signal: AbortSignal): Promise<SearchPage>;
+  /**
+   * Lists the channel of the question, or all channels that both the asker and the bot are in; those with the newest
+   * messages first, if the platform reports that. Only what `mayShow` allows can be read. Empty for a direct
+   * conversation. Rejects with a `SearchProblem` if the platform cannot list them. Absent on platforms without channels.
+   */
+  listReadable?(which: "here" | "all", to: Actor, signal: AbortSignal): Promise<ReadablePlace[]>;
+  /**
+   * Reads what people and apps wrote in a listed place and its threads. Leaves out private threads that the asker cannot
+   * open. Reads as much as the platform's limits allow, newest first. Rejects with a `SearchProblem` if the bot cannot
+   * read the place. Exists with `listReadable`.
+   */
+  readRecent?(placeId: string, range: RecentRange, to: Actor, signal: AbortSignal): Promise<Recent>;
   /** True while events of the platform arrive here. */
   isConnected(): boolean;
-  /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
-  forget?(authorId: string): Promise<void>;
+  /** Erases the data that the adapter itself stores; absent if the platform stores the messages. */
+  forget?(which: ForgetScope): Promise<void>;
   /**
-   * The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given.
-   */
-  forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
-  /**
-   * Stops delivery; replies may still be written. What only this process hears is handed to others first, for
-   * `handOverMs` at most; absent: nobody is waited for.
+   * Stops delivery; replies can still be written. First hands connections of this process to others, for at most
+   * `handOverMs`; absent: without waiting.
    */
   pause(handOverMs?: number): Promise<void>;
-  /** Called once, after `pause`: nothing is written from then on, and nothing may be left that keeps the process alive. */
+  /** Called once, after `pause`: from then on nothing is written, and nothing may keep the process alive. */
   close(): Promise<void>;
 }
 
-/** The options that the core gives to every adapter of a platform that is not its own page or terminal. */
+/** The options that the core gives to every adapter except its own page and terminal. */
 export interface AdapterOptions {
-  /** The commands that people may give. */
+  /** The commands that people can give. */
   commands: readonly CommandHelp[];
   listModels: ListModels;
-  /** Absent: the form for a persona begins empty, and the usual prompts are suggested. */
+  /** Absent: the form for a persona starts empty and suggests the usual prompts. */
   readPersona?: ReadPersona | undefined;
-  /** Absent: no channel is listened to. */
+  /** Absent: the bot listens to no channel. */
   isListening?: IsListening | undefined;
   /** Groups and roles that the policy names, whose members are looked up; absent: none. */
   namedGroups?: (() => Promise<readonly string[]>) | undefined;
-  /** Absent: pictures are off. */
+  /** Absent: images are off. */
   imagine?: ImagineMenu | undefined;
-  /** Shares rate-limit pauses with other processes that use the same tokens; absent: there are none. */
-  waits?: SharedWaits | undefined;
   log: Logger;
   /** The platform will never accept this bot again; `reason` is in plain words. Called at most once, after `listen`. */
   onFatal(reason: string): void;

@@ -1,26 +1,26 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** The core's answers to questions of an adapter: about pictures, people, models and channels. Types only. */
+/** The core's answers to an adapter's questions about images, people, models and channels. Types only. */
 
-/** The fields of a picture's form, by their names in `CommandEvent.options`; all are text, as people write it. */
+/** The fields of an image's form, by their names in `CommandEvent.options`; all are text, as people write it. */
 export interface ImagineOptions {
   ratio?: string;
   size?: string;
   count?: string;
   model?: string;
-  /** "true": covered until somebody wants to see it. */
+  /** "true": covered until a person uncovers it. */
   spoiler?: string;
-  /** The picture whose `edit` opened the form: it becomes the first reference. */
+  /** The image whose `edit` opened the form: it becomes the first reference. */
   basis?: string;
 }
 
-/** Finds the turn that writes a message, whichever process does. Rejects when the store does not answer. */
+/** Finds the turn that writes a message, in any process. Rejects if the store does not answer. */
 export type FindTurn = (messageId: string) => Promise<string | undefined>;
 
-/** True in a channel where the bot answers everything that people write. Never rejects: not known, it is false. */
+/** True in a channel in which the bot answers every message. Never rejects: false if unknown. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
-/** The persona and prompts of a channel; absent: none of its own. Never rejects. */
+/** The persona and prompts of a channel; absent if it has none. Never rejects. */
 export type ReadPersona = (
   channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
 ) => Promise<{ persona?: string; prompts?: readonly string[] }>;
@@ -30,67 +30,96 @@ export interface Viewer extends Pick<ReplyAddress, "platform" | "threadId"> {
   authorId: string;
 }
 
-/** Knows, in all processes, which channel people look at beside such a conversation. Never rejects. */
+/** Knows, across all processes, which channel a person has open next to such a conversation. Never rejects. */
 export interface Looking {
-  /** Undefined: at none. */
+  /** Undefined: no channel. */
   note(by: Viewer, channelId: string | undefined): Promise<void>;
-  /** Resolves to what was told of the thread, else of the conversation. */
+  /** Resolves to the channel noted for the thread, else for the conversation. */
   read(by: Viewer): Promise<string | undefined>;
 }
 
-/** Somebody who does something, and where. */
+/** A person who acts, and the place. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 
-/** The choices that a platform's form for pictures offers. */
+/** The choices in a platform's form for images. */
 export interface ImagineMenu {
   ratios: readonly string[];
   sizes: readonly string[];
   maxCount: number;
   maxReferences: number;
-  /** The models that draw, the usual one first. */
+  /** The models that create images, the default first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
-  /** A picture's request, to fill its `edit` form; undefined if it is gone or this person cannot see it. */
+  /** An image's request, to fill its `edit` form; undefined if it is gone or this person cannot see it. */
   describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<DescribedPicture | undefined>;
 }
 
-/** A picture as it was asked for. */
+/** The request for an image. */
 export interface DescribedPicture {
   prompt: string;
   options: ImagineOptions;
 }
 
-/** The bot's settings where a person talks to it alone, and how much it keeps of that person. */
+/** The bot's settings in a person's direct conversation, and how much it stores about that person. */
 export interface About {
   model: string;
   persona?: string;
-  /** The answer options of the place, in words that end a sentence; absent: as configured. */
+  /** The answer options of the place, as the end of a sentence; absent: as configured. */
   answerOptions?: string;
   kept: {
-    /** Their messages and the answers to them, wherever they were said. */
+    /** The number of their messages and of the answers to them, in all places. */
     entries: number;
     conversations: number;
   };
-  /** Their use this month, in words that end a sentence. */
+  /** Their use this month, as the end of a sentence. */
   used: string;
 }
 
-/** Rejects when the store does not answer. The channel is the person's direct conversation with the bot. */
+/** Rejects if the store does not answer. The channel is the person's direct conversation with the bot. */
 export type ReadAbout = (
-  who: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId"> & { author: Pick<Author, "id" | "former"> },
+  who: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId"> & { author: Pick<Author, "id"> },
 ) => Promise<About>;
 
-/** The messages that an answer comes to on a platform, each in the Markdown that the platform is given. */
+/** How an answer looks on a platform. */
 export interface Preview {
-  /** As people call it. */
+  /** Its name, as people use it. */
   platform: string;
+  /** Each one in the Markdown that the platform gets. */
   messages: readonly string[];
+  /** CSS that draws them like the platform's app, below `[data-platform="…"]` with the name in lower case. */
+  style: string;
 }
 
-/** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
+/** Names of models that the gateway offers for one purpose, in its order. Rejects if the gateway does not list them. */
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
-/** A word that people give the bot, as its help shows it. */
+/** A command, as the help, a platform's list of commands and its forms show it. */
 export interface CommandHelp {
   name: string;
+  /** One sentence. */
   description: string;
+  /** The arguments that people can write: "on, or off". */
+  usage?: string;
+  /** The fields of its form, on platforms with forms. Empty: it has no arguments. Absent: one field for text. */
+  fields?: readonly CommandField[];
+  /** Its arguments name people, and it needs their ids. */
+  namesPeople?: true;
+}
+
+/** A field of a command's form. Its value becomes a part of the command's text. */
+export interface CommandField {
+  name: string;
+  description: string;
+  /** `person`: a person to pick. */
+  kind: "text" | "person";
+  choices?: ReadonlyArray<{ name: string; value: string }>;
+  maxChars?: number;
+  /** The platform suggests values while people type. */
+  isSuggested?: true;
+}
+
+/** A problem of the gateway, as the operator sees it. */
+export interface GatewayNotice {
+  state: string;
+  /** Says what is wrong and how to fix it. */
+  sentence: string;
 }

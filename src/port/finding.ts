@@ -3,6 +3,8 @@ export interface Finding {
   ok: boolean;
   /** One line that says what was found. */
   what: string;
-  /** Says what to do about it; only where something is to be done. */
+  /** Says how to fix it; only if something is wrong. */
   fix?: string;
+  /** A link that a page shows as a button. */
+  link?: { label: string; url: string };
 }

@@ -1,9 +1,12 @@
-/** A message is made (`post`), changed (`edit`), changed for the last time (`final`): platforms may count them apart. */
+/**
+ * A message is created (`post`), changed (`edit`), or changed for the last time (`final`): platforms may count them
+ * separately.
+ */
 export type CallKind = "post" | "edit" | "final";
 
-/** A platform's word about its counter, with an accepted call. */
+/** A platform's report on its counter, with an accepted call. */
 export interface BudgetHeaders {
-  /** Calls one window allows. */
+  /** Calls that one window allows. */
   limit: number;
   /** Calls left after this one. */
   remaining: number;
@@ -11,35 +14,35 @@ export interface BudgetHeaders {
   resetAfterMs: number;
 }
 
-/** A platform's answer to one call. `retryAfterMs` is there with a refusal for the rate; without it nothing is known. */
+/** A platform's answer to one call. A refusal for the rate has `retryAfterMs`; without it nothing is known. */
 export type CallResult = { ok: true; budget?: BudgetHeaders } | { ok: false; retryAfterMs?: number };
 
-/** The end of one call, and what it leaves to do. */
+/** The end of one call, and the work that remains. */
 export interface Written {
   answer: CallResult;
-  /** Something of the reply's current text is still not shown: text that arrived since then does not count. */
+  /** A part of the reply's text at that time is not shown yet; text that arrived since then does not count. */
   behind: boolean;
-  /** The kind of call that was made, where it was not the one that `step` had said. */
+  /** The kind of call that was made, if it differs from the one that `step` named. */
   kind?: CallKind;
-  /** The kind of the reply's next call; without it an edit once a post was accepted. */
+  /** The kind of the reply's next call; absent: an edit once a post was accepted. */
   next?: CallKind;
-  /** The reply is written by the fallback from here on, where there are two. */
+  /** From here on the fallback writes the reply. */
   isFallback?: boolean;
 }
 
 /**
- * A call against a limit that processes share, as whoever makes it tells the others. It is told as it begins, and once
- * more where the answer shows that it was refused, or was another call than it began as.
+ * A call against a limit, as the process that made it reports it to the next process that calls there. Recorded when it
+ * starts, and again if it was refused or turned out to be another kind of call.
  */
 export interface KnownCall {
   kind: CallKind;
-  /** As in `JoinOptions`; "": it shares no room. */
+  /** As in `JoinOptions`; "" if the reply shares no room. */
   room: string;
-  /** The call was made by the fallback way of writing. */
+  /** The fallback made the call. */
   isFallback: boolean;
-  /** By the monotonic clock of the process that reads this, in milliseconds; with a refusal, the time of that. */
+  /** By the monotonic clock of the process that reads this, in milliseconds; for a refusal, the time of the refusal. */
   sentAt: number;
-  /** Set where the call was refused: from `sentAt` on no other may follow for so long. */
+  /** Set if the call was refused: no other call may follow for this long after `sentAt`. */
   refusedForMs?: number;
 }
 
@@ -50,50 +53,47 @@ export type PacerStep =
   | { type: "idle" };
 
 export interface JoinOptions {
-  /** Replies of one room share the limit on posts; without it a reply is alone. */
+  /** Replies of one room share the limit on posts; absent: the reply has its own. */
   room?: string | undefined;
-  /** Begins the reply on the fallback, where there are two ways of writing. */
+  /** Starts the reply on the fallback. */
   isFallback?: boolean | undefined;
-  /** Its first call; a post when absent. */
+  /** Its first call; absent: a post. */
   first?: CallKind | undefined;
 }
 
 /**
  * Decides which reply of one rate-limit budget is written next, and when. Pure: events in, steps out. Times are
- * milliseconds on one monotonic clock of the caller's; they never go back. `step` is asked after every event, a little
- * later where that is text and a wait was named, and at every time it named, again and again until it says something
- * else than "send". At most one call of a reply is in flight.
+ * milliseconds on one monotonic clock of the caller; they never go back. Call `step` after every event (a little later
+ * for text if it named a wait), at every time that it named, and repeatedly until it returns something other than
+ * "send". At most one call per reply is in flight.
  */
 export interface Pacer {
-  /** Takes up a reply and gives it a number. */
+  /** Adds a reply and gives it a number. */
   join(options?: JoinOptions): number;
   /** `units` of new text arrived (characters). */
   text(reply: number, units: number, now: number): void;
-  /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */
+  /**
+   * The text is complete. One more call follows whatever was shown before; it is repeated until it is accepted and not
+   * behind.
+   */
   end(reply: number): void;
-  /** Forgets a reply that is finished or given up. What is still in flight keeps counting against the budget. */
+  /** Forgets a reply that is finished or given up. A call in flight still counts against the budget. */
   leave(reply: number): void;
   step(now: number): PacerStep;
-  /** The call that the last "send" for this reply started has ended. */
+  /** The call that this reply's last "send" started has ended. */
   done(reply: number, written: Written, now: number): void;
-  /** Counts calls that other processes made, oldest first; absent where nothing is counted. */
+  /** Counts calls of other processes, oldest first; absent if the pacer counts nothing. */
   recall?(calls: readonly KnownCall[]): void;
-  /** Until when what was learnt and counted still matters; a pacer without replies may be dropped after that. */
+  /** Until when its counts and estimates matter; a pacer without replies can be dropped after that. */
   keepUntil(): number;
 }
 
-/** A rate limit of a platform, and the policy with which its adapter keeps it. */
+/** A platform's rate limit, and the policy by which its adapter respects it. */
 export interface ReplyBudget {
-  /** Names the limit that these replies share with others; begins with the platform. */
+  /** Names the limit that these replies share with others; starts with the platform. */
   readonly key: string;
-  /** Makes the pacer of this key; asked of the first reply that needs one, and again after a time without replies. */
+  /**
+   * Creates the pacer of this key; called for the first reply that needs one, and again after a time without replies.
+   */
   createPacer(): Pacer;
-}
-
-/** Waits that a platform asked one process for, known to all that make the same calls. */
-export interface SharedWaits {
-  /** Best effort: never throws. `what` names the calls that wait. */
-  tell(what: string, forMs: number): void;
-  /** Tells of waits that other processes have announced before, and announce from now on. */
-  listen(onTold: (what: string, forMs: number) => void): void;
 }

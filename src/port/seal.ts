@@ -6,15 +6,15 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts a text: without the key it is neither read nor changed. No relation of a message that is `sealed`. */
+/** Encrypts a text: no one can read or change it without the key. Unrelated to a message that is `sealed`. */
 export interface Seal {
-  /** Different every time. What is sealed for one name opens under no other. */
+  /** Different every time. A text sealed for one name opens under no other. */
   close(name: string, text: string): string;
-  /** Throws when the key or the name is another one, and for what was changed. */
+  /** Throws if the key or the name differs, or if the text was changed. */
   open(name: string, sealed: string): string;
 }
 
-/** Throws for a key that is not of 32 bytes. */
+/** Throws if the key does not have 32 bytes. */
 export function createSeal(key: Uint8Array): Seal {
   if (key.length !== KEY_BYTES)
     throw new TypeError(`The encryption key has ${key.length} bytes; ${KEY_BYTES} are needed.`);

@@ -1,20 +1,20 @@
 import type { Step } from "./sink.ts";
 
-/** The duration of a step, for people: "4.2 s" once it has ended, "4 s" while it goes on; "" below a second. */
+/** The duration of a step, for people: "4.2 s" once it has ended, "4 s" while it runs; "" below a second. */
 export function describeTime({ begunAt, endedAt, runningMs = 0 }: Step): string {
   if (endedAt === undefined) return runningMs < 1_000 ? "" : `${Math.floor(runningMs / 1_000)} s`;
   const tookMs = begunAt === undefined ? 0 : endedAt - begunAt;
   return tookMs < 1_000 ? "" : toSeconds(tookMs);
 }
 
-/** A step as people are told of it: "looking up the time in Tokyo, 4 s". */
+/** A step in words for people: "looking up the time in Tokyo, 4 s". */
 export function describeStep(step: Step): string {
   return [step.title, describeTime(step)].filter(Boolean).join(", ");
 }
 
 /**
- * Folds the steps of an answer that has ended into one line: "Used 3 tools, 4.2 s". If the answer ended while a step ran,
- * the line begins with "Stopped" or "Error", since nothing goes on.
+ * Folds the steps of a finished answer into one line: "Used 3 tools, 4.2 s". If the answer ended during a step, the
+ * line starts with "Stopped" or "Error", because nothing continues.
  */
 export function foldSteps(steps: readonly Step[]): string {
   const count = steps.length === 1 ? "1 tool" : `${steps.length} tools`;
@@ -26,7 +26,7 @@ function toVerb(steps: readonly Step[]): string {
   return steps.some(({ cutBy }) => cutBy === "error") ? "Error:" : "Used";
 }
 
-/** The time in which any of them went on: those that ran side by side count once. */
+/** The time in which at least one step ran: steps that ran in parallel count once. */
 function coveredMs(steps: readonly Step[]): number {
   const spans = steps.flatMap(({ begunAt, endedAt }) =>
     begunAt === undefined || endedAt === undefined ? [] : [{ begunAt, endedAt }],

@@ -15,8 +15,8 @@ import { isDeepStrictEqual, parseEnv } from "node:util";
 const OWNER_ONLY = 0o600;
 
 /**
- * Sets variables in the text of an `.env`. The line of one that stands there is replaced, others are appended, and every
- * other line stays as it is. Throws where Node would read something else out of the result.
+ * Sets variables in the text of an `.env`. Replaces the lines of existing variables, appends the others, and leaves all
+ * other lines as they are. Throws if Node would read other values from the result.
  */
 export function mergeEnv(text: string, values: Readonly<Record<string, string>>): string {
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
@@ -30,15 +30,15 @@ export function mergeEnv(text: string, values: Readonly<Record<string, string>>)
   }
   const merged = lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   const before = parseEnv(text);
-  // The loop above replaces only the first line of a value that has several.
+  // The loop above replaces only the first line of a value with several lines.
   const isLong = Object.keys(values).some((name) => before[name]?.includes("\n"));
   if (isLong || !isDeepStrictEqual({ ...parseEnv(merged) }, { ...before, ...values })) {
-    throw new Error("These values cannot be put into the file without changing what else stands there.");
+    throw new Error("These values cannot be added to the file without changing its other lines.");
   }
   return merged;
 }
 
-/** The text of the file, "" where there is none. Throws where it cannot be read. */
+/** Returns the file's text, or "" if it does not exist. Throws if it cannot be read. */
 export function readEnvFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -61,7 +61,7 @@ export function canWriteEnvFile(path: string): boolean {
   }
 }
 
-/** Replaces the file whole or not at all, readable for its owner alone. */
+/** Replaces the file completely or not at all. Only the owner can read it. */
 export function writeEnvFile(path: string, text: string): void {
   const target = toTarget(path);
   const draft = `${target}.${randomUUID()}`;
@@ -73,7 +73,7 @@ export function writeEnvFile(path: string, text: string): void {
   }
 }
 
-/** A link stays one: what it leads to is written. */
+/** If the file is a symbolic link, writes to its target, so that the link stays. */
 function toTarget(path: string): string {
   try {
     return realpathSync(path);
@@ -82,7 +82,7 @@ function toTarget(path: string): string {
   }
 }
 
-/** Node knows no escapes, so whatever quote the value does not hold goes around it. */
+/** Node has no escapes here, so this picks a quotation mark that the value does not contain. */
 function quote(value: string): string {
   if (/^[\w./:@%+=,~-]+$/.test(value)) return value;
   const mark = ["'", "`", '"'].find((each) => !value.includes(each)) ?? "'";

@@ -4,7 +4,7 @@ interface Preset {
   id: string;
   label: string;
   address: string;
-  /** A key that is as good as any. */
+  /** A suggested key if the server accepts any. */
   key?: string;
   tasks: SetupTask[];
 }
@@ -17,7 +17,10 @@ const PRESETS: readonly Preset[] = [
     key: "none",
     tasks: [
       {
-        text: "Start Ollama, and fetch a model that calls tools: ollama pull qwen3",
+        text: "Start Ollama with a context window large enough for Palaver's requests: OLLAMA_CONTEXT_LENGTH=32768 ollama serve. Ollama's default is often 4096, and it silently drops the rest.",
+      },
+      {
+        text: "Pull a model that can call tools: ollama pull qwen3",
         link: { label: "Models of Ollama", url: "https://ollama.com/search?c=tools" },
       },
     ],
@@ -28,7 +31,7 @@ const PRESETS: readonly Preset[] = [
     address: "http://127.0.0.1:4000",
     tasks: [
       {
-        text: "Start the LiteLLM proxy, and make a virtual key, or take its master key.",
+        text: "Start the LiteLLM proxy and create a virtual key, or use its master key.",
         link: { label: "LiteLLM: virtual keys", url: "https://docs.litellm.ai/docs/proxy/virtual_keys" },
       },
     ],
@@ -40,7 +43,7 @@ const PRESETS: readonly Preset[] = [
     key: "none",
     tasks: [
       {
-        text: "Start it with: vllm serve <model> --enable-auto-tool-choice --tool-call-parser <parser>. With --api-key, that is the key here.",
+        text: "Start it with: vllm serve <model> --enable-auto-tool-choice --tool-call-parser <parser>. If you start it with --api-key, enter that key here.",
         link: { label: "vLLM: tool calling", url: "https://docs.vllm.ai/en/latest/features/tool_calling.html" },
       },
     ],
@@ -49,23 +52,27 @@ const PRESETS: readonly Preset[] = [
     id: "openrouter",
     label: "OpenRouter",
     address: "https://openrouter.ai/api",
-    tasks: [{ text: "Make a key.", link: { label: "OpenRouter: keys", url: "https://openrouter.ai/settings/keys" } }],
+    tasks: [{ text: "Create a key.", link: { label: "OpenRouter: keys", url: "https://openrouter.ai/settings/keys" } }],
   },
   {
     id: "openai",
     label: "OpenAI",
     address: "https://api.openai.com",
-    tasks: [{ text: "Make a key.", link: { label: "OpenAI: keys", url: "https://platform.openai.com/api-keys" } }],
+    tasks: [{ text: "Create a key.", link: { label: "OpenAI: keys", url: "https://platform.openai.com/api-keys" } }],
   },
   {
     id: "other",
     label: "Another one",
     address: "",
-    tasks: [{ text: "Anything that offers POST /v1/chat/completions with streaming will do." }],
+    tasks: [
+      {
+        text: "Any server that offers POST /v1/chat/completions with streaming works. docs/gateway.md lists many, with their addresses and what works with each.",
+      },
+    ],
   },
 ];
 
-/** The step of the gateway, with a way for each that is well known. */
+/** The gateway's step. It has one way for each well-known gateway. */
 export const GATEWAY_STEP: SetupStep = {
   id: "gateway",
   name: "Gateway",
@@ -86,16 +93,16 @@ function toWay({ id, label, address, key, tasks }: Preset): SetupWay {
     {
       name: "GATEWAY_API_KEY",
       label: "Key",
-      hint: key === undefined ? "Sent as Authorization: Bearer." : "It asks for none by itself, so any will do.",
+      hint: key === undefined ? "The gateway's API key." : "It needs no key by default, so any word works.",
       kind: "secret",
       sentTo: "GATEWAY_BASE_URL",
       ...(key !== undefined && { value: key }),
     },
-    { name: "CHAT_MODEL", label: "Model that answers", hint: "One of those the gateway lists.", kind: "model" },
+    { name: "CHAT_MODEL", label: "Model that answers", hint: "One that the gateway lists.", kind: "model" },
     {
       name: "IMAGE_MODEL",
-      label: "Model that draws",
-      hint: "Leave it empty if the gateway draws nothing. The check says how it is asked for pictures.",
+      label: "Model that creates images",
+      hint: "Only if the gateway can create images.",
       kind: "model",
       isOptional: true,
     },

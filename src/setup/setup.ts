@@ -2,17 +2,18 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { runWithin } from "../concurrency/deadlines.ts";
 import { type Config, ConfigError, readConfig } from "../config/config.ts";
-import { secretsOf } from "../config/summary.ts";
+import { secretsOf, tokenForms } from "../config/summary.ts";
 import { checkGateway, listModels } from "../doctor/gateway.ts";
+import { checkPlatform } from "../doctor/platforms.ts";
 import { createRedactor } from "../log/redact.ts";
 import { describeError } from "../port/errors.ts";
 import type { Finding } from "../port/finding.ts";
+import type { AdapterModule } from "../port/module.ts";
 import type { EnvFile, Setup, SetupField, SetupStep, SetupValues } from "../port/setup.ts";
 import { canWriteEnvFile, mergeEnv, readEnvFile, writeEnvFile } from "./env-file.ts";
 import { GATEWAY_STEP } from "./gateway.ts";
-import { PLATFORM_SETUPS } from "./platforms.ts";
 
-/** Longest that one step is tried. */
+/** Timeout for the check of one step. */
 const CHECK_MS = 60_000;
 const GATEWAY_GIVEN = [
   "GATEWAY_HEADERS",
@@ -22,52 +23,58 @@ const GATEWAY_GIVEN = [
   "IMAGE_API",
 ];
 const ADDRESS = "GATEWAY_BASE_URL";
+/** The list of models depends on these fields. */
+const LISTING: readonly SetupField["kind"][] = ["address", "secret"];
 /** Secrets that are sent to the gateway's address, and must not be sent to another one. */
 const GATEWAY_SECRETS = ["GATEWAY_API_KEY", "GATEWAY_HEADERS"];
-/** Variables that no step has, and that the last one offers. */
+/** Variables that belong to no step. The last step offers them. */
 const BESIDES = ["LOCAL_CHAT"];
 const DEFAULT_BOT_NAME = "Palaver";
 
 export interface SetupOptions {
-  /** The environment of the process, including what it read from the file. */
+  /** The environment of the process, including variables from the file. */
   env: Readonly<Record<string, string | undefined>>;
-  /** The working folder, from whose `.env` the next start takes its variables. */
+  /** The working folder. The next start reads its `.env`. */
   folder: string;
+  modules: readonly AdapterModule[];
 }
 
 type Environment = SetupOptions["env"];
 
-export function createSetup({ env, folder }: SetupOptions): Setup {
+export function createSetup({ env, folder, modules }: SetupOptions): Setup {
   const path = join(folder, ".env");
   const loaded = readLoaded(path);
-  /** Set elsewhere than in the file. */
+  /** Variables that are set outside the file. */
   const outer = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== loaded[name]));
-  const stepsFor = (values: SetupValues) => toSteps(env, values);
+  const stepsFor = (values: SetupValues) => toSteps(env, values, modules);
   const givenOf = (values: SetupValues) => readGiven(values, stepsFor(values));
 
-  /** Values of one step and what it needs of the environment, so that nothing else is in their way. */
+  /** The values of one step and the environment that it needs, so that other values cannot interfere. */
   function isolate(stepId: string, given: readonly string[], values: SetupValues): Environment {
     const steps = stepsFor(values).filter(({ id }) => id === stepId);
     const common = given.map((name) => [name, env[name]] as const);
     return { ...Object.fromEntries(common), ...readGiven(values, steps) };
   }
 
-  /** Extra parts of requests to the gateway in use are not sent to another address. */
+  /** Requests to another address must not contain additional fields for the current gateway. */
   const isolateGateway = (values: SetupValues) =>
     isolate(GATEWAY_STEP.id, env[ADDRESS]?.trim() && isOtherAddress(env, givenOf(values)) ? [] : GATEWAY_GIVEN, values);
 
-  /** The variables that the next start would read. */
+  /** The variables that the next start will read. */
   const readNext = (): Environment => ({ ...parseEnv(readEnvFile(path)), ...outer });
 
   function plan(values: SetupValues): EnvFile {
     const given = givenOf(values);
-    if (Object.keys(given).length === 0) return { text: "", problems: ["Nothing is filled in yet."] };
+    if (Object.keys(given).length === 0) return { text: "", problems: ["No field is filled in yet."] };
+    const toWords = createWording(stepsFor(values));
     try {
       const text = mergeEnv(readEnvFile(path), given);
-      const hidden = Object.entries(given).filter(([name, value]) => (outer[name] ?? value) !== value);
-      const overruled = hidden.map(([name]) => `${name} is set in the environment, which counts more than ${path}.`);
-      const mispaired = findMispaired(readNext(), given);
-      return { text, problems: [...overruled, ...mispaired, ...findProblems({ ...parseEnv(text), ...outer })] };
+      const hidden = Object.keys(given).filter((name) => (outer[name] ?? given[name]) !== given[name]);
+      const overruled = hidden.map(
+        (name) => `${toWords(name)} is set in the environment (${name}), which overrides ${path}.`,
+      );
+      const others = [...findMispaired(readNext(), given), ...findProblems({ ...parseEnv(text), ...outer }, modules)];
+      return { text, problems: [...overruled, ...others.map(toWords)] };
     } catch (error) {
       return { text: "", problems: [`${path}: ${describeError(error)}`] };
     }
@@ -84,24 +91,28 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
     },
     steps: stepsFor,
     async check(stepId, values, signal) {
-      if (stepId === GATEWAY_STEP.id) {
-        const run = ({ gateway }: Config, bounded: AbortSignal) => checkGateway(gateway, { mayChat: true }, bounded);
-        return examine(isolateGateway(values), run, signal);
-      }
-      const platform = PLATFORM_SETUPS.find(({ id }) => id === stepId);
-      if (platform === undefined) return [{ ok: false, what: "There is no such step." }];
-      return examine(isolate(stepId, platform.given, values), platform.check, signal);
+      const step = stepsFor(values).find(({ id }) => id === stepId);
+      if (step === undefined) return [{ ok: false, what: "This step does not exist." }];
+      const module = modules.find(({ platform }) => platform === stepId);
+      const variables = module ? isolate(stepId, module.setup?.given ?? [], values) : isolateGateway(values);
+      const empty = findEmpty(step, variables);
+      if (empty !== undefined) return [empty];
+      const run = (config: Config, bounded: AbortSignal) =>
+        module ? checkPlatform(module, config, bounded) : checkGatewayOf(config, bounded);
+      return examine({ variables, modules, run, toWords: createWording([step]) }, signal);
     },
     async listModels(values, signal) {
+      const empty = findEmpty(GATEWAY_STEP, isolateGateway(values), LISTING);
+      if (empty !== undefined) return { models: [], findings: [empty] };
       let models: readonly string[] = [];
-      // The list is what the model is chosen from, so any name stands for it.
+      // The person will choose the model from the list, so any name is fine for now.
       const variables = { CHAT_MODEL: "any", ...isolateGateway(values) };
       const run = async ({ gateway }: Config, bounded: AbortSignal): Promise<Finding[]> => {
         const listed = await listModels(gateway, bounded);
         models = listed.models;
         return listed.findings;
       };
-      const findings = await examine(variables, run, signal);
+      const findings = await examine({ variables, modules, run, toWords: createWording([GATEWAY_STEP]) }, signal);
       return { models, findings };
     },
     target: () => (canWriteEnvFile(path) ? path : undefined),
@@ -110,7 +121,7 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
       try {
         return { text: mergeEnv("", givenOf(values)), problems };
       } catch {
-        // The problems already name values that no file can hold.
+        // The problems already name the values that the file cannot contain.
         return { text: "", problems };
       }
     },
@@ -127,15 +138,19 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
   };
 }
 
-function toSteps(env: Environment, values: SetupValues): SetupStep[] {
+function checkGatewayOf({ gateway, limits: { historyMaxTokens } }: Config, signal: AbortSignal): Promise<Finding[]> {
+  return checkGateway(gateway, { mayChat: true, historyMaxTokens }, signal);
+}
+
+function toSteps(env: Environment, values: SetupValues, modules: readonly AdapterModule[]): SetupStep[] {
   const how = {
     botName: env["BOT_NAME"]?.trim() || DEFAULT_BOT_NAME,
     publicUrl: values["PUBLIC_URL"]?.trim() || env["PUBLIC_URL"]?.trim() || undefined,
   };
-  return [...PLATFORM_SETUPS.map(({ toStep }) => toStep(how)), GATEWAY_STEP];
+  return [...modules.flatMap(({ setup }) => setup?.toStep(how) ?? []), GATEWAY_STEP];
 }
 
-/** The values that belong to some step, without the empty ones. */
+/** The non-empty values that belong to a step. */
 function readGiven(values: SetupValues, steps: readonly SetupStep[]): Record<string, string> {
   const names = new Set([...BESIDES, ...fieldsOf(steps).map(({ name }) => name)]);
   const entries = Object.entries(values).map(([name, value]) => [name, value.trim()] as const);
@@ -146,7 +161,7 @@ function fieldsOf(steps: readonly SetupStep[]): SetupField[] {
   return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields));
 }
 
-/** Nothing is connected without a secret. Other values, such as PUBLIC_URL, can be there before. */
+/** A platform or gateway needs a secret to be connected. Other values, such as PUBLIC_URL, can be set without it. */
 function secretNames(steps: readonly SetupStep[]): string[] {
   return fieldsOf(steps).flatMap(({ name, kind }) => (kind === "secret" ? [name] : []));
 }
@@ -155,39 +170,72 @@ function isOtherAddress(current: Environment, { [ADDRESS]: given }: SetupValues)
   return given !== undefined && given !== current[ADDRESS]?.trim();
 }
 
-/** Finds secrets of the gateway in use that another address would receive. */
+/** Finds secrets of the current gateway that would be sent to another address. */
 function findMispaired(next: Environment, given: SetupValues): string[] {
   const kept = isOtherAddress(next, given) ? GATEWAY_SECRETS : [];
   return kept
     .filter((name) => next[name]?.trim() && given[name] === undefined)
-    .map((name) => `${name} belongs to the address in use: give a new one together with a new ${ADDRESS}.`);
+    .map((name) => `${name} belongs to the current address: when you change ${ADDRESS}, enter a new one too.`);
 }
 
-async function examine(
+/** Replaces variables with the form's labels. Includes the step's name if there are several steps. */
+function createWording(steps: readonly SetupStep[]): (text: string) => string {
+  const labels = new Map<string, string>();
+  for (const step of steps) {
+    const of = steps.length === 1 ? "" : ` (${step.name})`;
+    for (const { name, label } of fieldsOf([step])) labels.set(name, `"${label}"${of}`);
+  }
+  return (text) => text.replaceAll(/[A-Z]+(?:_[A-Z]+)+/g, (name) => labels.get(name) ?? name);
+}
+
+/** Names the empty fields of the way with the most values. Undefined if no field is empty. */
+function findEmpty(
+  { ways }: SetupStep,
   variables: Environment,
-  run: (config: Config, signal: AbortSignal) => Promise<Finding[]>,
-  signal: AbortSignal,
-): Promise<Finding[]> {
+  kinds?: readonly SetupField["kind"][],
+): Finding | undefined {
+  const needed = ways.map(({ fields }) =>
+    fields.filter(({ kind, isOptional }) => isOptional !== true && (kinds?.includes(kind) ?? true)),
+  );
+  const empty = needed.map((fields) => fields.filter(({ name }) => !variables[name]?.trim()));
+  const filledCount = (index: number) => (needed[index]?.length ?? 0) - (empty[index]?.length ?? 0);
+  const best = empty.reduce((most, _, index) => (filledCount(index) > filledCount(most) ? index : most), 0);
+  const labels = (empty[best] ?? []).map(({ label }) => `"${label}"`);
+  if (labels.length === 0) return undefined;
+  return { ok: false, what: `Off until you fill in ${labels.join(" and ")}.` };
+}
+
+interface Examination {
+  variables: Environment;
+  modules: readonly AdapterModule[];
+  run(config: Config, signal: AbortSignal): Promise<Finding[]>;
+  /** Replaces variables with the form's labels. */
+  toWords(text: string): string;
+}
+
+/** Resolves to the findings of `run`, or to the problems of the variables, worded with the form's labels. */
+async function examine({ variables, modules, run, toWords }: Examination, signal: AbortSignal): Promise<Finding[]> {
   try {
-    const config = readConfig(variables);
-    const { text } = createRedactor(secretsOf(config));
+    const config = readConfig(variables, modules);
+    const { text: redact } = createRedactor(secretsOf(config), tokenForms(modules));
+    const say = (text: string) => toWords(redact(text));
     const findings = await runWithin(CHECK_MS, (bounded) => run(config, bounded), signal);
-    return findings.map(({ ok, what, fix }) => ({
-      ok,
-      what: text(what),
-      ...(fix !== undefined && { fix: text(fix) }),
+    return findings.map(({ what, fix, ...rest }) => ({
+      ...rest,
+      what: say(what),
+      ...(fix !== undefined && { fix: say(fix) }),
     }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ConfigError) return error.problems.map((what) => ({ ok: false, what }));
-    return [{ ok: false, what: `This could not be tried to its end: ${describeError(error)}` }];
+    if (error instanceof ConfigError) return error.problems.map((what) => ({ ok: false, what: toWords(what) }));
+    return [{ ok: false, what: `This check failed: ${describeError(error)}` }];
   }
 }
 
 /** Says why the service would not start with these variables. */
-function findProblems(variables: Environment): readonly string[] {
+function findProblems(variables: Environment, modules: readonly AdapterModule[]): readonly string[] {
   try {
-    readConfig(variables);
+    readConfig(variables, modules);
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;

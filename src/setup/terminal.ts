@@ -1,8 +1,10 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import {
   autocomplete,
   cancel,
-  confirm,
   intro,
   isCancel,
   log,
@@ -15,7 +17,7 @@ import {
 } from "@clack/prompts";
 import { formatFinding } from "../doctor/report.ts";
 import type { Finding } from "../port/finding.ts";
-import type { Setup, SetupField, SetupStep, SetupWay } from "../port/setup.ts";
+import type { PasteFile, Setup, SetupField, SetupStep, SetupWay } from "../port/setup.ts";
 
 export interface TerminalOptions {
   setup: Setup;
@@ -23,14 +25,13 @@ export interface TerminalOptions {
   output: Writable;
 }
 
-/** The person has left. */
 class LeftError extends Error {
   override readonly name = "LeftError";
 }
 
 const SAVE = "save";
 
-/** Leads a person through the steps at a terminal. Resolves to whether something was saved or shown to be saved. */
+/** Guides a person through the steps in a terminal. Resolves to whether values were saved or shown. */
 export async function runSetup({ setup, input, output }: TerminalOptions): Promise<boolean> {
   const talk: Talk = { setup, streams: { input, output }, values: {}, done: new Set() };
   try {
@@ -63,81 +64,129 @@ async function chooseStep({ setup, streams, values, done }: Talk): Promise<strin
     label: title,
     ...(done.has(id) && { hint: "works" }),
   }));
-  const options = [...steps, { value: SAVE, label: "Save, and end" }];
+  const options = [...steps, { value: SAVE, label: "Save and exit" }];
   const behind = options.slice(options.findIndex(({ value }) => value === [...done].at(-1)) + 1);
   const initialValue = behind.find(({ value }) => !done.has(value))?.value ?? SAVE;
-  return ask(select({ message: "What is next?", options, initialValue, showInstructions: false, ...streams }));
+  return ask(select({ message: "What next?", options, initialValue, showInstructions: false, ...streams }));
 }
 
 async function walk(stepId: string, talk: Talk): Promise<void> {
   const { setup, values, streams, done } = talk;
-  const { output } = streams;
-  const find = () => setup.steps(values).find(({ id }) => id === stepId);
-  const step = find();
+  const step = setup.steps(values).find(({ id }) => id === stepId);
   if (step === undefined) return;
-  log.info(step.summary, { output });
-  const wayId = await askForWay(step, talk);
+  log.info(step.summary, streams);
+  let wayId = await askForWay(step, talk);
+  let isFirst = true;
+  for (;;) {
+    if (await attempt(step, wayId, isFirst, talk)) {
+      done.add(stepId);
+      return;
+    }
+    done.delete(stepId);
+    const options = [
+      { value: "again", label: "Yes" },
+      ...(step.ways.length > 1 ? [{ value: "way", label: "Yes, another way" }] : []),
+      { value: "leave", label: "No" },
+    ];
+    const next = await ask(select({ message: "Try again?", options, showInstructions: false, ...streams }));
+    if (next === "leave") return;
+    isFirst = next === "way";
+    if (isFirst) wayId = await askForWay(step, talk, wayId);
+  }
+}
+
+/** Asks for the values of a way and checks them. Resolves to whether they work. */
+async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk: Talk): Promise<boolean> {
+  const { setup, values, streams } = talk;
+  const { output } = streams;
   const fields = step.ways.find(({ id }) => id === wayId)?.fields ?? [];
-  // Forgets the fields of the ways that were not chosen.
+  // Removes the values of ways that were not chosen.
   for (const { name } of step.ways.flatMap((way) => way.fields)) {
     if (!fields.some((field) => field.name === name)) delete values[name];
   }
   for (const field of fields.filter(({ isFirst }) => isFirst)) await askForField(field, [], talk);
-  showTasks(find()?.ways.find(({ id }) => id === wayId)?.tasks ?? [], output);
+  const current = setup.steps(values).find(({ id }) => id === step.id);
+  if (showsTasks) showTasks(current?.ways.find(({ id }) => id === wayId)?.tasks ?? [], output);
   let models: readonly string[] | undefined;
   for (const field of fields.filter(({ isFirst }) => !isFirst)) {
     if (field.kind === "model") models ??= await listModels(step.name, talk);
+    // The address or the key is wrong, so no model would answer.
+    if (field.kind === "model" && models === undefined) return false;
     const before = values[field.name];
     await askForField(field, models ?? [], talk);
     if (values[field.name] === before) continue;
     for (const { name, sentTo } of fields) if (sentTo === field.name) delete values[name];
   }
-  const busy = begin("Trying it…", output);
-  const findings = await setup.check(stepId, values, new AbortController().signal);
+  const busy = begin("Checking…", output);
+  const findings = await setup.check(step.id, values, new AbortController().signal);
   const isWell = findings.every(({ ok }) => ok);
-  busy.stop(isWell ? "It works." : "Something is missing.");
+  busy.stop(isWell ? "It works." : "Something is wrong.");
   show(output, step.name, findings);
-  if (isWell) done.add(stepId);
-  else if (await ask(confirm({ message: "Try it again?", ...streams }))) await walk(stepId, talk);
+  return isWell;
 }
 
-async function askForWay({ title, ways }: SetupStep, { streams }: Talk): Promise<string> {
+async function askForWay({ title, ways }: SetupStep, { streams }: Talk, initialValue?: string): Promise<string> {
   const [only] = ways;
   if (ways.length === 1 && only !== undefined) return only.id;
   const options = ways.map(({ id, label }) => ({ value: id, label }));
-  return ask(select({ message: title, options, showInstructions: false, ...streams }));
+  const before = initialValue !== undefined && { initialValue };
+  return ask(select({ message: title, options, ...before, showInstructions: false, ...streams }));
 }
 
 async function askForField(field: SetupField, models: readonly string[], { streams, values }: Talk): Promise<void> {
   const { name, label, hint, kind, isOptional = false, value = "" } = field;
   const message = `${label}${isOptional ? " (optional)" : ""}. ${hint}`;
-  const initialValue = values[name] ?? value;
-  const validate = (given: string | undefined) => (isOptional || given?.trim() ? undefined : "This is needed.");
-  if (kind === "model" && models.length > 0) {
+  const before = values[name] ?? value;
+  const validate = (given: string | undefined) => (isOptional || given?.trim() ? undefined : "This field is required.");
+  const [only] = models;
+  if (kind === "secret") {
+    const keeps = before === "" ? "" : ` Enter keeps ${before === value ? `"${value}"` : "the previous one"}.`;
+    const check = (given: string | undefined) => (before === "" ? validate(given) : undefined);
+    const given = await ask(password({ message: message + keeps, validate: check, ...streams }));
+    values[name] = given || before;
+  } else if (kind === "model" && only !== undefined && models.length === 1 && !isOptional) {
+    values[name] = only;
+    log.info(`${label}: ${only}. It's the only model the gateway lists.`, streams);
+  } else if (kind === "model" && models.length > 0) {
     const options = models.map((model) => ({ value: model, label: model }));
     const all = isOptional ? [{ value: "", label: "none" }, ...options] : options;
-    values[name] = await ask(autocomplete({ message, options: all, maxItems: 10, ...streams }));
-  } else if (kind === "secret" && initialValue === "") {
-    values[name] = await ask(password({ message, validate, ...streams }));
+    const initialValue = models.includes(before) && { initialValue: before };
+    values[name] = await ask(autocomplete({ message, options: all, ...initialValue, maxItems: 10, ...streams }));
   } else {
-    values[name] = await ask(text({ message, initialValue, validate, ...streams }));
+    values[name] = await ask(text({ message, initialValue: before, validate, ...streams }));
   }
 }
 
 function showTasks(tasks: SetupWay["tasks"], output: Writable): void {
-  for (const [index, { text: words, link }] of tasks.entries()) {
-    log.step(`${index + 1}. ${words}`, { output });
-    // On a line of its own, so that nothing breaks it.
-    if (link !== undefined) output.write(`${link.label}: ${link.url}\n`);
+  for (const [index, { text: words, link, byHand }] of tasks.entries()) {
+    log.step(`${index + 1}. ${byHand?.text ?? words}`, { output });
+    // On separate lines, so that the prompt's layout does not break the paths.
+    if (byHand !== undefined) output.write(`The file: ${toPath(byHand.file)}\n`);
+    if (link !== undefined) output.write(`${link.label}: ${byHand?.url ?? link.url}\n`);
   }
 }
 
-async function listModels(title: string, { setup, values, streams }: Talk): Promise<readonly string[]> {
-  const busy = begin("Asking for the models…", streams.output);
+/** Writes changed text to a new file outside the project, so that a person can copy it. */
+function toPath({ path, text: changed }: PasteFile): string {
+  if (changed === undefined) return path;
+  const draft = join(mkdtempSync(join(tmpdir(), "palaver-")), basename(path));
+  writeFileSync(draft, changed);
+  return draft;
+}
+
+/** Resolves to the models that the gateway lists. Undefined if the gateway is unreachable or refuses the key. */
+async function listModels(title: string, { setup, values, streams }: Talk): Promise<readonly string[] | undefined> {
+  const busy = begin("Listing the models…", streams.output);
   const { models, findings } = await setup.listModels(values, new AbortController().signal);
-  busy.stop(models.length > 0 ? `The gateway lists ${models.length} models.` : "The gateway lists no models.");
+  const isThere = findings.every(({ ok }) => ok);
+  busy.stop(isThere ? `The gateway lists ${countModels(models.length)}.` : "Something is wrong.");
   show(streams.output, title, findings);
-  return models;
+  return isThere ? models : undefined;
+}
+
+function countModels(count: number): string {
+  if (count === 0) return "no models";
+  return count === 1 ? "one model" : `${count} models`;
 }
 
 function begin(words: string, output: Writable): SpinnerResult {
@@ -146,9 +195,9 @@ function begin(words: string, output: Writable): SpinnerResult {
   return busy;
 }
 
-/** Prints findings as the doctor does, each on one line, so that no link is broken. */
+/** Prints findings as the doctor does, one per line, so that links stay intact. */
 function show(output: Writable, title: string, findings: readonly Finding[]): void {
-  // Findings of the setup hold no secret.
+  // Findings of the setup contain no secrets.
   const options = { redact: (words: string) => words, hasColor: hasColors(output) };
   for (const finding of findings) output.write(`${formatFinding(title, finding, options)}\n`);
 }
@@ -157,7 +206,8 @@ function hasColors(output: Writable): boolean {
   return "isTTY" in output && output.isTTY === true;
 }
 
-async function save({ setup, values, streams }: Talk): Promise<boolean> {
+async function save(talk: Talk): Promise<boolean> {
+  const { setup, values, streams } = talk;
   const { output } = streams;
   const { text: lines, problems } = setup.toEnvFile(values);
   show(output, "Configuration", problems.map(toWrong));
@@ -167,16 +217,38 @@ async function save({ setup, values, streams }: Talk): Promise<boolean> {
     ...(target === undefined || problems.length > 0 ? [] : [{ value: "write", label: `Write them to ${target}` }]),
     { value: "show", label: "Show the lines, secrets included" },
   ];
-  const message = "These values make a file .env. Its other lines stay as they are, and only your user can read it.";
+  const message =
+    "These values go into the file .env. Its other lines stay as they are, and only your user can read it.";
   if ((await ask(select({ message, options, showInstructions: false, ...streams }))) === "show") {
     output.write(`\n${lines}\n`);
-    outro("Save these lines as .env in the folder from which you start Palaver, readable for you alone.", { output });
+    showGreetings(talk);
+    outro(
+      "Save these lines as .env in the folder where you start Palaver, and let only your user read it (mode 600).",
+      { output },
+    );
     return true;
   }
   const failures = setup.save(values);
   show(output, "Configuration", failures.map(toWrong));
-  outro(failures.length === 0 ? "Written. Begin with: npm start" : "Nothing was written.", { output });
-  return failures.length === 0;
+  if (failures.length > 0) {
+    outro("Nothing was written.", { output });
+    return false;
+  }
+  showGreetings(talk);
+  outro("Saved. Start Palaver with: npm start", { output });
+  return true;
+}
+
+/** Says what to write first, and how the person can see that it arrived. */
+function showGreetings({ setup, values, done, streams }: Talk): void {
+  const greetings = setup
+    .steps(values)
+    .flatMap(({ id, greeting }) => (greeting !== undefined && done.has(id) ? [greeting] : []));
+  if (greetings.length === 0) return;
+  log.step(
+    `Once it runs:\n${greetings.join("\n")}\nnpm start then reports the first message of each platform.`,
+    streams,
+  );
 }
 
 function toWrong(what: string): Finding {

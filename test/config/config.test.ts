@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { CONFIG_VARIABLES, ConfigError, platformsOfSeveralWorkspaces, readConfig } from "../../src/config/config.ts";
+import { ConfigError } from "../../src/config/config.ts";
 import { variables } from "../../src/config/variables.ts";
+import { CONFIG_VARIABLES, modules, platformOf, readConfig } from "../support/config.ts";
 
-/** In the forms that the platforms give them out in. */
+/** A secret in the platforms' own formats. */
 const SECRET = "5ec".repeat(11).slice(0, 32);
 const TOKEN = `${Buffer.from("123456789012345678").toString("base64url")}.abc.def`;
 const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "key-1", CHAT_MODEL: "large" };
 
-/** The problems that `env` has, or an empty list. */
+/** Returns the problems of `env`. Empty if it is valid. */
 function problemsOf(env: Record<string, string | undefined>): readonly string[] {
   try {
     readConfig(env);
@@ -23,10 +24,8 @@ describe("readConfig", () => {
     const config = readConfig({});
     expect(config).toMatchObject({
       gateway: { baseUrl: undefined, apiKey: undefined, chatModel: "sandbox-chat", imageModel: "sandbox-image" },
-      slack: undefined,
-      discord: undefined,
-      localChat: { enabled: true, password: undefined, allowedHosts: ["127.0.0.1"] },
-      consoleChat: false,
+      platforms: [{ module: { platform: "local" }, config: { password: undefined, isAlone: true } }],
+      allowedHosts: ["127.0.0.1"],
       redisUrl: undefined,
       role: "all",
       dataDir: "./data",
@@ -53,8 +52,8 @@ describe("readConfig", () => {
     ["fd00::12", "[fd00::12]"],
     ["FD00:0:0::12", "[fd00::12]"],
     ["Bot.Internal", "bot.internal"],
-  ])("readConfig lets browsers ask for HOST %s as %s", (HOST, asked) => {
-    expect(readConfig({ HOST, LOCAL_PASSWORD: "open sesame" }).localChat.allowedHosts).toEqual([asked]);
+  ])("readConfig lets browsers reach HOST %s as %s", (HOST, asked) => {
+    expect(readConfig({ HOST, LOCAL_PASSWORD: "open sesame" }).allowedHosts).toEqual([asked]);
   });
 
   test("readConfig counts an empty or blank variable as unset", () => {
@@ -65,16 +64,16 @@ describe("readConfig", () => {
   test.each([
     ["reasoning_effort=low", /^GATEWAY_EXTRA_BODY must be a JSON object, like /],
     ["[1]", /must be a JSON object/],
-    ['{"model":"x","stream":false}', /^GATEWAY_EXTRA_BODY must not set model, stream: that is Palaver's own\.$/],
+    ['{"model":"x","stream":false}', /^GATEWAY_EXTRA_BODY must not set model, stream: Palaver sets that itself\.$/],
     [
       '{"temperature":3}',
-      /^GATEWAY_EXTRA_BODY breaks the gateway's interface: temperature: Too big: expected number to be <=2\.$/,
+      /^GATEWAY_EXTRA_BODY isn't valid for the gateway's API: temperature: Too big: expected number to be <=2\.$/,
     ],
-  ])("readConfig says in one sentence what is wrong with fields for the gateway: %s", (json, sentence) => {
+  ])("readConfig reports wrong fields for the gateway in one sentence: %s", (json, sentence) => {
     expect(problemsOf({ GATEWAY_EXTRA_BODY: json })).toEqual([expect.stringMatching(sentence)]);
   });
 
-  test("readConfig says in one sentence what is wrong with the file of fields for models", () => {
+  test("readConfig reports a wrong file of fields for models in one sentence", () => {
     const none = () => {
       throw Object.assign(new Error("There is no such file."), { code: "ENOENT" });
     };
@@ -165,23 +164,37 @@ describe("readConfig", () => {
         },
         fallback: { model: "small", gateway: { baseUrl: "https://other.example", apiKey: "key-2" } },
       },
-      slack: {
-        mode: "socket",
-        botToken: "xoxb-1",
-        oauth: undefined,
-        appToken: "xapp-1",
-        apiUrl: "http://127.0.0.1:9000/api/",
-        allowedBots: ["B0BUILD", "U0DEPLOY"],
-      },
-      discord: {
-        token: "abc.def.ghi",
-        apiUrl: "http://127.0.0.1:9001/api",
-        threads: "off",
-        guildId: "123456789012345678",
-        shards: { ids: [0, 2], count: 4 },
-      },
-      localChat: { enabled: true, password: "open sesame", allowedHosts: ["bot.example"] },
-      consoleChat: false,
+      modules,
+      platforms: [
+        {
+          module: modules.find(({ platform }) => platform === "slack"),
+          config: {
+            mode: "socket",
+            botToken: "xoxb-1",
+            oauth: undefined,
+            appToken: "xapp-1",
+            apiUrl: "http://127.0.0.1:9000/api/",
+            publicUrl: "https://Bot.example",
+            allowedBots: ["B0BUILD", "U0DEPLOY"],
+          },
+        },
+        {
+          module: modules.find(({ platform }) => platform === "discord"),
+          config: {
+            token: "abc.def.ghi",
+            apiUrl: "http://127.0.0.1:9001/api",
+            threads: "off",
+            guildId: "123456789012345678",
+            shards: { ids: [0, 2], count: 4 },
+          },
+        },
+        {
+          module: modules.find(({ platform }) => platform === "local"),
+          config: { password: "open sesame", isAlone: false },
+        },
+      ],
+      platformSecrets: ["xoxb-1", "xapp-1", "abc.def.ghi", "open sesame"],
+      allowedHosts: ["bot.example"],
       redisUrl: "redis://:secret-word@127.0.0.1:6379/1",
       role: "all",
       dataDir: "/var/lib/palaver",
@@ -222,8 +235,8 @@ describe("readConfig", () => {
     });
   });
 
-  test("readConfig uses HTTP for Slack when a signing secret is the only other thing given", () => {
-    expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
+  test("readConfig uses HTTP for Slack if only a signing secret is given with the token", () => {
+    expect(platformOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET }), "slack")).toEqual({
       mode: "http",
       botToken: "xoxb-1",
       oauth: undefined,
@@ -232,7 +245,7 @@ describe("readConfig", () => {
       allowedBots: [],
     });
     const both = readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET, SLACK_APP_TOKEN: "xapp-1" });
-    expect(both.slack?.mode).toBe("socket");
+    expect(platformOf(both, "slack")).toMatchObject({ mode: "socket" });
   });
 
   test("readConfig lets workspaces install the Slack app themselves, over either transport", () => {
@@ -243,7 +256,7 @@ describe("readConfig", () => {
       ENCRYPTION_KEY: "0f".repeat(32),
       PUBLIC_URL: "https://bot.example",
     };
-    expect(readConfig({ ...oauth, SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
+    expect(platformOf(readConfig({ ...oauth, SLACK_SIGNING_SECRET: SECRET }), "slack")).toEqual({
       mode: "http",
       botToken: undefined,
       oauth: {
@@ -254,29 +267,27 @@ describe("readConfig", () => {
       },
       signingSecret: SECRET,
       apiUrl: undefined,
+      publicUrl: "https://bot.example",
       allowedBots: [],
     });
-    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).slack).toMatchObject({ mode: "socket" });
-    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).localChat.enabled).toBe(false);
-    const several = platformsOfSeveralWorkspaces(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }));
-    expect([...several]).toEqual(["slack"]);
-    expect(platformsOfSeveralWorkspaces(readConfig({})).size).toBe(0);
+    expect(platformOf(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }), "slack")).toMatchObject({ mode: "socket" });
+    expect(platformOf(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }), "local")).toBeUndefined();
   });
 
-  test("readConfig takes the same encryption key in hex, in base64 and in base64 for addresses", () => {
+  test("readConfig accepts the same encryption key in hex, base64 and base64url", () => {
     const key = Buffer.alloc(32, 0xfb);
     const given = (["hex", "base64", "base64url"] as const).map((encoding) => key.toString(encoding));
     const keys = given.map((text) => variables.ENCRYPTION_KEY.parse(text));
     expect(keys).toEqual([new Uint8Array(key), new Uint8Array(key), new Uint8Array(key)]);
   });
 
-  test("readConfig switches the page on by itself only while no platform is configured", () => {
-    expect(readConfig({ DISCORD_TOKEN: TOKEN }).localChat.enabled).toBe(false);
-    expect(readConfig({ DISCORD_TOKEN: TOKEN, LOCAL_CHAT: "on" }).localChat.enabled).toBe(true);
-    expect(readConfig({ LOCAL_CHAT: "off" }).localChat.enabled).toBe(false);
+  test("readConfig switches the page on automatically only while no platform is configured", () => {
+    expect(platformOf(readConfig({ DISCORD_TOKEN: TOKEN }), "local")).toBeUndefined();
+    expect(platformOf(readConfig({ DISCORD_TOKEN: TOKEN, LOCAL_CHAT: "on" }), "local")).toBeDefined();
+    expect(platformOf(readConfig({ LOCAL_CHAT: "off" }), "local")).toBeUndefined();
   });
 
-  test("readConfig leaves pictures off when a real gateway has no image model", () => {
+  test("readConfig leaves images off if a real gateway has no image model", () => {
     expect(readConfig(GATEWAY).gateway.imageModel).toBeUndefined();
   });
 
@@ -298,17 +309,17 @@ describe("readConfig", () => {
     );
   });
 
-  test("readConfig says each variable's first problem only", () => {
+  test("readConfig reports only the first problem of each variable", () => {
     expect(problemsOf({ SLACK_API_URL: "ftp://slack.example" })).toEqual([
-      expect.stringMatching(/^SLACK_API_URL must be an address that begins with https/),
+      expect.stringMatching(/^SLACK_API_URL must be an address that starts with https/),
     ]);
   });
 
-  test("readConfig takes no secret in a form that its platform never gives out, one sentence for each", () => {
+  test("readConfig rejects a secret in a form that its platform never uses, with one sentence for each", () => {
     const slack = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" };
     expect(problemsOf({ ...slack, DISCORD_TOKEN: "a.b.c" })).toEqual([
-      expect.stringMatching(/^SLACK_SIGNING_SECRET must be the signing secret, 32 digits.*Basic Information/),
-      expect.stringMatching(/^DISCORD_TOKEN must be the bot's token, three parts.*Developer Portal under Bot\.$/),
+      expect.stringMatching(/^SLACK_SIGNING_SECRET must be the signing secret from Basic Information, 32 digits/),
+      expect.stringMatching(/^DISCORD_TOKEN must be the bot's token \(three parts.*Developer Portal under Bot\.$/),
     ]);
     expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: "xoxb-1", DISCORD_TOKEN: "Bot a.b.c" })).toHaveLength(2);
     expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: SECRET, DISCORD_TOKEN: TOKEN })).toEqual([]);
@@ -316,7 +327,7 @@ describe("readConfig", () => {
     expect(problemsOf({ ...slack, ...elsewhere, DISCORD_TOKEN: "a.b.c" })).toEqual([]);
   });
 
-  test("readConfig shows everything in the error's message", () => {
+  test("the error of readConfig lists every problem in its message", () => {
     const error = new ConfigError(["A is wrong.", "B is missing."]);
     expect(error.message).toBe(
       "The configuration has 2 problems:\n  - A is wrong.\n  - B is missing.\n.env.example explains every variable.",
@@ -324,7 +335,7 @@ describe("readConfig", () => {
     expect(new ConfigError(["A is wrong."]).message).toContain("one problem");
   });
 
-  test("readConfig never prints a value, whatever variable it stands in", () => {
+  test("readConfig never prints a value, whatever variable it is in", () => {
     for (const prefix of ["", "!ÿ ", "xoxq-", "xoxb-", "xapp-", "Bot ", "redis://", "https://x:"]) {
       const env = Object.fromEntries(
         [...CONFIG_VARIABLES, "SLACK_TOKEN"].map((name) => [name, `${prefix}canary-5e1f`]),
@@ -336,7 +347,7 @@ describe("readConfig", () => {
   });
 });
 
-describe("misspelt variables", () => {
+describe("misspelled variables", () => {
   test.each([
     ["DISCORD_TOKE", "DISCORD_TOKEN"],
     ["DISCORD_BOT_TOKEN", "DISCORD_TOKEN"],
@@ -345,21 +356,21 @@ describe("misspelt variables", () => {
     ["LOG_LEVLE", "LOG_LEVEL"],
     ["REDIS_URI", "REDIS_URL"],
     ["public_url", "PUBLIC_URL"],
-  ])("the misspelt variable %s is told to be %s", (name, meant) => {
+  ])("the misspelled variable %s is reported as %s", (name, meant) => {
     expect(problemsOf({ [name]: "x" })).toEqual([`${name} is not known; did you mean ${meant}?`]);
   });
 
-  test("misspelt variables name every variable that is equally near", () => {
+  test("a misspelled variable is reported with every name that is equally near", () => {
     expect(problemsOf({ SLACK_TOKEN: "x" })).toEqual([
       "SLACK_TOKEN is not known; did you mean SLACK_BOT_TOKEN or SLACK_APP_TOKEN?",
     ]);
   });
 
-  test("misspelt variables are somebody else's when the variable they resemble is set", () => {
+  test("a variable similar to one that is set belongs to another program", () => {
     expect(problemsOf({ REDIS_URL: "redis://127.0.0.1:6379", REDIS_URI: "x" })).toEqual([]);
   });
 
-  test("misspelt variables are not looked for among the variables of others", () => {
+  test("variables of other programs are not reported as misspelled", () => {
     const foreign = {
       PATH: "/bin",
       HOME: "/root",

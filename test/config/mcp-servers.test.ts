@@ -7,8 +7,8 @@ function read(mcpServers: unknown, env: Record<string, string> = ENV) {
   return readMcpFile("tools.json", env, () => JSON.stringify({ mcpServers }));
 }
 
-describe("the file of the tool servers", () => {
-  test("is read in the form that other programs use, with variables of the environment in any text", () => {
+describe("the file of the MCP servers", () => {
+  test("mcp.json is read in the format of other programs, with environment variables in any string", () => {
     const { servers, problems, refused } = read({
       tracker: {
         command: "npx",
@@ -48,7 +48,24 @@ describe("the file of the tool servers", () => {
     expect(servers.flatMap(secretsOfMcp)).toEqual(["tracker-secret", "Bearer wiki-secret", "wiki-secret"]);
   });
 
-  test("may have been written for another program, as far as that means the same here", () => {
+  test("an MCP server's program gets the network variables, which are secret only with a password in them", () => {
+    const network = {
+      NODE_EXTRA_CA_CERTS: "/etc/ca.pem",
+      SSL_CERT_FILE: "/etc/all.pem",
+      HTTPS_PROXY: "http://me:password@proxy.example",
+      no_proxy: "intern.example",
+      npm_config_registry: "https://npm.example",
+    };
+    const { servers } = read(
+      { near: { command: "npx", env: { no_proxy: "own" } } },
+      { ...network, HTTP_PROXY: "", GATEWAY_API_KEY: "key" },
+    );
+    expect(servers[0]?.transport).toMatchObject({ env: { ...network, no_proxy: "own" } });
+    expect(servers[0]?.transport).not.toHaveProperty("env.GATEWAY_API_KEY");
+    expect(servers.flatMap(secretsOfMcp)).toEqual(["http://me:password@proxy.example"]);
+  });
+
+  test("mcp.json can be written for another program, if its fields mean the same here", () => {
     const { servers, refused } = read({
       events: { type: "sse", url: "https://a.example/sse" },
       stream: { type: "streamable-http", url: "https://a.example/mcp" },
@@ -60,7 +77,9 @@ describe("the file of the tool servers", () => {
       { transport: { type: "http" } },
       { transport: { env: { A: "tracker-secret" } }, approve: "acting" },
     ]);
-    expect(refused).toEqual(['server "asked": ${input:…} is for an editor to fill in; name a variable instead']);
+    expect(refused).toEqual([
+      'server "asked": ${input:…} works only in an editor; use an environment variable instead',
+    ]);
   });
 
   test.each([
@@ -96,13 +115,13 @@ describe("the file of the tool servers", () => {
       { command: "x", args: null, cwd: null, url: null, $comment: "", _note: "" },
       { transport: { args: [] } },
     ],
-  ])("reads %s of other clients", (_, entry, expected) => {
+  ])("mcp.json can have %s of other clients", (_, entry, expected) => {
     const { servers, refused } = read({ one: entry });
     expect(refused).toEqual([]);
     expect(servers).toMatchObject([{ name: "one", ...expected }]);
   });
 
-  test("denies what both ways of writing deny, and refuses what is no list", () => {
+  test("mcp.json denies the tools of both denying fields, and refuses anything but a list", () => {
     const { servers, refused } = read({
       both: { command: "x", tools: { allow: ["a"], deny: ["b"] }, excludeTools: ["c"] },
       word: { command: "x", includeTools: "a" },
@@ -115,17 +134,17 @@ describe("the file of the tool servers", () => {
     ]);
   });
 
-  test("leaves out what another client has not enabled", () => {
+  test("mcp.json skips servers that another client has not enabled", () => {
     expect(read({ one: { command: "x", enabled: false } })).toEqual({ servers: [], problems: [], refused: [] });
     expect(read({ one: { command: "x", enabled: true } }).servers).toHaveLength(1);
   });
 
-  test("may name its servers as VS Code does", () => {
+  test("mcp.json can name its servers as VS Code does", () => {
     const file = { inputs: [], servers: { one: { type: "stdio", command: "x" } } };
     expect(readMcpFile("tools.json", {}, () => JSON.stringify(file)).servers).toMatchObject([{ name: "one" }]);
   });
 
-  test("makes names that can begin a tool's of any name, each another one", () => {
+  test("every server name becomes a unique prefix of its tools' names", () => {
     const given = [
       "tracker",
       "Tracker Server",
@@ -155,7 +174,7 @@ describe("the file of the tool servers", () => {
     for (const name of names) expect(name.length).toBeLessThanOrEqual(24);
   });
 
-  test("has all that is wrong with its servers told at once, and none of its values, and the others are there", () => {
+  test("mcp.json reports all problems of its servers at once, without values, and the other servers work", () => {
     const { servers, problems, refused } = read({
       nothing: {},
       both: { command: "x", url: "https://a.example" },
@@ -171,10 +190,10 @@ describe("the file of the tool servers", () => {
       'server "both": needs either "command" or "url"',
       'server "odd": approve must be one of "always", "acting", "never"',
       'server "odd": timeoutSeconds must be at least 1',
-      'server "odd": url must be an address that begins with https:// or http://',
+      'server "odd": url must be an address that starts with https:// or http://',
       'server "odd": chanels is not known; did you mean channels?',
       'server "unset": the variable NOT_THERE is not set',
-      'server "socket": type must be "http" or "sse" where there is an url: no other kind is spoken',
+      'server "socket": type must be "http" or "sse" if there is a url',
     ]);
     expect(refused.join("\n")).not.toContain("secret");
   });
@@ -183,11 +202,11 @@ describe("the file of the tool servers", () => {
     ["{", "is not valid JSON"],
     ["[]", 'must be an object with "mcpServers" or "servers", an object'],
     ['{"mcpServers":[]}', 'must be an object with "mcpServers" or "servers", an object'],
-  ])("is refused where it is none: %s", (json, problem) => {
+  ])("an invalid mcp.json is refused: %s", (json, problem) => {
     expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem], refused: [] });
   });
 
-  test("need not be there at its usual place, and must where another one is named", () => {
+  test("mcp.json is optional at its default path, and required at a configured one", () => {
     const missing = () => {
       throw Object.assign(new Error("There is no such file."), { code: "ENOENT" });
     };

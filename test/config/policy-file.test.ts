@@ -1,16 +1,16 @@
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { makeDataDir } from "../../lab/support/service.ts";
 import { readPolicyFile } from "../../src/config/policy/policy-file.ts";
 import { readBoundedText } from "../../src/config/read-text.ts";
-import { makeDataDir } from "../support/service.ts";
 
 function problemsOf(text: string): readonly string[] {
   return readPolicyFile("policy.yaml", () => text).problems;
 }
 
 describe("the policy file", () => {
-  test("may be YAML or JSON, and may hold nothing, but not be empty", () => {
+  test("the policy file can be YAML or JSON, and can have no content but not be empty", () => {
     expect(problemsOf("{}")).toEqual([]);
     expect(problemsOf("--- {} # nothing yet\n")).toEqual([]);
     for (const empty of ["", "\n", "# nothing yet\n", "---\n...\n", "~", "null", "\ufeff"]) {
@@ -18,33 +18,33 @@ describe("the policy file", () => {
     }
   });
 
-  test("names a key that comes twice, however many there are, and only the first problems of many", () => {
+  test("the policy file is refused with a key that occurs twice, and reports only the first of many problems", () => {
     expect(problemsOf("quotas: {}\naccess: {}\nquotas: {}\n")).toEqual(["is not valid YAML in line 3 (DUPLICATE_KEY)"]);
     const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1`).join("\n");
     expect(problemsOf(keys)).toHaveLength(51);
     expect(problemsOf(keys).at(-1)).toBe("has 19950 more problems");
   });
 
-  test("with more levels than its parser can follow is one problem", () => {
+  test("a policy file with more levels than its parser can follow is one problem", () => {
     expect(problemsOf("[".repeat(20_000)).length).toBeGreaterThan(0);
     expect(problemsOf("- ".repeat(20_000)).length).toBeGreaterThan(0);
     expect(problemsOf("{a: ".repeat(20_000)).length).toBeGreaterThan(0);
   });
 
-  test("says which line is not valid", () => {
+  test("the policy file reports the line that is invalid", () => {
     expect(problemsOf("access: []\nquotas: [\n")).toEqual([expect.stringMatching(/^is not valid YAML in line \d \(/)]);
     expect(problemsOf("- a list")).toEqual(["must be an object"]);
   });
 
-  test("lists sections that are not known, and which were meant", () => {
+  test("the policy file reports unknown sections and the probable names", () => {
     expect(problemsOf("acces: []\ncolours: {}\n")).toEqual([
       "acces is not known; did you mean access?",
       "colours is not known",
     ]);
   });
 
-  test("may use anchors, which it has, and in moderation", () => {
-    const problem = [expect.stringMatching(/^has an alias \(\*\) of an anchor/)];
+  test("the policy file can use its own anchors, in moderation", () => {
+    const problem = [expect.stringMatching(/^has an alias \(\*\) to a missing anchor/)];
     expect(problemsOf("access: { admins: &we ['person:1'], rules: [{ deny: chat, to: *we }] }")).toEqual([]);
     expect(problemsOf("access: *nobody")).toEqual(problem);
     const lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"];
@@ -57,7 +57,7 @@ describe("the policy file", () => {
     expect(problemsOf(lines.join("\n"))).toEqual(problem);
   });
 
-  test("that is longer than any policy is read no further than its bound, also if it has no size", async () => {
+  test("a policy file that is too long is read only up to its limit, even if it has no size", async () => {
     const tooLong = ["must not have more than 500000 bytes"];
     expect(readPolicyFile("/dev/zero", readBoundedText).problems).toEqual(tooLong);
     const { path, remove } = await makeDataDir();
@@ -70,7 +70,7 @@ describe("the policy file", () => {
     expect(readPolicyFile(file, readBoundedText).problems).toEqual([]);
   });
 
-  test("that cannot be read is one problem", () => {
+  test("an unreadable policy file is one problem", () => {
     const missing = () => {
       throw new Error("ENOENT");
     };

@@ -4,6 +4,6 @@ import { toPolicyJsonSchema } from "../../src/config/policy/json-schema.ts";
 
 const PATH = new URL("../../docs/policy.schema.json", import.meta.url);
 
-test("docs/policy.schema.json is what the service checks a policy file by", () => {
+test("docs/policy.schema.json is the schema by which the service checks a policy file", () => {
   expect(JSON.parse(readFileSync(PATH, "utf8"))).toEqual(toPolicyJsonSchema());
 });

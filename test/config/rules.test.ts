@@ -1,5 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { findConflicts } from "../../src/config/rules.ts";
+import { findConflicts as findOwnConflicts } from "../../src/config/rules.ts";
+import { isSwitchedOn } from "../../src/port/module.ts";
+import type { GivenVariables } from "../../src/port/variables.ts";
+import { modules } from "../support/config.ts";
+
+/** The conflicts that the core and the platforms find. */
+function findConflicts(given: GivenVariables): string[] {
+  const isAlone = !modules.some((module) => isSwitchedOn(module, given));
+  const problems = modules.flatMap((module) => module.readConfig(given, isAlone).problems);
+  return [
+    ...findOwnConflicts(given),
+    ...problems.flatMap(({ variable, what }) => (variable === undefined ? [what] : [])),
+  ];
+}
 
 describe("findConflicts", () => {
   test("findConflicts asks for the key and the model of a gateway", () => {
@@ -7,7 +20,7 @@ describe("findConflicts", () => {
     expect(problems.map((problem) => problem.split(" ")[0])).toEqual(["GATEWAY_API_KEY", "CHAT_MODEL"]);
   });
 
-  test("findConflicts asks where a key belongs to", () => {
+  test("findConflicts asks for the address that a key belongs to", () => {
     expect(findConflicts({ GATEWAY_API_KEY: "k" })).toEqual([expect.stringMatching(/^GATEWAY_BASE_URL is missing/)]);
   });
 
@@ -22,7 +35,7 @@ describe("findConflicts", () => {
     expect(namesOf({ CHAT_FALLBACK_MODEL: "sandbox-text" })).toEqual([]);
   });
 
-  test("findConflicts lets the sandbox's models be chosen", () => {
+  test("findConflicts accepts a choice of the sandbox's models", () => {
     expect(findConflicts({ CHAT_MODEL: "sandbox-text" })).toEqual([]);
   });
 
@@ -46,9 +59,10 @@ describe("findConflicts", () => {
       PUBLIC_URL: "https://bot.example",
     };
 
-    test("is content when all of it is there", () => expect(findConflicts(whole)).toEqual([]));
+    test("several Slack workspaces have no conflict if everything is set", () =>
+      expect(findConflicts(whole)).toEqual([]));
 
-    test("names everything that is missing, one sentence for each way out", () => {
+    test("several Slack workspaces report every missing variable, with one sentence for each fix", () => {
       expect(findConflicts({ SLACK_CLIENT_SECRET: "s" })).toEqual([
         expect.stringMatching(/^SLACK_CLIENT_ID and SLACK_STATE_SECRET and ENCRYPTION_KEY are missing/),
         expect.stringMatching(/^SLACK_APP_TOKEN is missing.*SLACK_SIGNING_SECRET/),
@@ -57,13 +71,13 @@ describe("findConflicts", () => {
       expect(findConflicts({ ...whole, ENCRYPTION_KEY: "" })).toEqual([expect.stringMatching(/^ENCRYPTION_KEY is /)]);
     });
 
-    test("refuses the token of one workspace beside it, in one sentence", () => {
+    test("several Slack workspaces refuse the token of one workspace in one sentence", () => {
       expect(findConflicts({ SLACK_CLIENT_ID: "1.2", SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
-        "SLACK_BOT_TOKEN is for one workspace and SLACK_CLIENT_ID for several: take one of the two away.",
+        "SLACK_BOT_TOKEN is for one workspace and SLACK_CLIENT_ID for several: remove one of the two.",
       ]);
     });
 
-    test("leaves somebody else's encryption key alone", () => {
+    test("findConflicts ignores another program's encryption key", () => {
       expect(findConflicts({ ENCRYPTION_KEY: "k" })).toEqual([]);
     });
   });
@@ -72,12 +86,12 @@ describe("findConflicts", () => {
     expect(findConflicts({ SHARDS: "0" })).toEqual([expect.stringMatching(/^SHARD_COUNT is missing/)]);
     expect(findConflicts({ SHARD_COUNT: "2" })).toEqual([expect.stringMatching(/^SHARDS is missing/)]);
     expect(findConflicts({ SHARDS: "0, 2", SHARD_COUNT: "2" })).toEqual([
-      expect.stringMatching(/^SHARDS must be below/),
+      expect.stringMatching(/^Every number in SHARDS must be below/),
     ]);
     expect(findConflicts({ SHARDS: "0, 1", SHARD_COUNT: "2" })).toEqual([]);
   });
 
-  test("findConflicts refuses a page without a password where others can reach it, and says the ways out", () => {
+  test("findConflicts refuses a page without a password that others can reach, and names the fixes", () => {
     for (const HOST of ["0.0.0.0", "::", "192.168.1.5", "bot.internal"]) {
       expect(findConflicts({ HOST })).toEqual([
         expect.stringMatching(/LOCAL_PASSWORD.*HOST=127\.0\.0\.1.*LOCAL_CHAT=off/),
@@ -90,18 +104,18 @@ describe("findConflicts", () => {
     expect(findConflicts({ HOST: "localhost" })).toEqual([]);
   });
 
-  test("findConflicts refuses a role that shares its work with nobody, or that one process alone can have", () => {
+  test("findConflicts refuses a role that shares its work with no process, or that only one process can have", () => {
     const shared = { REDIS_URL: "redis://x", DISCORD_TOKEN: "t" };
     for (const ROLE of ["ingress", "worker"]) {
       expect(findConflicts({ ...shared, ROLE })).toEqual([]);
       expect(findConflicts({ DISCORD_TOKEN: "t", ROLE })).toEqual([
-        `REDIS_URL is missing: ROLE=${ROLE} shares its work with other processes on a Redis.`,
+        `REDIS_URL is missing: ROLE=${ROLE} shares its work with other processes through Redis.`,
       ]);
       const page = [expect.stringMatching(`^ROLE=${ROLE} has no local page.*LOCAL_CHAT=off`)];
       expect(findConflicts({ ...shared, ROLE, LOCAL_CHAT: "on" })).toEqual(page);
       expect(findConflicts({ REDIS_URL: "redis://x", ROLE })).toEqual(page);
       expect(findConflicts({ ...shared, ROLE, CONSOLE_CHAT: "on" })).toEqual([
-        expect.stringMatching(`^CONSOLE_CHAT does not go with ROLE=${ROLE}`),
+        expect.stringMatching(`^CONSOLE_CHAT needs ROLE=all.*ROLE is ${ROLE}`),
       ]);
     }
     expect(findConflicts({ ROLE: "all" })).toEqual([]);

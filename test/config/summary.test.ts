@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config/config.ts";
 import { describeConfig, describeForVisitors, secretsOf } from "../../src/config/summary.ts";
+import { readConfig } from "../support/config.ts";
 
 const FULL = {
   GATEWAY_BASE_URL: "https://gateway.example",
@@ -25,7 +25,7 @@ const INSTALLABLE = {
   PUBLIC_URL: "https://bot.example",
 };
 
-test("a browser at the address reads what runs, and how to switch the page on", () => {
+test("a browser at the address reads what runs, and how to switch on the page", () => {
   const hint = "The chat page is off. To switch it on, put LOCAL_CHAT=on into .env and restart Palaver.";
   expect(describeForVisitors(readConfig(FULL))).toEqual(["It answers on Slack and Discord.", hint]);
   expect(describeForVisitors(readConfig({ LOCAL_CHAT: "off" }))).toEqual(["No platform is connected yet.", hint]);
@@ -35,11 +35,11 @@ test("a browser at the address reads what runs, and how to switch the page on", 
 });
 
 describe("describeConfig", () => {
-  test("describeConfig says what is off and what switches it on", () => {
+  test("describeConfig names what is off and how to switch it on", () => {
     expect(describeConfig(readConfig({}))).toEqual([
-      "Gateway: the embedded sandbox, model sandbox-chat, which makes up its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)",
-      "Pictures: on, model sandbox-image",
-      "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
+      "Gateway: the embedded sandbox, model sandbox-chat, which invents its answers (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real model)",
+      "Images: on, model sandbox-image",
+      "Slack: off (set SLACK_BOT_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
       "Local page: on",
       "Dashboard: off (set ADMIN_PASSWORD to switch it on)",
@@ -47,7 +47,7 @@ describe("describeConfig", () => {
     ]);
   });
 
-  test("describeConfig names what there is to fall back on, and secretsOf its key", () => {
+  test("describeConfig names the fallback, and secretsOf its key", () => {
     const config = readConfig({
       ...FULL,
       CHAT_FALLBACK_MODEL: "small",
@@ -60,18 +60,26 @@ describe("describeConfig", () => {
     expect(secretsOf(config)).toContain("canary-second");
   });
 
-  test("describeConfig names the fields that are added to requests, and no value", () => {
+  test("describeConfig names the fields that are added to requests, without values", () => {
     const body = '{"reasoning_effort":"canary","stream_options":{"include_usage":true}}';
     expect(describeConfig(readConfig({ GATEWAY_EXTRA_BODY: body }))[0]).toMatch(
-      /model sandbox-chat, with reasoning_effort, stream_options added to each request, which makes up its answers \(set/,
+      /model sandbox-chat, with reasoning_effort, stream_options added to each request, which invents its answers \(set/,
     );
   });
 
-  test("describeConfig says what is on, without a secret", () => {
+  test("describeConfig lists the policy's limits, and a limit of money without a price", () => {
+    const config = readConfig(FULL);
+    const policy = { access: { rules: [{ deny: "pictures" }] }, quotas: { person: { month: { money: 20 } } } };
+    expect(describeConfig({ ...config, policy: { ...config.policy, path: "policy.yaml", policy } })).toContain(
+      "Policy: policy.yaml, 1 rule, limits: for each person 20 USD per month; the limit of money has no price for CHAT_MODEL large",
+    );
+  });
+
+  test("describeConfig names what is on, without a secret", () => {
     const lines = describeConfig(readConfig(FULL));
     expect(lines).toEqual([
       "Gateway: https://gateway.example, model large",
-      "Pictures: off (set IMAGE_MODEL to switch them on)",
+      "Images: off (set IMAGE_MODEL to switch them on)",
       "Slack: on, Socket Mode, one workspace",
       "Discord: on, threads auto",
       "Local page: on, with a password",
@@ -81,11 +89,11 @@ describe("describeConfig", () => {
     expect(lines.join("\n")).not.toContain("canary");
   });
 
-  test("describeConfig says what a process of several does", () => {
+  test("describeConfig describes the role of one process among several", () => {
     const roleOf = (ROLE: string) =>
       describeConfig(readConfig({ ...FULL, LOCAL_CHAT: "off", ROLE })).filter((line) => line.startsWith("Role"));
     expect(roleOf("all")).toEqual([]);
-    expect(roleOf("ingress")).toEqual(["Role: ingress, which receives messages and leaves the answers to workers"]);
+    expect(roleOf("ingress")).toEqual(["Role: ingress, which receives messages and leaves answering to workers"]);
     expect(roleOf("worker")).toEqual(["Role: worker, which answers the messages that other processes receive"]);
   });
 
@@ -95,28 +103,30 @@ describe("describeConfig", () => {
     );
   });
 
-  test("describeConfig says what pictures of people's need when the gateway is elsewhere", () => {
+  test("describeConfig says what people's own images need if the gateway is elsewhere", () => {
     const far = { ...FULL, IMAGE_MODEL: "painter" };
     const withHint =
-      "Pictures: on, model painter (set PUBLIC_URL so that people can start from pictures in Slack and on the page)";
+      "Images: on, model painter (set PUBLIC_URL so that people can start from their own images on every platform)";
     expect(describeConfig(readConfig(far))).toContain(withHint);
     for (const change of [{ PUBLIC_URL: "https://bot.example" }, { GATEWAY_BASE_URL: "http://127.0.0.1:8787" }]) {
-      expect(describeConfig(readConfig({ ...far, ...change }))).toContain("Pictures: on, model painter");
+      expect(describeConfig(readConfig({ ...far, ...change }))).toContain("Images: on, model painter");
     }
   });
 
-  test("describeConfig says which shards are this process's", () => {
+  test("describeConfig names the shards of this process", () => {
     const config = readConfig({ DISCORD_TOKEN: FULL.DISCORD_TOKEN, SHARDS: "0,1", SHARD_COUNT: "4" });
     expect(describeConfig(config)).toContain("Discord: on, threads auto, shards 0, 1 of 4");
   });
 
-  test("describeConfig says when there is no way to talk to the bot", () => {
-    expect(describeConfig(readConfig({ LOCAL_CHAT: "off" }))).toContainEqual(expect.stringContaining("no way to talk"));
+  test("describeConfig reports that no one can talk to the bot", () => {
+    expect(describeConfig(readConfig({ LOCAL_CHAT: "off" }))).toContainEqual(
+      expect.stringContaining("no one can talk"),
+    );
   });
 });
 
 describe("secretsOf", () => {
-  test("secretsOf lists every key, token and password, also as it is inside an address", () => {
+  test("secretsOf lists every key, token and password, including passwords inside an address", () => {
     expect(secretsOf(readConfig(FULL)).toSorted()).toEqual(
       [
         FULL.GATEWAY_API_KEY,
@@ -133,12 +143,12 @@ describe("secretsOf", () => {
     );
   });
 
-  test("secretsOf knows Slack's signing secret", () => {
+  test("secretsOf lists Slack's signing secret", () => {
     const { SLACK_SIGNING_SECRET } = INSTALLABLE;
     expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET }))).toContain(SLACK_SIGNING_SECRET);
   });
 
-  test("secretsOf knows everything that installing needs, and the keys of the relay", () => {
+  test("secretsOf lists all secrets of installing, and the keys of the relay", () => {
     const relayKeys = ["canary-relay-".padEnd(32, "1"), "canary-relay-".padEnd(32, "2")];
     const secrets = secretsOf(readConfig({ ...INSTALLABLE, RELAY_SECRETS: relayKeys.join(",") }));
     const { SLACK_CLIENT_ID: _id, PUBLIC_URL: _url, ...secret } = INSTALLABLE;
@@ -146,7 +156,7 @@ describe("secretsOf", () => {
     expect(secrets).toContain("fb".repeat(32));
   });
 
-  test("secretsOf lists nothing when nothing is secret", () => {
+  test("secretsOf is empty if nothing is secret", () => {
     expect(secretsOf(readConfig({ REDIS_URL: "redis://redis.example" }))).toEqual([]);
     expect(secretsOf(readConfig({}))).toEqual([]);
   });

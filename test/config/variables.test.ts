@@ -1,28 +1,33 @@
 import { describe, expect, test } from "vitest";
-import { isLoopback, variables } from "../../src/config/variables.ts";
+import { z } from "zod";
+import { variables as own } from "../../src/config/variables.ts";
+import { isLoopback } from "../../src/port/variables.ts";
+import { modules } from "../support/config.ts";
 
-/** What is said about a value; undefined when it is fine. */
-function complaint(name: keyof typeof variables, value: string): string | undefined {
-  return variables[name].safeParse(value).error?.issues[0]?.message;
+const variables = z.object(Object.assign({}, own, ...modules.map((module) => module.variables.schemas)));
+
+/** The problem with a value. Undefined if the value is valid. */
+function complaint(name: string, value: string): string | undefined {
+  return variables.safeParse({ [name]: value }).error?.issues[0]?.message;
 }
 
 describe("variables", () => {
   test.each([
-    ["GATEWAY_BASE_URL", "gateway.example", /begins with https/],
-    ["GATEWAY_BASE_URL", "ftp://gateway.example", /begins with https/],
+    ["GATEWAY_BASE_URL", "gateway.example", /starts with https/],
+    ["GATEWAY_BASE_URL", "ftp://gateway.example", /starts with https/],
     ["GATEWAY_BASE_URL", "https://user:word@gateway.example", /without a password/],
     ["GATEWAY_BASE_URL", "https://gateway.example?key=1", /without a password or a query/],
-    ["GATEWAY_API_KEY", "two words", /the key alone/],
-    ["GATEWAY_API_KEY", "key\nx", /the key alone/],
+    ["GATEWAY_API_KEY", "two words", /only the key/],
+    ["GATEWAY_API_KEY", "key\nx", /only the key/],
     ["GATEWAY_IMAGE_KEY_HEADER", "authorization", /x-<vendor>-api-key/],
-    ["CHAT_MODEL", "my model", /without blanks/],
+    ["CHAT_MODEL", "my model", /without spaces/],
     ["SLACK_BOT_TOKEN", "xoxp-1", /xoxb-.*a user token \(xoxp-\) was given/],
     ["SLACK_BOT_TOKEN", "xapp-1", /an app-level token \(xapp-\) was given/],
     ["SLACK_BOT_TOKEN", "xoxs-1", /another kind of token \(xoxs-\) was given/],
     ["SLACK_APP_TOKEN", "xoxb-1", /xapp-.*a bot token \(xoxb-\) was given/],
     ["SLACK_APP_TOKEN", "hello", /something else was given/],
-    ["SLACK_SIGNING_SECRET", "xoxb-1", /a token was given/],
-    ["SLACK_CLIENT_ID", "A0123", /two numbers with a point/],
+    ["SLACK_SIGNING_SECRET", "xoxb-1", /not a token/],
+    ["SLACK_CLIENT_ID", "A0123", /two numbers separated by a dot/],
     ["SLACK_STATE_SECRET", "short", /16 characters/],
     ["ENCRYPTION_KEY", "abc", /32 bytes/],
     ["ENCRYPTION_KEY", "0f".repeat(16), /32 bytes/],
@@ -34,9 +39,9 @@ describe("variables", () => {
     ["FETCH_URL_HOSTS", "docs.example.com,http://wiki.internal:80800", /hosts like/],
     ["FETCH_URL_HOSTS", "http://[::1", /hosts like/],
     ["SLACK_API_URL", "https://slack.example/api", /end in \/api\//],
-    ["DISCORD_TOKEN", "Bot abc.def.ghi", /the key alone|without "Bot"/],
-    ["DISCORD_TOKEN", "123456789012345678", /an application id was given/],
-    ["DISCORD_TOKEN", "0f".repeat(32), /a public key was given/],
+    ["DISCORD_TOKEN", "Bot abc.def.ghi", /only the key|without "Bot"/],
+    ["DISCORD_TOKEN", "123456789012345678", /not the application id/],
+    ["DISCORD_TOKEN", "0f".repeat(32), /not the public key/],
     ["DISCORD_THREADS", "yes", /one of auto, on, off/],
     ["IMAGE_API", "gemini", /one of auto, generate-content, images, chat/],
     ["SHARDS", "0-3", /like 0,1/],
@@ -45,7 +50,7 @@ describe("variables", () => {
     ["IMAGINE_MAX_REFERENCES", "17", /from 1 to 16/],
     ["REDIS_URL", "http://127.0.0.1", /redis:\/\/host:6379/],
     ["HOST", "http://127.0.0.1", /without a scheme/],
-    ["HOST", "127.0.0.1:80", /without a port/],
+    ["HOST", "127.0.0.1:80", /not have a port/],
     ["PORT", "65536", /from 0 to 65535/],
     ["PORT", "-1", /from 0 to 65535/],
     ["PORT", "3e3", /from 0 to 65535/],
@@ -84,17 +89,20 @@ describe("an address given with the version of its interface", () => {
     ["GATEWAY_BASE_URL", "https://gateway.example/team/v1beta", "https://gateway.example/team"],
     ["DISCORD_API_URL", "https://discord.example/api/v10", "https://discord.example/api"],
   ] as const)("%s=%s is read without it", (name, value, address) => {
-    expect(variables[name].parse(value)).toBe(address);
+    expect(variables.parse({ [name]: value })[name]).toBe(address);
   });
 });
 
 describe("isLoopback", () => {
-  test.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])("holds for %s", (host) => {
-    expect(isLoopback(host)).toBe(true);
-  });
+  test.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])(
+    "isLoopback is true for %s",
+    (host) => {
+      expect(isLoopback(host)).toBe(true);
+    },
+  );
 
   test.each(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example", "localhost.example", ""])(
-    "does not hold for %s",
+    "isLoopback is false for %s",
     (host) => {
       expect(isLoopback(host)).toBe(false);
     },

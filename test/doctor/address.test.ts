@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { type Config, readConfig } from "../../src/config/config.ts";
+import type { Config } from "../../src/config/config.ts";
 import { checkAddress } from "../../src/doctor/address.ts";
-import { findEventsAddress } from "../../src/doctor/platforms.ts";
+import { findEventsAddresses } from "../../src/doctor/platforms.ts";
+import { readConfig } from "../support/config.ts";
 import { listenUntilTestEnds } from "../support/listen.ts";
 
 const { signal } = new AbortController();
@@ -26,11 +27,11 @@ async function freePort(): Promise<number> {
 
 function check(env: Record<string, string>, port: number): ReturnType<typeof checkAddress> {
   const config: Config = readConfig({ PORT: String(port), ...env });
-  return checkAddress(config, findEventsAddress(config), signal);
+  return checkAddress(config, findEventsAddresses(config), signal);
 }
 
 describe("the port", () => {
-  test("the port may be free, and is free again afterwards", async () => {
+  test("the doctor finds a free port, and leaves it free", async () => {
     const port = await freePort();
     expect(await check({}, port)).toEqual([{ ok: true, what: `Port ${port} on 127.0.0.1 is free.` }]);
     const socket = connect(port, "127.0.0.1");
@@ -38,29 +39,31 @@ describe("the port", () => {
     expect(error.code).toBe("ECONNREFUSED");
   });
 
-  test("the port may be another program's, or that of a service that runs already", async () => {
+  test("the doctor finds a port that another program or the running service uses", async () => {
     const other = await serve((_, response) => response.end("hello"));
     expect(await check({}, other)).toEqual([
-      { ok: false, what: expect.stringContaining("taken by another program"), fix: expect.stringContaining("PORT") },
+      { ok: false, what: expect.stringContaining("in use by another program"), fix: expect.stringContaining("PORT") },
     ]);
     const service = await serve((_, response) => response.end('{"status":"ok"}'));
-    expect(await check({}, service)).toEqual([{ ok: true, what: `Palaver runs at port ${service} already.` }]);
+    expect(await check({}, service)).toEqual([{ ok: true, what: `Palaver is already running on port ${service}.` }]);
   });
 
-  test("a port cannot be had on an address of another machine", async () => {
+  test("the doctor reports an address of another machine", async () => {
     const found = await check({ HOST: "192.0.2.1", LOCAL_CHAT: "off" }, await freePort());
     expect(found).toMatchObject([{ ok: false, fix: expect.stringContaining("HOST") }]);
   });
 });
 
 describe("PUBLIC_URL", () => {
-  test("PUBLIC_URL need not lead Slack's events to a worker, which hears none", () => {
+  test("a worker, which receives no events, does not need PUBLIC_URL for Slack", () => {
     const find = (ROLE: string) =>
-      findEventsAddress(readConfig({ ...SLACK_HTTP, ROLE, REDIS_URL: "redis://127.0.0.1:1" }))?.path;
-    expect(["all", "ingress", "worker"].map(find)).toEqual(["/slack/events", "/slack/events", undefined]);
+      findEventsAddresses(readConfig({ ...SLACK_HTTP, ROLE, REDIS_URL: "redis://127.0.0.1:1" })).map(
+        ({ path }) => path,
+      );
+    expect(["all", "ingress", "worker"].map(find)).toEqual([["/slack/events"], ["/slack/events"], []]);
   });
 
-  test("PUBLIC_URL may lead here, directly or through a proxy", async () => {
+  test("PUBLIC_URL can lead here, directly or through a proxy", async () => {
     const port = await freePort();
     const proxy = await serve((request, response) => {
       void fetch(`http://127.0.0.1:${port}${request.url}`, { method: request.method ?? "GET" })
@@ -74,7 +77,7 @@ describe("PUBLIC_URL", () => {
   });
 
   test.each([
-    ["another service", (_, response) => response.end('{"status":"ok"}'), /something else answers/],
+    ["another service", (_, response) => response.end('{"status":"ok"}'), /Something else answers/],
     ["a page that is not there", (_, response) => response.writeHead(404).end(), /status 404/],
     ["a redirect", (_, response) => response.writeHead(302, { location: "/" }).end(), /redirects elsewhere/],
   ] satisfies [string, RequestListener, RegExp][])("PUBLIC_URL may lead to %s", async (_, answer, words) => {
@@ -87,14 +90,14 @@ describe("PUBLIC_URL", () => {
     });
   });
 
-  test("PUBLIC_URL may lead nowhere", async () => {
+  test("the doctor reports a PUBLIC_URL that leads nowhere", async () => {
     const [, refused] = await check({ PUBLIC_URL: `http://127.0.0.1:${await freePort()}` }, await freePort());
     expect(refused).toMatchObject({ ok: false, what: expect.stringContaining("ECONNREFUSED") });
     const [, unknown] = await check({ PUBLIC_URL: "https://palaver.invalid" }, await freePort());
     expect(unknown).toMatchObject({ ok: false, what: expect.stringMatching(/ENOTFOUND|EAI_AGAIN/) });
   });
 
-  test("PUBLIC_URL is where Slack's events go in HTTP mode, and is tried with a request like Slack's", async () => {
+  test("the doctor checks PUBLIC_URL with a request like Slack's in HTTP mode", async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     expect((await check({ PUBLIC_URL: url, ...SLACK_HTTP }, port)).slice(1)).toEqual([
@@ -108,7 +111,7 @@ describe("PUBLIC_URL", () => {
     expect(found[2]).toMatchObject({ ok: false, what: expect.stringContaining("/slack/events") });
   });
 
-  test("PUBLIC_URL is missed only by Slack's events", async () => {
+  test("only Slack's events need PUBLIC_URL", async () => {
     const [, ...found] = await check(SLACK_HTTP, await freePort());
     expect(found).toEqual([{ ok: true, what: expect.stringContaining("PUBLIC_URL is not set") }]);
   });

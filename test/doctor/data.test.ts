@@ -10,14 +10,14 @@ describe("checkData", () => {
   beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "palaver-doctor-"))));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("checkData is content with a folder that it may write to, and leaves nothing in it", () => {
+  test("checkData accepts a writable folder, and leaves nothing in it", () => {
     expect(checkData(folder).map(({ ok }) => ok)).toEqual([true, true]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("checkData tries a folder that is not there yet, and leaves nothing of it", () => {
+  test("checkData tests a folder that does not exist yet, and leaves nothing of it", () => {
     const [found] = checkData(join(folder, "deep", "inside"));
-    expect(found).toEqual({ ok: true, what: expect.stringMatching(/will be made/) });
+    expect(found).toEqual({ ok: true, what: expect.stringMatching(/will be created/) });
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -29,16 +29,19 @@ describe("checkData", () => {
     database.close();
   });
 
-  test("checkData says what to do where no folder can be made, and does so at once below /proc", () => {
+  test("checkData says what to do if the folder cannot be created, and at once below /proc", () => {
     writeFileSync(join(folder, "file"), "");
     for (const path of ["/proc/palaver", "/proc/palaver/deep", join(folder, "file"), join(folder, "file", "inside")]) {
       const [found, ...others] = checkData(path);
-      expect(found).toEqual({ ok: false, what: expect.stringMatching(/cannot be created.*Set DATA_DIR to a folder/) });
+      expect(found).toEqual({
+        ok: false,
+        what: expect.stringMatching(/cannot be created.*Set DATA_DIR to a writable folder/),
+      });
       expect(others).toEqual([]);
     }
   });
 
-  test.skipIf(process.getuid?.() === 0)("says what to do where it may not write", () => {
+  test.skipIf(process.getuid?.() === 0)("checkData says what to do if it cannot write", () => {
     const locked = join(folder, "locked");
     mkdirSync(locked);
     chmodSync(locked, 0o500);

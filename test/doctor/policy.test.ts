@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkPolicy } from "../../src/doctor/policy.ts";
 
-test("a rule that can never match is named, with the rule that stands before it", () => {
+test("the doctor names a rule that can never match, with the rule before it", () => {
   const findings = checkPolicy({
     access: {
       admins: ["person:1"],
@@ -16,13 +16,13 @@ test("a rule that can never match is named, with the rule that stands before it"
     quotas: {},
   });
   expect(findings.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual([
-    "Rule 3: allow tool:shop__count to guests. It can never match, because rule 2 (deny tools, models) decides everything that it is about.",
-    "Rule 5: deny pictures to guests in channel:C1. It can never match, because rule 1 (deny pictures to guests) decides everything that it is about.",
+    "Rule 3: allow tool:shop__count to guests. It can never match, because rule 2 (deny tools, models) already decides all of its cases.",
+    "Rule 5: deny pictures to guests in channel:C1. It can never match, because rule 1 (deny pictures to guests) already decides all of its cases.",
   ]);
-  expect(findings[0]?.what).toBe("Admins, who may change the rules with /access: person:1.");
+  expect(findings[0]?.what).toBe("Admins, who can change the rules with /access: person:1.");
 });
 
-test("a group or role that is named by its name is one that matches nobody", () => {
+test("the doctor reports a group or role given by name instead of id", () => {
   const findings = checkPolicy({
     access: {
       admins: ["group:S024BE7LH"],
@@ -30,35 +30,35 @@ test("a group or role that is named by its name is one that matches nobody", () 
     },
   });
   expect(findings.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual([
-    'The policy names a group or role "Mods", which is no id: it matches nobody.',
+    'The policy names a group or role "Mods", which is not an id: it matches no one.',
   ]);
 });
 
-test("a policy without admins says what follows from that", () => {
+test("the doctor explains the effect of a policy without admins", () => {
   expect(checkPolicy({ access: { rules: [{ deny: "chat" }] }, quotas: {} })[0]).toEqual({
     ok: true,
     what: expect.stringContaining("names no admins"),
   });
 });
 
-test("a policy without rules or quotas says that it allows everything, and warnings count as wrong", () => {
-  const findings = checkPolicy({}, ["The policy file has lost its rules since this process started."]);
+test("the doctor reports that a policy without rules or quotas allows everything, and counts warnings as wrong", () => {
+  const findings = checkPolicy({}, [], ["The policy file has lost its rules since this process started."]);
   expect(findings.map(({ ok, what }) => [ok, what])).toEqual([
     [false, "The policy file has lost its rules since this process started."],
-    [true, "The policy has no rules: everybody may do everything."],
+    [true, "The policy has no rules: everyone can do everything."],
     [true, "The policy has no quotas: nothing is limited."],
     [true, expect.stringContaining("names no admins")],
   ]);
 });
 
-test("the longest policy is explained without comparing each word with each other", () => {
+test("the doctor explains the longest policy without comparing every pair of words", () => {
   const many = (word: string, rule: number) => Array.from({ length: 50 }, (_, index) => `${word}:${rule}-${index}`);
   const rules = Array.from({ length: 500 }, (_, rule) => ({
     deny: "chat",
     to: many("person", rule),
     in: "everywhere",
   }));
-  // Reading the words of a list is counted, so that the test does not depend on the clock.
+  // Counts how often the words in a list are read, so that the test does not depend on the clock.
   let reads = 0;
   const counted = rules.map((rule) => ({
     ...rule,
@@ -71,4 +71,30 @@ test("the longest policy is explained without comparing each word with each othe
   }));
   expect(checkPolicy({ access: { rules: counted } }).filter(({ ok }) => !ok)).toEqual([]);
   expect(reads).toBeLessThan(500 * 500 * 10);
+});
+
+test("the doctor lists the limits of the policy, and finds a limit of money without a price for the model", () => {
+  const quotas = { person: { minute: { requests: 10 }, month: { money: 20 } } };
+  const named = [
+    { variable: "CHAT_MODEL", model: "gpt-large" },
+    { variable: "IMAGE_MODEL", model: "painter" },
+  ];
+  const toWrong = (policy: Parameters<typeof checkPolicy>[0]) =>
+    checkPolicy(policy, named)
+      .filter(({ ok }) => !ok)
+      .map(({ what }) => what);
+  expect(checkPolicy({ quotas }, named).map(({ what }) => what)).toContain(
+    "The policy has these limits: for each person 10 requests per minute, for each person 20 USD per month.",
+  );
+  expect(toWrong({ quotas })).toEqual([
+    expect.stringMatching(/limits money but has no price for CHAT_MODEL gpt-large/),
+    expect.stringContaining("IMAGE_MODEL painter"),
+  ]);
+  const prices = (models: object) => ({ currency: "USD", models: { painter: { picture: 1 }, ...models } });
+  expect(toWrong({ quotas, prices: prices({}), models: { cheaper: { model: "small", below: 20 } } })).toEqual([
+    expect.stringContaining("CHAT_MODEL gpt-large"),
+    expect.stringContaining("model small"),
+  ]);
+  expect(toWrong({ quotas, prices: prices({ "*": { input: 1 } }) })).toEqual([]);
+  expect(toWrong({ quotas: { person: { month: { tokens: 1 } } } })).toEqual([]);
 });

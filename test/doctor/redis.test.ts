@@ -1,16 +1,16 @@
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, runService } from "../../lab/support/service.ts";
 import { checkRedis, describeVersion } from "../../src/doctor/redis.ts";
-import { noteGivenUp } from "../../src/queue/redis/given-up.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
-import { makeDataDir, runService } from "../support/service.ts";
+import { noteGivenUp } from "../../src/queue/given-up.ts";
 
 describe.skipIf(isRedisMissing)("checkRedis", () => {
   let redis: RedisServer;
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis.stop());
 
-  /** Sets what is given until the test ends. */
+  /** Changes settings until the test ends. */
   async function configure(settings: Record<string, string>, then: Record<string, string>): Promise<void> {
     const client = createClient({ url: redis.url });
     await client.connect();
@@ -21,20 +21,20 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     });
   }
 
-  test("checkRedis warns of a server that keeps nothing on a disk", async () => {
+  test("checkRedis warns about a server that keeps nothing on disk", async () => {
     expect(await checkRedis(redis.url)).toEqual([
-      { ok: true, what: expect.stringContaining("can be written to") },
+      { ok: true, what: expect.stringContaining("accepts writes") },
       {
         ok: false,
-        what: expect.stringContaining("keeps nothing on a disk"),
+        what: expect.stringContaining("keeps nothing on disk"),
         fix: expect.stringContaining("appendonly"),
       },
-      { ok: true, what: expect.stringContaining("throws no keys away") },
+      { ok: true, what: expect.stringContaining("evicts no keys") },
       { ok: true, what: expect.stringMatching(/^Redis \d+\.\d+\S* is new enough/) },
     ]);
   });
 
-  test("checkRedis is content with a server that keeps every write, and leaves nothing behind", async () => {
+  test("checkRedis accepts a server that keeps every write, and leaves nothing behind", async () => {
     await configure({ appendonly: "yes" }, { appendonly: "no" });
     expect((await checkRedis(redis.url)).map(({ ok }) => ok)).toEqual([true, true, true, true]);
     const client = createClient({ url: redis.url });
@@ -44,15 +44,15 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
   });
 
   test.each([
-    ["always", true, /every write on its disk \(appendonly\)\.$/],
-    ["everysec", true, /the last second may be lost/],
+    ["always", true, /every change to its disk \(appendonly\)\.$/],
+    ["everysec", true, /the last second can be lost/],
     ["no", false, /appendfsync no.*accepted messages/],
-  ])("checkRedis says what may be lost with appendfsync %s", async (appendfsync, ok, what) => {
+  ])("checkRedis says what can be lost with appendfsync %s", async (appendfsync, ok, what) => {
     await configure({ appendonly: "yes", appendfsync }, { appendonly: "no", appendfsync: "everysec" });
     expect((await checkRedis(redis.url))[1]).toMatchObject({ ok, what: expect.stringMatching(what) });
   });
 
-  test("checkRedis refuses a cluster, and so does the start, each in the same sentence", async () => {
+  test("checkRedis and the start refuse a cluster with the same sentence", async () => {
     const cluster = await startRedis({ isCluster: true });
     onTestFinished(cluster.stop);
     const found = await checkRedis(cluster.url);
@@ -70,14 +70,14 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     ["6.2.0", true],
     ["7.2.4", true],
     ["10.0.1", true],
-  ])("describeVersion judges %s", (version, ok) => expect(describeVersion(version).ok).toBe(ok));
+  ])("describeVersion rates Redis %s", (version, ok) => expect(describeVersion(version).ok).toBe(ok));
 
-  test("checkRedis says that snapshots may lose the last minutes", async () => {
+  test("checkRedis says that snapshots can lose the last minutes", async () => {
     await configure({ save: "3600 1" }, { save: "" });
     expect((await checkRedis(redis.url))[1]).toEqual({ ok: true, what: expect.stringContaining("last minutes") });
   });
 
-  test("checkRedis warns of a server that throws conversations away when it is full", async () => {
+  test("checkRedis warns about a server that evicts conversations when it is full", async () => {
     const policy = { "maxmemory-policy": "allkeys-lru", maxmemory: "100mb" };
     await configure(policy, { "maxmemory-policy": "noeviction", maxmemory: "0" });
     expect((await checkRedis(redis.url))[2]).toEqual({
@@ -87,7 +87,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     });
   });
 
-  test("checkRedis lists what the queue gave up", async () => {
+  test("checkRedis lists the events that the queue gave up", async () => {
     const client = createClient({ url: redis.url });
     await client.connect();
     const reason = "6 processes died during this work.";
@@ -98,7 +98,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     await client.close();
   });
 
-  test("checkRedis repeats the words of a server that refuses", async () => {
+  test("checkRedis quotes a server that refuses", async () => {
     await configure({ requirepass: "canary-word" }, { requirepass: "" });
     const [found] = await checkRedis(redis.url);
     expect(found).toMatchObject({ ok: false, what: expect.stringMatching(/NOAUTH/) });
@@ -107,7 +107,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     expect(wrong?.what).not.toContain("canary");
   });
 
-  test("checkRedis says in one sentence that nobody is there", async () => {
+  test("checkRedis reports an unreachable server in one sentence", async () => {
     const found = await checkRedis("redis://127.0.0.1:1");
     expect(found).toEqual([
       { ok: false, what: expect.stringMatching(/^Redis at 127\.0\.0\.1:1 did not answer.*ECONNREFUSED.*REDIS_URL/) },

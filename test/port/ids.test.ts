@@ -9,18 +9,18 @@ import {
   toTurnId,
 } from "../../src/port/ids.ts";
 
-test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
+test("an image's id is read back, and fits with other ids into the platforms' limits", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);
-  expect(readPictureId(id)).toEqual({ jobId: toTurnId("test:event:1"), part: 4 });
+  expect(readPictureId(id)).toEqual({ turnId: toTurnId("test:event:1"), part: 4 });
   expect(id.length).toBeLessThan(24);
   expect(id).not.toContain(":");
 });
 
-test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])("%j is no picture's id", (id) => {
+test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])("%j is not an image's id", (id) => {
   expect(readPictureId(id)).toBeUndefined();
 });
 
-test("an id of an answer is read back, and told from that of its turn and from a picture's", () => {
+test("an answer's id is read back, and differs from its turn's and an image's", () => {
   const turnId = toTurnId("test:event:1");
   const id = toEditionId(turnId, 12);
   expect(readEditionId(id)).toEqual({ turnId, edition: 12 });
@@ -28,7 +28,7 @@ test("an id of an answer is read back, and told from that of its turn and from a
   expect(readPictureId(id)).toBeUndefined();
 });
 
-test("a button names its turn, whether it is about that, one of its answers or its calls", () => {
+test("a button names its turn, whether it concerns the turn, an answer or its calls", () => {
   const turnId = toTurnId("test:1");
   expect([turnId, toEditionId(turnId, 3), toCallsId(turnId, "a-digest")].map(readTurnId)).toEqual([
     turnId,

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { makeDataDir } from "../../lab/support/service.ts";
 import { canWriteEnvFile, mergeEnv, readEnvFile, writeEnvFile } from "../../src/setup/env-file.ts";
-import { makeDataDir } from "../support/service.ts";
 
 async function makeFolder(): Promise<string> {
   const { path, remove } = await makeDataDir();
@@ -26,7 +26,7 @@ describe("mergeEnv", () => {
     expect(() => mergeEnv('CHAT_MODEL="one\ntwo"\n', { CHAT_MODEL: "m" })).toThrow(/without changing/);
   });
 
-  test("Node reads every key back as it was given", () => {
+  test("Node reads every key back as given", () => {
     const key = fc
       .string({ unit: fc.constantFrom("a", "Z", "0", "'", '"', "#", "=", "$", "\\", "-", "/", "+", " ") })
       .map((text) => text.trim());
@@ -40,7 +40,7 @@ describe("mergeEnv", () => {
 });
 
 describe("writeEnvFile", () => {
-  test("writeEnvFile makes a file that its owner alone may read, also where others could read it before", async () => {
+  test("writeEnvFile makes a file that only its owner can read, even if others could read it before", async () => {
     const folder = await makeFolder();
     const path = join(folder, ".env");
     writeFileSync(path, "A=1\n");
@@ -51,7 +51,7 @@ describe("writeEnvFile", () => {
     expect(readdirSync(folder)).toEqual([".env"]);
   });
 
-  test("writeEnvFile writes what a link leads to", async () => {
+  test("writeEnvFile writes the target of a link", async () => {
     const folder = await makeFolder();
     writeFileSync(join(folder, "real"), "");
     symlinkSync(join(folder, "real"), join(folder, ".env"));
@@ -60,7 +60,7 @@ describe("writeEnvFile", () => {
     expect(readFileSync(join(folder, "real"), "utf8")).toBe("A=1\n");
   });
 
-  test("canWriteEnvFile says no where there is no folder, or something else has the name", async () => {
+  test("canWriteEnvFile is false if the folder is missing or the name belongs to something else", async () => {
     const folder = await makeFolder();
     expect(canWriteEnvFile(join(folder, ".env"))).toBe(true);
     expect(canWriteEnvFile(join(folder, "absent", ".env"))).toBe(false);

@@ -1,20 +1,23 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rm } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { parseEnv } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { makeDataDir } from "../../lab/support/service.ts";
 import { createSetup } from "../../src/setup/setup.ts";
 import { runSetup } from "../../src/setup/terminal.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
-import { startDiscord } from "../simulators/discord/index.ts";
-import { startSlack } from "../simulators/slack/slack.ts";
+import { modules } from "../support/config.ts";
+import { startDiscord } from "../support/discord.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeDataDir } from "../support/service.ts";
+import { serveAnswers } from "../support/file-server.ts";
+import { startSlack } from "../support/slack.ts";
 
 const DOWN = "\u001b[B";
 const ENTER = "\r";
 
-/** A terminal that is read from its beginning, words after words. */
+/** A terminal whose output tests read in order, from the start. */
 function openTerminal() {
   const input = new PassThrough();
   let shown = "";
@@ -27,7 +30,7 @@ function openTerminal() {
   return {
     input,
     output,
-    /** Waits for words, then types. */
+    /** Waits for these words, then types. */
     async answer(words: string, ...keys: string[]) {
       await eventually(async () => shown).toContain(words);
       shown = shown.slice(shown.indexOf(words) + words.length);
@@ -42,57 +45,97 @@ async function open(env: Record<string, string>) {
   onTestFinished(remove);
   const terminal = openTerminal();
   const { input, output } = terminal;
-  const running = runSetup({ setup: createSetup({ env, folder }), input, output });
+  const running = runSetup({ setup: createSetup({ env, folder, modules }), input, output });
   return { ...terminal, running, file: () => readFile(join(folder, ".env"), "utf8") };
 }
 
 describe("npm run setup", () => {
-  test("asks for the key again when the address of the gateway has changed", async () => {
+  test("npm run setup asks for the address again, and keeps the choice, if the gateway is unreachable", async () => {
     const gateway = await startSandbox();
-    const { answer, running, file } = await open({});
-    await answer("What is next?", DOWN, DOWN, ENTER);
+    const { answer, running, file, shown } = await open({});
+    await answer("What next?", DOWN, DOWN, ENTER);
     await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
     await answer("Address", "http://127.0.0.1:1", ENTER);
     await answer("Key", "key-of-the-first", ENTER);
-    await answer("Model that answers", "m", ENTER);
-    await answer("Model that draws", ENTER);
-    await answer("Try it again?", ENTER);
-    await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
+    await answer("cannot be reached");
+    await answer("Try again?", ENTER);
     await answer("Address", "\u0015", gateway.url, ENTER);
-    // An empty key is refused: the first one is forgotten.
+    // An empty key is refused, because the first key was dropped together with its URL.
     await answer("Key", ENTER);
-    await answer("This is needed.", "sk-sandbox-all", ENTER);
+    await answer("This field is required.", "sk-sandbox-all", ENTER);
     await answer("Model that answers", ENTER);
-    await answer("Model that draws", ENTER);
+    await answer("Model that creates images", ENTER);
     await answer("It works.");
-    await answer("What is next?", ENTER);
+    await answer("What next?", ENTER);
     await answer("Write them to", ENTER);
     expect(await running).toBe(true);
     expect(parseEnv(await file())).toMatchObject({ GATEWAY_API_KEY: "sk-sandbox-all" });
+    expect(shown()).not.toContain("OpenRouter");
   });
 
-  test("connects a platform and a gateway, tells what is wrong with a token, and writes the file", async () => {
+  test("npm run setup uses the only model that a gateway lists, and keeps a key that is not typed again", async () => {
+    const list = (response: ServerResponse) => response.end('{"data":[{"id":"the-one"}]}');
+    const { origin } = await serveAnswers({ "/v1/models": list });
+    const { answer, input, running, shown } = await open({});
+    await answer("What next?", DOWN, DOWN, ENTER);
+    await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
+    await answer("Address", origin, ENTER);
+    await answer("Key", "sk-secret", ENTER);
+    await answer("Model that answers: the-one");
+    await answer("Model that creates images", ENTER);
+    await answer("Try again?", ENTER);
+    await answer("Address", ENTER);
+    await answer("Enter keeps the previous one", ENTER);
+    await answer("Model that answers: the-one");
+    await answer("Model that creates images", "\u0003");
+    expect(await running).toBe(false);
+    expect(shown()).not.toContain("sk-secret");
+    input.end();
+  });
+
+  test("npm run setup prints a short link, and the file to paste", async () => {
+    const [plain, other] = [await open({}), await open({ BOT_NAME: "Team Bot" })];
+    for (const { answer } of [plain, other]) {
+      await answer("What next?", ENTER);
+      await answer("Socket Mode", ENTER);
+    }
+    await plain.answer(`The file: ${join(process.cwd(), "manifest.json")}\n`);
+    await plain.answer("Create the Slack app: https://api.slack.com/apps?new_app=1\n");
+    await other.answer("The file: ");
+    await eventually(async () => other.shown()).toContain("\n");
+    const [path = ""] = other.shown().split("\n");
+    onTestFinished(() => rm(dirname(path), { recursive: true }));
+    expect(await readFile(path, "utf8")).toContain('"display_name": "team-bot"');
+    for (const { answer, running } of [plain, other]) {
+      await answer("App-level token", "\u0003");
+      expect(await running).toBe(false);
+    }
+  });
+
+  test("npm run setup connects a platform and a gateway, explains a wrong token, and writes the file", async () => {
     const [gateway, slack] = await Promise.all([startSandbox(), startSlack()]);
-    const { answer, running, file } = await open({ SLACK_API_URL: slack.apiUrl });
-    await answer("What is next?", ENTER);
+    const { answer, running, file, shown } = await open({ SLACK_API_URL: slack.apiUrl });
+    await answer("What next?", ENTER);
     await answer("Socket Mode", ENTER);
     await answer("App-level token", slack.appToken, ENTER);
     await answer("Bot token", slack.appToken, ENTER);
     await answer("must be a bot token (xoxb-…)");
-    await answer("Try it again?", ENTER);
-    await answer("Socket Mode", ENTER);
+    await answer("Try again?", ENTER);
     await answer("App-level token", ENTER);
-    await answer("Bot token", "\u0015", slack.botToken, ENTER);
+    // The terminal also masks tokens on the second attempt.
+    expect(shown()).not.toContain("xapp-1");
+    await answer("Bot token", slack.botToken, ENTER);
     await answer("It works.");
-    await answer("What is next?", DOWN, ENTER);
+    await answer("What next?", DOWN, ENTER);
     await answer("Ollama", ...Array<string>(5).fill(DOWN), ENTER);
     await answer("Address", gateway.url, ENTER);
     await answer("Key", "sk-sandbox-all", ENTER);
     await answer("Model that answers", ENTER);
-    await answer("Model that draws", ENTER);
+    await answer("Model that creates images", ENTER);
     await answer("It works.");
-    await answer("What is next?", ENTER);
+    await answer("What next?", ENTER);
     await answer("Write them to", ENTER);
+    await answer("In Slack, write in a channel: /invite @palaver, and then: @palaver hello");
     expect(await running).toBe(true);
     expect(parseEnv(await file())).toEqual({
       SLACK_APP_TOKEN: slack.appToken,
@@ -103,13 +146,13 @@ describe("npm run setup", () => {
     });
   });
 
-  test("shows the link that lets the bot in, and saves nothing for a person who leaves", async () => {
+  test("npm run setup shows the link that adds the bot to a server, and saves nothing if the person leaves", async () => {
     const discord = await startDiscord();
     const { answer, running, shown, file } = await open({ DISCORD_API_URL: discord.apiUrl });
-    await answer("What is next?", DOWN, ENTER);
+    await answer("What next?", DOWN, ENTER);
     await answer("Bot token", discord.token, ENTER);
     await answer("https://discord.com/oauth2/authorize?client_id=");
-    await answer("Try it again?", "\u0003");
+    await answer("Try again?", "\u0003");
     expect(await running).toBe(false);
     expect(shown()).toContain("Nothing was saved.");
     await expect(file()).rejects.toThrow(/ENOENT/);

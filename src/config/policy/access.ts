@@ -1,16 +1,16 @@
 import { z } from "zod";
 
-/** The words that stand for people, places and permissions in a rule. The same ones are written in the chat. */
+/** The words for people, places and permissions in a rule. Chat commands use them too. */
 const WHO = ["everybody", "members", "guests", "external", "bots", "admins"] as const;
 const WHERE = ["everywhere", "direct", "channels", "page"] as const;
 const WHAT = ["everything", "chat", "pictures", "files", "tools", "models", "settings"] as const;
 
-/** The words that take a name or an id behind a colon: `channel:C024BE91L`. */
+/** These words are followed by a colon and a name or an id: `channel:C024BE91L`. */
 const NAMED_WHO = ["person", "group", "role", "workspace"] as const;
 const NAMED_WHERE = ["channel", "category", "workspace", "platform"] as const;
 const NAMED_WHAT = ["model", "tool", "server"] as const;
 
-/** Longest name or id, and most of them in one rule. */
+/** Limits for the length of a name or id, and for their number in one rule. */
 const MAX_NAME_CHARS = 200;
 const MAX_SELECTORS = 50;
 const MAX_RULES = 500;
@@ -22,21 +22,21 @@ const what = selector(WHAT, NAMED_WHAT);
 
 export const accessRule = z
   .strictObject({
-    allow: oneOrMore(what).exactOptional().describe("What is allowed."),
-    deny: oneOrMore(what).exactOptional().describe("What is denied."),
-    to: oneOrMore(who).exactOptional().describe("Whom the rule is about; absent: everybody."),
-    in: oneOrMore(where).exactOptional().describe("Where it holds; absent: everywhere."),
+    allow: oneOrMore(what).exactOptional().describe("Permissions that the rule allows."),
+    deny: oneOrMore(what).exactOptional().describe("Permissions that the rule denies."),
+    to: oneOrMore(who).exactOptional().describe("The people it applies to. Absent: everyone."),
+    in: oneOrMore(where).exactOptional().describe("The places it applies to. Absent: everywhere."),
     because: z
       .string()
       .max(MAX_REASON_CHARS)
       .exactOptional()
-      .describe("Said to those who are refused, such as whom to ask."),
+      .describe("Shown to people whom the rule refuses, for example whom to ask."),
   })
   .refine((one) => (one.allow === undefined) !== (one.deny === undefined), {
-    message: "must have either allow or deny, and not both",
+    message: "must have either allow or deny, not both",
   });
 
-/** One rule: what, for whom, where. Each part that is absent means all of it. */
+/** One rule: permissions, people and places. If a part is absent, the rule applies to all of that kind. */
 export type AccessRule = z.output<typeof accessRule>;
 
 export const access = z
@@ -45,14 +45,10 @@ export const access = z
       .array(selector([], ["person", "group", "role"]))
       .max(MAX_SELECTORS)
       .exactOptional()
-      .describe("Who may change the rules in the chat with /access, and may always change settings."),
-    rules: z
-      .array(accessRule)
-      .max(MAX_RULES)
-      .exactOptional()
-      .describe("In their order: the first that matches decides."),
+      .describe("Admins can change the rules in chat with /access, and can always change settings."),
+    rules: z.array(accessRule).max(MAX_RULES).exactOptional().describe("The first rule that matches decides."),
   })
-  .describe("Who may do what, and where.");
+  .describe("Permissions: who can do what, and where.");
 
 export type AccessPolicy = z.output<typeof access>;
 
@@ -62,14 +58,13 @@ function oneOrMore<T extends z.ZodType>(one: T) {
   });
 }
 
-/** The union's own words tell nothing of what is wrong with one of several. */
+/** Describes what is wrong with one of several entries, because the union's own message does not. */
 function describeList(input: unknown, one: z.ZodType): string {
   const wrong = (Array.isArray(input) ? input : [input]).find((each) => !one.safeParse(each).success);
   if (wrong === undefined) return `must have between 1 and ${MAX_SELECTORS} entries`;
   return one.safeParse(wrong).error?.issues[0]?.message ?? "is not known";
 }
 
-/** A word, or a word with a name behind it. */
 function selector(words: readonly string[], named: readonly string[]) {
   const choices = [...words, ...named.map((word) => `${word}:…`)];
   const pattern = new RegExp(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { policySchema } from "./policy-file.ts";
 
-/** The policy file as a JSON Schema, for editors: `docs/policy.schema.json` is this. */
+/** Returns the JSON Schema of the policy file. Editors use it from `docs/policy.schema.json`. */
 export function toPolicyJsonSchema(): object {
   return {
     ...z.toJSONSchema(policySchema, { io: "input", unrepresentable: "any" }),

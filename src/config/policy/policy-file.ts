@@ -9,9 +9,9 @@ import { models } from "./models.ts";
 import { prices } from "./prices.ts";
 import { quotas } from "./quotas.ts";
 
-/** More are only counted. */
+/** Further problems are only counted. */
 const MAX_PROBLEMS = 50;
-/** Letters in which a misspelt field differs from a known one. */
+/** A field is suggested instead of an unknown one if at most this many edits separate them. */
 const MAX_SLIPS = 2;
 
 const sections = {
@@ -21,19 +21,19 @@ const sections = {
   models: models.optional(),
 };
 
-/** The whole file. `$schema` is for editors. */
+/** The whole file. Only editors use `$schema`. */
 export const policySchema = z.strictObject({ $schema: z.string().optional(), ...sections }, "must be an object");
 
-/** Permissions, quotas, prices and models. An absent section changes nothing. */
+/** Permissions, quotas, prices and models. If a section is absent, it restricts nothing. */
 export type Policy = Omit<z.output<typeof policySchema>, "$schema">;
 
 export interface PolicySettings {
   policy: Policy;
-  /** Everything that is wrong, each in one sentence without a full stop. */
+  /** All problems, each as one sentence without a full stop. */
   problems: readonly string[];
 }
 
-/** Reads the file, which is YAML or JSON. */
+/** Reads the file as YAML or JSON. */
 export function readPolicyFile(path: string, readText: ReadText): PolicySettings {
   let text: string;
   try {
@@ -44,17 +44,17 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
   try {
     return readPolicy(text);
   } catch (error) {
-    // The parser calls itself for each level.
+    // The parser is recursive, so deep nesting can exhaust the stack.
     if (error instanceof RangeError) return refuse("has too many levels");
     throw error;
   }
 }
 
 function readPolicy(text: string): PolicySettings {
-  // Loaded where there is such a file: its seventy modules would slow down every start.
+  // Loaded only if there is a policy file, because the library's seventy modules would slow down every start.
   const { LineCounter, parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const lineCounter = new LineCounter();
-  // The library compares each key with all others of its map.
+  // The library's own check for unique keys compares each key with all others in its map, which takes quadratic time.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const wrong = [...document.errors.map(({ pos, code }) => ({ at: pos[0], code })), ...findDuplicateKeys(document)];
   if (wrong.length > 0) {
@@ -66,9 +66,9 @@ function readPolicy(text: string): PolicySettings {
   try {
     content = document.toJS();
   } catch {
-    return refuse("has an alias (*) of an anchor that it does not have, or too many of them");
+    return refuse("has an alias (*) to a missing anchor, or too many aliases");
   }
-  // A full disk or a lost ConfigMap leaves such a file. It must not allow everything.
+  // A full disk or a lost ConfigMap can leave an empty file. An empty file must not allow everything.
   if (content === null || content === undefined) return refuse("is empty: write {} for a policy without rules");
   const { success, data, error } = policySchema.safeParse(content);
   if (!success) return refuse(...error.issues.flatMap(describeIssue));
@@ -98,7 +98,7 @@ function refuse(...given: string[]): PolicySettings {
   return { policy: {}, problems: [...problems.slice(0, MAX_PROBLEMS), `has ${rest} more problems`] };
 }
 
-/** Names the place as people write it: `access[2].who`. */
+/** Writes the position in the usual form: `access[2].who`. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   const place = issue.path.reduce<string>(
     (before, part) =>

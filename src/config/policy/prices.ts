@@ -10,12 +10,12 @@ const price = z
 const modelPrices = z
   .strictObject(
     {
-      input: price.exactOptional().describe("For a million tokens of the prompt."),
+      input: price.exactOptional().describe("Per million tokens of the prompt."),
       cachedInput: price
         .exactOptional()
-        .describe("For a million of them that the gateway had read before; as `input`."),
-      output: price.exactOptional().describe("For a million tokens of the answer."),
-      picture: price.exactOptional().describe("For one picture; absent: its tokens are paid for."),
+        .describe("Per million of these that came from the gateway's cache. Absent: as `input`."),
+      output: price.exactOptional().describe("Per million tokens of the answer."),
+      picture: price.exactOptional().describe("Per image. Absent: its tokens count."),
     },
     "must be an object of prices, such as { input: 2.5, output: 10 }",
   )
@@ -29,11 +29,11 @@ export const prices = z
         .regex(/^[A-Z]{3}$/, "must be the three letters of a currency, such as USD"),
       models: z
         .record(z.string(), modelPrices, "must be an object of models and their prices")
-        .describe('By the names of the models; "*" is for all others.'),
+        .describe('Prices by model name; "*" is for all others.'),
     },
     "must be an object",
   )
-  .describe("What the gateway costs. Where it sends a cost itself, that counts.");
+  .describe("The gateway's prices. A cost that the gateway reports takes precedence.");
 
 export type Prices = z.output<typeof prices>;
 export type ModelPrices = z.output<typeof modelPrices>;

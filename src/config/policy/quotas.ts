@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The parts of a window, from the shortest on: all of them begin and end in UTC. */
+/** The time windows, shortest first. All start and end in UTC. */
 export const WINDOWS = ["minute", "hour", "day", "month"] as const;
 export const SCOPES = ["person", "channel", "workspace", "all"] as const;
 export const MEASURES = ["tokens", "requests", "pictures", "money"] as const;
@@ -9,23 +9,20 @@ export type QuotaWindow = (typeof WINDOWS)[number];
 export type QuotaScope = (typeof SCOPES)[number];
 export type QuotaMeasure = (typeof MEASURES)[number];
 
-/** Fewer would cut nearly every answer. */
+/** With a smaller limit, nearly every answer would be truncated. */
 const MIN_ANSWER_TOKENS = 16;
 const MAX_ANSWER_TOKENS = 1_000_000;
-/** Above this, sums counted in billionths of a currency would no longer be exact. */
+/** Sums are counted in billionths of a currency; above this limit they would no longer be exact. */
 const MAX_MONEY = 1_000_000;
 
-const count = z
-  .int("must be a whole number")
-  .min(0, "must not be less than 0")
-  .describe("At most so many; 0: none at all.");
+const count = z.int("must be a whole number").min(0, "must not be less than 0").describe("The maximum; 0 allows none.");
 
 const amounts = z
   .strictObject(
     {
-      tokens: count.exactOptional().describe("Tokens of prompts and answers together, without those of pictures."),
-      requests: count.exactOptional().describe("Requests to the gateway; an answer that uses tools takes several."),
-      pictures: count.exactOptional().describe("Pictures that are drawn."),
+      tokens: count.exactOptional().describe("Tokens of prompts and answers together, without those of images."),
+      requests: count.exactOptional().describe("Requests to the gateway; an answer that uses tools needs several."),
+      pictures: count.exactOptional().describe("Images that are created."),
       money: z
         .number("must be a number")
         .min(0, "must not be less than 0")
@@ -40,31 +37,31 @@ const amounts = z
 const windows = z
   .strictObject(
     {
-      minute: amounts.exactOptional().describe("A guard against scripts and bots that answer each other."),
+      minute: amounts.exactOptional().describe("Stops scripts, and bots that answer each other."),
       hour: amounts.exactOptional(),
       day: amounts.exactOptional(),
       month: amounts.exactOptional(),
     },
     `must be an object with some of ${WINDOWS.join(", ")}`,
   )
-  .describe("What is counted begins anew with each of them, in UTC.");
+  .describe("The count restarts with each of them, in UTC.");
 
 export const quotas = z
   .strictObject(
     {
       person: windows.exactOptional().describe("For each person."),
       channel: windows.exactOptional().describe("For each channel, with its threads."),
-      workspace: windows.exactOptional().describe("For each Slack workspace and each Discord server."),
-      all: windows.exactOptional().describe("For everybody together."),
+      workspace: windows.exactOptional().describe("For each workspace or server of a platform."),
+      all: windows.exactOptional().describe("For everyone together."),
       answerTokens: z
         .int("must be a whole number")
         .min(MIN_ANSWER_TOKENS, `must not be less than ${MIN_ANSWER_TOKENS}`)
         .max(MAX_ANSWER_TOKENS, `must not be more than ${MAX_ANSWER_TOKENS}`)
         .exactOptional()
-        .describe("Longest answer, reserved before the gateway is asked, where tokens or money have a limit; 4096."),
+        .describe("If tokens or money are limited: the longest answer, reserved before each request. Absent: 4096."),
     },
     "must be an object",
   )
-  .describe("How much may be used.");
+  .describe("How much people can use.");
 
 export type Quotas = z.output<typeof quotas>;

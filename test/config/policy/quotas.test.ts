@@ -3,7 +3,7 @@ import { readPolicyFile } from "../../../src/config/policy/policy-file.ts";
 
 const read = (text: string) => readPolicyFile("policy.yaml", () => text);
 
-test("quotas and prices are read as they are written", () => {
+test("quotas and prices are read as written", () => {
   const { policy, problems } = read(`
 quotas:
   person: { day: { tokens: 100000, pictures: 10 } }
@@ -20,7 +20,7 @@ prices:
   expect(policy.prices?.models["gpt-large"]?.cachedInput).toBe(1.25);
 });
 
-test("every mistake in quotas and prices is told in one sentence", () => {
+test("every mistake in quotas and prices is reported in one sentence", () => {
   const { problems } = read(`
 quotas:
   person: { day: {}, week: { tokens: 1 } }
