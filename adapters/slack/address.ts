@@ -1,43 +1,52 @@
 import type { ReplyAddress } from "../../src/port/events.ts";
 
-/** `extra` of a Slack address. */
+/** The `extra` fields of a Slack address. */
 export interface SlackExtra {
-  /** The workspace whose token writes there. */
+  /** The workspace whose token is used for the reply. */
   team: string;
-  /** The person the reply is for: `chat.startStream` requires it in channels. */
+  /** The person the reply is for. `chat.startStream` needs it in channels. */
   user?: string;
-  /** The workspace that person is of; another one in channels that are shared between organisations. */
+  /** That person's workspace. It differs from `team` in channels that organisations share. */
   recipientTeam?: string;
   /**
-   * Takes answers to a command or a button: five within half an hour.
+   * The URL for replies to a command or a button. Slack accepts five within half an hour.
    * https://docs.slack.dev/interactivity/handling-user-interaction
    */
   responseUrl?: string;
   /**
-   * The thread with replies in which it was asked: Slack shows what one person sees in no other.
+   * The question's thread if it has replies, because Slack shows ephemeral messages in no other thread.
    * https://docs.slack.dev/reference/methods/chat.postEphemeral
    */
   activeThread?: string;
-  /** When a command or a button came, Unix milliseconds of this machine. A message has the time that Slack gave it. */
-  cameAt?: string;
-  /** The channel that the person looks at beside their conversation with the bot. */
+  /** The channel that the person looks at next to their conversation with the bot. */
   lookingAt?: string;
-  /** Asked on the person's home tab, which is drawn again after the answer. */
+  /** Lets the bot search once for the author of a message. Slack accepts it for a short time. */
+  actionToken?: string;
+  /** Set for an action on the person's home tab, which is redrawn after the answer. */
   isFromHome?: "true";
 }
 
-/** Reads the extra fields of an address. Throws for one that is not Slack's. */
-export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
-  const { team, user, recipientTeam, responseUrl, activeThread, cameAt, lookingAt, isFromHome } = extra;
-  if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
+/** Reads the extra fields of an address. A lasting address has only the workspace. Throws if it is not Slack's. */
+export function readExtra({ extra = {}, platform, workspaceId }: ReplyAddress): SlackExtra {
+  const {
+    team = workspaceId,
+    user,
+    recipientTeam,
+    responseUrl,
+    activeThread,
+    lookingAt,
+    actionToken,
+    isFromHome,
+  } = extra;
+  if (team === undefined) throw new TypeError(`The address on ${platform} has no workspace.`);
   return {
     team,
     ...(user !== undefined && { user }),
     ...(recipientTeam !== undefined && { recipientTeam }),
     ...(responseUrl !== undefined && { responseUrl }),
     ...(activeThread !== undefined && { activeThread }),
-    ...(cameAt !== undefined && { cameAt }),
     ...(lookingAt !== undefined && { lookingAt }),
+    ...(actionToken !== undefined && { actionToken }),
     ...(isFromHome === "true" && { isFromHome }),
   };
 }

@@ -1,31 +1,31 @@
 import type { Finding } from "../../src/port/finding.ts";
-import { SlackApiError } from "./api/error.ts";
+import { ApiError } from "./api/error.ts";
 import { API_URL, callMethod } from "./api/web-api.ts";
 import { type Body, readText } from "./api/wire.ts";
 import { OPTIONAL_SCOPES, SCOPES } from "./install/scopes.ts";
 
-/** Longest that one question may take. */
+/** Longest time for one call. */
 const CALL_MS = 10_000;
-/** Slack's error codes in a workspace that has no streaming. */
+/** Slack's error codes if a workspace has no streaming. */
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
-/** A channel and a code that do not exist: the kind of refusal tells whether the rest of the call is right. */
+/** A channel and a code that do not exist. Slack's error shows whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
 const USER_GROUP = /^S[A-Z0-9]+$/;
 const UPDATE = "Paste manifest.json into the app's settings under App Manifest, then install the app again.";
-/** The configuration has checked its form already. */
+/** The configuration has already checked the format. */
 const UNPROVED_SECRET: Finding = {
   ok: true,
-  what: "SLACK_SIGNING_SECRET looks as it should; only a request of Slack's can prove it.",
+  what: "SLACK_SIGNING_SECRET has the right form; only a request from Slack can prove it.",
 };
 
 const FIXES: Readonly<Record<string, string>> = {
-  invalid_auth: "Copy it again from the app's settings; it may be of another app, or cut short.",
+  invalid_auth: "Copy it again from the app's settings; it may belong to another app, or be incomplete.",
   not_authed: "Copy it again from the app's settings.",
   token_revoked: "Install the app again under OAuth & Permissions and copy the token.",
   token_expired: "Install the app again under OAuth & Permissions and copy the token.",
   account_inactive: "Install the app again under OAuth & Permissions and copy the token.",
-  not_allowed_token_type: "It is a token of another kind: copy the one that the variable's explanation names.",
+  not_allowed_token_type: "It is another kind of token: copy the one that the variable's description names.",
   invalid_client_id: "Copy it again from Basic Information.",
   bad_client_secret: "Copy it again from Basic Information.",
   missing_scope: "Give the app-level token the scope connections:write, under Basic Information.",
@@ -40,7 +40,10 @@ export type SlackCheckOptions = {
 ) &
   ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
-/** Tries everything that the adapter needs of Slack, without writing anything. A problem is a finding, no rejection. */
+/**
+ * Tries everything that the adapter needs from Slack without writing anything. Reports a problem as a finding and does
+ * not reject.
+ */
 export async function checkSlack(
   options: SlackCheckOptions,
   signal: AbortSignal,
@@ -53,7 +56,7 @@ export async function checkSlack(
   return [...access, way];
 }
 
-/** The answer to a call with the scopes of its token, or an error code with a sentence for people. */
+/** The response to a call with its token's scopes, or an error code with a sentence for people. */
 type AskOutcome = { answer: Body; scopes: readonly string[] | undefined } | { error: string; words: string };
 type Ask = (token: string | undefined, method: string, args?: Body) => Promise<AskOutcome>;
 
@@ -75,21 +78,20 @@ async function checkBot(ask: Ask, token: string, namedGroups: readonly string[])
   const outcome = await ask(token, "auth.test");
   if ("error" in outcome) return [refusal("SLACK_BOT_TOKEN", outcome)];
   const [user, team] = [readText(outcome.answer["user"]), readText(outcome.answer["team"])];
-  const found: Finding = { ok: true, what: `The bot token is ${user}'s in the workspace ${team}.` };
+  const found: Finding = { ok: true, what: `The bot token belongs to ${user} in the workspace ${team}.` };
   const groups = namedGroups.filter((id) => USER_GROUP.test(id));
   const scopes = checkScopes(outcome.scopes);
   return [found, scopes, ...(await checkGroups(ask, token, groups)), await checkStreaming(ask, token)];
 }
 
-/** Finds the groups whose members Slack does not tell: rules about them match nobody. */
+/** Finds the user groups whose members Slack does not list. Policy rules for these groups never match. */
 async function checkGroups(ask: Ask, token: string, groups: readonly string[]): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const usergroup of groups) {
     const outcome = await ask(token, "usergroups.users.list", { usergroup });
     if (!("error" in outcome)) continue;
-    const what = `Slack does not tell who is in the user group ${usergroup}, which the policy names (${outcome.error}).`;
-    const fix =
-      outcome.error === "missing_scope" ? UPDATE : "Copy the group's id once more, or take it out of the policy.";
+    const what = `Slack does not list the members of the user group ${usergroup}, which the policy names (${outcome.error}).`;
+    const fix = outcome.error === "missing_scope" ? UPDATE : "Copy the group's id again, or remove it from the policy.";
     findings.push({ ok: false, what, fix });
   }
   return findings;
@@ -106,32 +108,38 @@ function checkScopes(granted: readonly string[] | undefined): Finding {
   return { ok: false, what: `The bot token lacks ${words}.`, fix: UPDATE };
 }
 
-/** Appends to a stream that does not exist: where streaming is available, Slack's refusal says that it does not. */
+/**
+ * Appends to a stream that does not exist. If the workspace has streaming, Slack's error says that the stream does not
+ * exist.
+ */
 async function checkStreaming(ask: Ask, token: string): Promise<Finding> {
   const outcome = await ask(token, "chat.appendStream", NO_CHANNEL);
   const error = "error" in outcome ? outcome.error : "";
   if (NO_STREAMING.has(error)) {
-    return { ok: true, what: "Streaming is not available in this workspace: answers grow by edits, which is slower." };
+    return {
+      ok: true,
+      what: "Streaming is not available in this workspace: the bot edits its answers instead, which is slower.",
+    };
   }
-  const isTold = /^(channel_not_found|message_not_found|message_not_in_streaming_state)$/.test(error);
-  return { ok: true, what: isTold ? "Streaming is available." : "Slack does not tell whether streaming is available." };
+  const isKnown = /^(channel_not_found|message_not_found|message_not_in_streaming_state)$/.test(error);
+  return { ok: true, what: isKnown ? "Streaming is available." : "Slack does not say whether streaming is available." };
 }
 
-/** Exchanges a code that does not exist: Slack judges the client id and the secret before the code. */
+/** Exchanges a code that does not exist. Slack checks the client id and the secret before the code. */
 async function checkClient(ask: Ask, { clientId, clientSecret }: { clientId: string; clientSecret: string }) {
   const args = { client_id: clientId, client_secret: clientSecret, code: NO_CODE };
   const outcome = await ask(undefined, "oauth.v2.access", args);
   if ("error" in outcome && /^invalid_code|^code_already_used/.test(outcome.error)) {
     return [
-      { ok: true, what: "Slack knows the client id and its secret. Scopes are checked when the app is installed." },
+      { ok: true, what: "Slack accepts the client id and secret. It checks scopes when someone installs the app." },
     ];
   }
-  if (!("error" in outcome)) return [{ ok: true, what: "Slack takes the client id and its secret." }];
+  if (!("error" in outcome)) return [{ ok: true, what: "Slack accepts the client id and secret." }];
   const name = outcome.error === "invalid_client_id" ? "SLACK_CLIENT_ID" : "SLACK_CLIENT_SECRET";
   return [refusal(name, outcome)];
 }
 
-/** Asks for the address of a socket and opens none: Slack would send it events that nobody answers. */
+/** Requests a socket's URL but opens no socket, because Slack would send it events that the check cannot handle. */
 async function checkSocket(ask: Ask, appToken: string): Promise<Finding> {
   const outcome = await ask(appToken, "apps.connections.open");
   if ("error" in outcome) return refusal("SLACK_APP_TOKEN", outcome);
@@ -144,7 +152,7 @@ function refusal(variable: string, { error, words }: { error: string; words: str
 }
 
 function describe(error: unknown): { error: string; words: string } {
-  if (!(error instanceof SlackApiError)) throw error;
+  if (!(error instanceof ApiError)) throw error;
   const { code, status, retryAfterMs, network, message } = error;
   if (retryAfterMs !== undefined) {
     return { error: code, words: `Slack asks to wait ${Math.ceil(retryAfterMs / 1_000)} s. Try again later.` };

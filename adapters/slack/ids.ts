@@ -4,30 +4,33 @@ export const PLATFORM = "slack";
 
 const DIGEST_CHARS = 22;
 
-/** The place of a message. */
+/** The workspace, the channel and the ts of a message. */
 export interface MessagePlace {
   teamId: string;
   channelId: string;
   ts: string;
 }
 
-/** A message's id as the core knows it: writing to a message needs its workspace and its channel too. */
+/**
+ * A message's id in the bot's format. It contains the workspace and the channel, because writing to a message needs
+ * them too.
+ */
 export function toMessageId({ teamId, channelId, ts }: MessagePlace): string {
   return `${PLATFORM}:${teamId}:${channelId}:${ts}`;
 }
 
-/** Undefined for an id of anything but a message on Slack. */
+/** Undefined if the id does not belong to a Slack message. */
 export function readMessageId(id: string): MessagePlace | undefined {
   const [, teamId, channelId, ts] = /^slack:(\w+):(\w+):(\d+\.\d+)$/.exec(id) ?? [];
   return teamId === undefined || channelId === undefined || ts === undefined ? undefined : { teamId, channelId, ts };
 }
 
 /**
- * The core's id of a person. Slack's own id is unique within one workspace, or within one organisation of several, so
- * the core's begins with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people keep the id of their
- * own workspace, which `userTeam` names, wherever they act. An organisation's guests get the organisation's id: not all
- * of Slack's payloads tell a guest from somebody of another of its workspaces, and no two people in one channel have the
- * same id.
+ * A person's id in the bot's format. Slack's id is unique only within one workspace or organisation, so the bot's id
+ * starts with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people keep the id with their own
+ * workspace, `userTeam`, wherever they act. An organisation's guests get the organisation's id, because some of Slack's
+ * payloads do not distinguish guests from members of its other workspaces. No two people in one channel have the same
+ * id.
  */
 export function toPersonId(
   { teamId, enterpriseId }: { teamId: string; enterpriseId?: string | undefined },
@@ -37,36 +40,39 @@ export function toPersonId(
   return `${enterpriseId ?? userTeam}/${userId}`;
 }
 
-/** Slack's own id of a person. Earlier versions stored that alone. */
+/** Slack's own id of a person. */
 export function readUserId(personId: string): string {
   return personId.slice(personId.lastIndexOf("/") + 1);
 }
 
-/** The time at which a message was written, Unix milliseconds. */
+/** When a message was written, Unix milliseconds. */
 export function timeOf(ts: string): number {
   return Number(ts) * 1_000;
 }
 
 /**
- * Names a message that only one person sees, to which Slack gives no id that leads back. The same for the same nonce in
- * every process.
+ * Identifies an ephemeral message, because Slack gives it no usable id. The same nonce gives the same id in every
+ * process.
  */
 export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 
-/** A short name for a text, the same in every process. It hides nothing: anyone who knows the text can compute it. */
+/**
+ * A short hash of a text, the same in every process. It hides nothing, because anyone who knows the text can compute
+ * it.
+ */
 export function toFingerprint(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, DIGEST_CHARS);
 }
 
-/** Makes the mark by which a message is found again, from the nonce it was posted with. */
+/** Creates a mark from the nonce of a message's post. The mark identifies the message later. */
 export type ToMark = (nonce: string) => string;
 
 /**
- * Makes the same mark of the same nonce in every process. Nobody can forge one without the key, though every app in the
- * workspace can read the ids that a nonce is made of. Marks of version 0.1, which had no key, are not recognised: a post
- * that it made at the moment it was killed, and had not stored yet, is made once more after an upgrade.
+ * Creates the same mark from the same nonce in every process. No one can forge a mark without the key, although every
+ * app in the workspace can read the ids in a nonce. Marks from version 0.1 had no key and are not recognized. If a
+ * process of that version was killed while it was posting a message, an upgraded process posts the message again.
  */
 export function createToMark(key: string): ToMark {
   return (nonce) => createHmac("sha256", key).update(nonce).digest("base64url").slice(0, DIGEST_CHARS);

@@ -2,37 +2,39 @@ import { setImmediate } from "node:timers/promises";
 import type { Hono } from "hono";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
+import { type AcknowledgementDeps, createTakeDelivery, type Interactions } from "./act/acknowledgement.ts";
+import { createInteractions } from "./act/dispatch.ts";
 import { readExtra } from "./address.ts";
-import { toAttachments } from "./api/attachments.ts";
 import type { SlackApi } from "./api/client.ts";
+import { toAttachments } from "./api/files.ts";
 import type { Workspaces } from "./api/workspaces.ts";
+import { createIsThere } from "./hear/access.ts";
+import { createDelivery, type Delivery } from "./hear/delivery.ts";
+import { createReadsEarlier, type ReadsEarlier } from "./hear/earlier.ts";
+import { createListener, createOtherBots, createTitleThread } from "./hear/listener.ts";
+import { createPeople } from "./hear/people.ts";
+import { createReadsRecent } from "./hear/recent.ts";
+import { createSearch } from "./hear/search.ts";
+import { createTransport } from "./hear/transport.ts";
 import { readUserId } from "./ids.ts";
 import type { SingleWorkspace } from "./install/single-workspace.ts";
-import { createInteractions } from "./interactions/interactions.ts";
-import { createTellPerson } from "./interactions/user-action.ts";
-import { createConnection } from "./listen/connection.ts";
-import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createDispatcher, type DispatcherDeps, type Interactions } from "./listen/dispatcher.ts";
-import { createReadsEarlier, type ReadsEarlier } from "./listen/earlier.ts";
-import { createListener } from "./listen/listener.ts";
-import { createOtherBots } from "./listen/other-bots.ts";
-import { createTitleThread } from "./listen/titles.ts";
 import type { SlackAdapterOptions } from "./options.ts";
-import { createPeople } from "./people/people.ts";
+import { createTellPerson } from "./write/notice.ts";
 
-/** Everything that Slack tells the bot. */
+/** The half of the adapter that receives: events, interactions and earlier messages. */
 export interface Incoming
   extends ReadsEarlier,
-    Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "findAuthor">> {
-  /** To be served on our HTTP server; undefined with sockets. */
+    Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "findAuthor" | "isThere" | "namePlace" | "search">>,
+    Required<Pick<Adapter, "listReadable" | "readRecent">> {
+  /** Routes for our HTTP server; undefined in Socket Mode. */
   app: Hono | undefined;
-  /** Works before `listen`, and without it. */
+  /** Can be called without `listen`, or before it. */
   redrawHome: Interactions["redrawHome"];
 }
 
 export interface IncomingParts {
   api: SlackApi;
-  /** With a single token, `open` asks Slack which workspace it belongs to. */
+  /** If there is a single token, `open` asks Slack which workspace it belongs to. */
   workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
 }
 
@@ -45,7 +47,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
   const inbound = { people, toAttachments, ...(looking && { looking }) };
   const queue: Pick<Delivery, "enqueue"> = {
     async enqueue(...job) {
-      if (delivery === undefined) throw new Error("This process takes no more events.");
+      if (delivery === undefined) throw new Error("This process no longer accepts events.");
       return delivery.enqueue(...job);
     },
   };
@@ -64,29 +66,31 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     api,
     tellPerson,
     findWorkspace: workspaces.find,
-    async onUninstalled(teamId, atMs, how) {
-      if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);
-      else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);
+    async onUninstalled(id, atMs, how) {
+      if (options.onUninstalled !== undefined) await options.onUninstalled(id, atMs, how);
+      else if (how !== "withdrawn" && workspaces.sole?.()?.teamId === id) options.onFatal(REMOVED);
     },
   });
-  const tell: DispatcherDeps["tell"] = ({ reply, author }, workspace, words) => {
+  const tell: AcknowledgementDeps["tell"] = ({ reply, author }, workspace, words) => {
     const { channelId, threadId: threadTs } = reply;
     const { responseUrl } = readExtra(reply);
     return tellPerson({ workspace, person: { id: readUserId(author.id) }, channelId, threadTs, responseUrl }, words);
   };
-  const dispatcher = createDispatcher({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
-  const connection = createConnection({ ...options, dispatcher });
+  const take = createTakeDelivery({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
+  const transport = createTransport({ ...options, take });
 
   return {
-    app: connection.app,
+    app: transport.app,
     redrawHome: interactions.redrawHome,
     async listen(accept: Accept) {
       await workspaces.open?.(closing.signal);
       delivery = createDelivery(accept);
-      await connection.open();
+      await transport.open();
     },
-    isConnected: () => delivery !== undefined && connection.isReady(),
+    isConnected: () => delivery !== undefined && transport.isReady(),
     ...createReadsEarlier({ ...inbound, api, workspaces, now }),
+    ...createReadsRecent({ ...inbound, api, workspaces, now }),
+    search: createSearch({ api, workspaces, people }),
     async findAuthor(personId, { workspaceId, channelId }, signal) {
       const workspace = await workspaces.find(workspaceId ?? "", signal);
       if (workspace === undefined) return undefined;
@@ -94,17 +98,22 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       const found = await people.person(workspace, userId);
       return found && people.toAuthor(workspace, userId, { channelId });
     },
+    isThere: createIsThere({ api, workspaces }),
+    async namePlace({ workspaceId, channelId }, signal) {
+      const workspace = await workspaces.find(workspaceId ?? "", signal);
+      return workspace === undefined ? {} : people.namePlace(workspace, channelId);
+    },
     async pause() {
-      closing.abort(new Error("The adapter takes no more events."));
+      closing.abort(new Error("The adapter no longer accepts events."));
       const stopping = delivery;
       delivery = undefined;
-      // One more turn of the loop, so that events just stored are still acknowledged.
+      // Waits for one more turn of the event loop, so that events that were just stored are still acknowledged.
       await stopping?.stop();
       await setImmediate();
-      await connection.close();
+      await transport.close();
     },
   };
 }
 
 const REMOVED =
-  "The bot was removed from its Slack workspace, or its token was revoked. Install it again, put the token it has then into SLACK_BOT_TOKEN, and start again.";
+  "The bot was removed from its Slack workspace, or its token was revoked. Install it again, copy the new token to SLACK_BOT_TOKEN, and restart.";

@@ -1,69 +1,94 @@
-import type { Hono } from "hono";
-import { waitAtMost } from "../../src/concurrency/deadlines.ts";
-import { once } from "../../src/concurrency/once.ts";
-import type { Adapter } from "../../src/port/adapter.ts";
-import { createSlackApi } from "./api/client.ts";
-import { describeAuthError } from "./api/error.ts";
+import { createHmac } from "node:crypto";
+import type { AdapterModule, EventsAddress, Host, OpenPlatform } from "../../src/port/module.ts";
+import { readConfig, type SlackConfig, VARIABLES } from "./config.ts";
 import { PLATFORM } from "./ids.ts";
-import { createIncoming } from "./incoming.ts";
-import { createSingleWorkspace } from "./install/single-workspace.ts";
-import { withHome } from "./interactions/home.ts";
-import type { SlackAdapterOptions } from "./options.ts";
-import { createOutbound } from "./write/outbound.ts";
+import type { SeveralWorkspaces } from "./install/several-workspaces.ts";
+import { EVENTS_PATH, slackStep } from "./setup.ts";
 
-/** Longest wait at the end for calls under way. */
-const SETTLE_MS = 1_000;
+const CHALLENGE = "palaver-doctor";
 
-/** The adapter, and what it serves on the one HTTP server. */
-export interface SlackAdapter extends Adapter {
-  /** Undefined with sockets. */
-  app: Hono | undefined;
+export const module: AdapterModule<SlackConfig> = {
+  platform: PLATFORM,
+  name: "Slack",
+  switches: ["SLACK_BOT_TOKEN", "SLACK_CLIENT_ID"],
+  variables: VARIABLES,
+  readConfig,
+  describe(config) {
+    const { publicUrl } = config;
+    const way = config.mode === "socket" ? "Socket Mode" : `HTTP at POST ${publicUrl ?? ""}${EVENTS_PATH}`;
+    const where =
+      config.oauth === undefined ? "one workspace" : `every workspace that installs it at ${publicUrl}/slack/install`;
+    return `${way}, ${where}`;
+  },
+  create,
+  async check(config, { namedGroups }, signal) {
+    const { checkSlack } = await import("./check.ts");
+    return checkSlack(config, signal, namedGroups);
+  },
+  eventsAddress: (config) => (config.mode === "http" ? toEventsAddress(config.signingSecret) : undefined),
+  setup: { given: ["SLACK_API_URL", "PUBLIC_URL"], toStep: slackStep },
+  // Bot, user, refresh and app-level tokens, and URLs that contain a key.
+  tokens: [
+    /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[\w-]{4,}/,
+    /(?<![A-Za-z0-9])xapp-[\w-]{4,}/,
+    /(hooks\.slack\.com\/)[^\s"'<>]+/,
+  ],
+  async preview(markdown) {
+    const { toPreview } = await import("./preview.ts");
+    return toPreview(markdown);
+  },
+};
+
+async function create(config: SlackConfig, host: Host): Promise<OpenPlatform> {
+  const { createSlackAdapter } = await import("./adapter.ts");
+  const several = config.oauth && (await openSeveralWorkspaces(config, config.oauth, host));
+  const adapter = createSlackAdapter({
+    ...host,
+    transport: config,
+    installed: several?.installed ?? { botToken: config.botToken ?? "" },
+    onUninstalled: several?.onUninstalled,
+    apiUrl: config.apiUrl,
+    allowedBots: config.allowedBots,
+  });
+  return { adapter, mounts: [adapter.app, several?.app].filter((app) => app !== undefined) };
 }
 
-/** Slack: mentions, threads, direct messages, commands and buttons, on Bolt. */
-export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
-  const { installed, apiUrl, log } = options;
-  const onFatal = once(options.onFatal);
-  let isListening = false;
-  const api = createSlackApi({
+async function openSeveralWorkspaces(
+  { apiUrl, publicUrl = "" }: SlackConfig,
+  oauth: NonNullable<SlackConfig["oauth"]>,
+  { open, eraseConversations, log, now }: Host,
+): Promise<SeveralWorkspaces> {
+  const { createSeveralWorkspaces } = await import("./install/several-workspaces.ts");
+  return createSeveralWorkspaces({
+    ...oauth,
+    publicUrl,
     apiUrl,
-    // A monotonic clock: a pause lasts as long as Slack said, even if the wall clock is set.
-    now: () => performance.now(),
-    waits: options.waits,
-    // A refused call may be the only sign of a revoked token, and without it the bot hears everybody and answers nobody.
-    onRefused(_, error) {
-      if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));
+    open,
+    async eraseWorkspace(workspaceId) {
+      await eraseConversations({ platform: PLATFORM, workspaceId, prefix: `${PLATFORM}:${workspaceId}:` });
     },
-    async tokenOf(teamId, signal) {
-      if ("botToken" in installed) return installed.botToken;
-      return (await installed.workspaces.find(teamId, signal))?.token;
-    },
+    log,
+    now,
   });
-  const workspaces =
-    "botToken" in installed ? createSingleWorkspace(installed.botToken, api, log) : installed.workspaces;
-  const outbound = createOutbound({ ...options, api, workspaces });
-  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, workspaces });
+}
 
-  /** From here on a refused token is not reported: the adapter ends anyway. */
-  async function pause(): Promise<void> {
-    isListening = false;
-    await incoming.pause();
-  }
-
+/**
+ * Slack's first request to a new URL, with Slack's signature. https://docs.slack.dev/reference/events/url_verification
+ */
+function toEventsAddress(signingSecret: string): EventsAddress {
   return {
-    platform: PLATFORM,
-    ...incoming,
-    ...outbound,
-    sink: (address) => withHome(outbound.sink(address), address, redrawHome),
-    async listen(accept) {
-      await incoming.listen(accept);
-      isListening = true;
-    },
-    pause,
-    async close() {
-      await pause();
-      // Edits that are under way reach Slack before the process goes.
-      await waitAtMost(api.settled(), SETTLE_MS);
+    path: EVENTS_PATH,
+    expected: CHALLENGE,
+    toRequest() {
+      const body = JSON.stringify({ type: "url_verification", challenge: CHALLENGE, token: "" });
+      const seconds = Math.floor(Date.now() / 1_000);
+      const signature = createHmac("sha256", signingSecret).update(`v0:${seconds}:${body}`).digest("hex");
+      const headers = {
+        "content-type": "application/json",
+        "x-slack-request-timestamp": String(seconds),
+        "x-slack-signature": `v0=${signature}`,
+      };
+      return { method: "POST", body, headers };
     },
   };
 }

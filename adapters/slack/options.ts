@@ -2,29 +2,35 @@ import type { AdapterOptions } from "../../src/port/adapter.ts";
 import type { FindTurn, Looking, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
-/** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
+/** Slack reaches the bot either through sockets that the bot opens, or with signed requests to the bot's server. */
 export type SlackTransport = { mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string };
+
+/** `withdrawn` means that an organisation removed the bot from one of its workspaces. */
+export type Parting = "uninstalled" | "revoked" | "withdrawn";
 
 export interface SlackAdapterOptions extends AdapterOptions {
   transport: SlackTransport;
-  /** One workspace by its token, or those that installed the bot themselves. */
+  /** One workspace with its token, or the workspaces that installed the bot themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
-  /** The key of the marks on the bot's own messages: a secret that outlives the process. */
+  /** The key for the marks on the bot's own messages. It is a secret that survives restarts. */
   markKey: string;
-  /** Web API base that ends in `/api/`; Slack's own when absent. */
-  apiUrl?: string;
-  /** The other bots whose messages are answered like people's, by user id or bot id. */
+  /** The Web API's base URL, which ends in `/api/`. Slack's own if absent. */
+  apiUrl?: string | undefined;
+  /** Other bots, by user id or bot id. The bot answers their messages like people's. */
   allowedBots?: readonly string[];
   findTurn: FindTurn;
-  /** Absent: the home tab shows nothing personal. */
+  /** If absent, the home tab shows no personal content. */
   readAbout?: ReadAbout;
-  /** Remembers the channel somebody looks at, which Slack may tell apart from the message; absent: that is dropped. */
+  /**
+   * Remembers the channel that a person looks at, because Slack can report it separately from the message. If absent,
+   * the channel is ignored.
+   */
   looking?: Looking;
   /**
-   * The bot left a workspace at `atMs`, Unix milliseconds. Slack repeats an event that was rejected. Absent with a single
-   * token, whose end is fatal.
+   * Called when the bot left a workspace or an organisation at `atMs`, in Unix milliseconds. If it rejects, Slack
+   * repeats the event. Absent with a single token, because its loss is fatal.
    */
-  onUninstalled?(teamId: string, atMs: number, how: "uninstalled" | "revoked"): Promise<void>;
-  /** Pauses between polls of a file that Slack still processes; see `POLL_PAUSES_MS` when absent. */
+  onUninstalled?(id: string, atMs: number, how: Parting): Promise<void>;
+  /** Pauses between checks of a file that Slack is still processing. `POLL_PAUSES_MS` if absent. */
   pollPausesMs?: readonly number[];
 }

@@ -1,12 +1,16 @@
 import type { SetupField, SetupStep, SetupTask } from "../../src/port/setup.ts";
-import { newAppLink } from "./install/manifest.ts";
+import { type ManifestOptions, NEW_APP_URL, newAppLink, toMention, toPasteFile } from "./install/manifest.ts";
 
-const EVENTS_PATH = "/slack/events";
+export const EVENTS_PATH = "/slack/events";
+
+const APPS = { label: "Your Slack apps", url: "https://api.slack.com/apps" };
 
 const INSTALL: SetupTask = {
-  text: "Under OAuth & Permissions, choose Install to Workspace, then copy the Bot User OAuth Token.",
+  text: "OAuth & Permissions: press Install, and copy the Bot User OAuth Token. If the button says Request to Install, an admin of the workspace has to approve the app first. If another app has a command of the same name, Slack gives it to the app that was installed last.",
 };
-const INVITE: SetupTask = { text: "When it runs, invite it in a channel with /invite, or write to it directly." };
+const LOOKS: SetupTask = {
+  text: "Optional: under Basic Information, Display Information, upload docs/icon.png as the app icon.",
+};
 
 const BOT_TOKEN: SetupField = {
   name: "SLACK_BOT_TOKEN",
@@ -29,7 +33,7 @@ const SIGNING_SECRET: SetupField = {
 const PUBLIC_URL: SetupField = {
   name: "PUBLIC_URL",
   label: "Public address",
-  hint: "This service as Slack reaches it: https://…",
+  hint: "The address where Slack reaches this service: https://…",
   kind: "address",
   isFirst: true,
 };
@@ -37,10 +41,7 @@ const PUBLIC_URL: SetupField = {
 /** Connects one workspace, over Socket Mode or by HTTP. */
 export function slackStep({ botName, publicUrl }: { botName: string; publicUrl: string | undefined }): SetupStep {
   const eventsUrl = publicUrl && publicUrl.replace(/\/+$/, "") + EVENTS_PATH;
-  const create = (url: string): SetupTask => ({
-    text: "Make the app: everything is filled in, so choose a workspace and press Create.",
-    link: { label: "Make the Slack app", url },
-  });
+  const mention = `@${toMention(botName)}`;
   return {
     id: "slack",
     name: "Slack",
@@ -51,13 +52,13 @@ export function slackStep({ botName, publicUrl }: { botName: string; publicUrl: 
         id: "socket",
         label: "Socket Mode",
         tasks: [
-          create(newAppLink({ botName, eventsUrl: undefined })),
+          createTask({ botName, eventsUrl: undefined }),
           {
-            text: "Under Basic Information, App-Level Tokens, choose Generate Token and Scopes, and add the scope connections:write.",
-            link: { label: "Your Slack apps", url: "https://api.slack.com/apps" },
+            text: "Basic Information, App-Level Tokens: press Generate Token and Scopes, name the token palaver (any name will do), add the scope connections:write, press Generate, and copy the token.",
+            link: APPS,
           },
           INSTALL,
-          INVITE,
+          LOOKS,
         ],
         fields: [APP_TOKEN, BOT_TOKEN],
       },
@@ -66,17 +67,30 @@ export function slackStep({ botName, publicUrl }: { botName: string; publicUrl: 
         label: "HTTP",
         tasks: [
           eventsUrl === undefined
-            ? { text: "Fill in the public address first: the app is made for it." }
-            : create(newAppLink({ botName, eventsUrl })),
+            ? { text: "Fill in the public address first; the app needs it." }
+            : createTask({ botName, eventsUrl }),
           INSTALL,
           {
-            text: "Once Palaver runs with these values, Slack can reach it: press Retry under Event Subscriptions if it asks for that.",
-            link: { label: "Your Slack apps", url: "https://api.slack.com/apps" },
+            text: "Once Palaver runs with these values, Slack can reach it: press Retry under Event Subscriptions if Slack asks for that.",
+            link: APPS,
           },
-          INVITE,
+          LOOKS,
         ],
         fields: [{ ...PUBLIC_URL, ...(publicUrl !== undefined && { value: publicUrl }) }, SIGNING_SECRET, BOT_TOKEN],
       },
     ],
+    greeting: `In Slack, write in a channel: /invite ${mention}, and then: ${mention} hello`,
+  };
+}
+
+function createTask(options: ManifestOptions): SetupTask {
+  return {
+    text: "Create the app. Everything is filled in: choose a workspace, then Next and Create.",
+    link: { label: "Create the Slack app", url: newAppLink(options) },
+    byHand: {
+      text: "Create the app: choose From a manifest, then a workspace, and replace the text there with the whole file.",
+      url: NEW_APP_URL,
+      file: toPasteFile(options),
+    },
   };
 }

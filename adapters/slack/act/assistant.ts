@@ -1,3 +1,4 @@
+/** The pane in which people talk to the bot alone. */
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
 import { truncate } from "../../../src/text/truncate.ts";
@@ -5,7 +6,7 @@ import { codeOf, isNoAgent } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toMessageId } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
+import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;
@@ -17,7 +18,7 @@ interface Suggestion {
 
 const SUGGESTIONS: readonly Suggestion[] = [
   { title: "What can you do?", message: "What can you help me with?" },
-  { title: "Make a text better", message: "Help me make a text better. Ask me for it first." },
+  { title: "Improve my writing", message: "Help me improve something I've written. Ask me for it first." },
   { title: "Plan my day", message: "Help me plan my day. Ask me what I have to do." },
 ];
 const PICTURE_SUGGESTION: Suggestion = {
@@ -33,21 +34,23 @@ const stopped = z.object({
   streaming_message_ts: z.array(z.string()).default([]),
 });
 
-/** A conversation with the bot alone, and the channel beside it. */
+/** A conversation with the bot alone, and the channel next to it. */
 export interface AssistantPane {
   channelId: string;
   threadTs?: string | undefined;
   lookingAt?: string | undefined;
 }
 
-/** The pane in which people talk to the bot alone. */
 export interface Assistant {
   /**
-   * Suggests prompts: those set for the channel that the person looks at, else those of the conversation itself, else
-   * the usual ones. Best effort: never rejects.
+   * Suggests the prompts of the channel that the person looks at. If it has none, suggests those of the conversation,
+   * or else the defaults. Never rejects; ignores failures.
    */
   suggest(workspace: Workspace, where: AssistantPane): Promise<void>;
-  /** Slack's own Stop was pressed. Stops the turns it names as our button would; Slack has ended their streams already. */
+  /**
+   * Handles Slack's own Stop button. Stops the named turns as the bot's own button does. Slack has already ended their
+   * streams.
+   */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 
@@ -74,15 +77,15 @@ export function createAssistant(deps: HandlerDeps): Assistant {
       } catch (error) {
         const code = codeOf(error);
         if (isNoAgent(error)) withoutAgents.add(workspace.teamId);
-        deps.log.info({ code, team: workspace.teamId }, "Suggested prompts could not be shown.");
+        deps.log.info({ code, team: workspace.teamId }, "Could not show suggested prompts.");
       }
     },
     async onStopped(event, workspace) {
-      const told = stopped.safeParse(event);
-      // A second delivery would be no better understood.
-      if (!told.success) return NOTHING;
-      const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
-      // A growing stream has no buttons that name its turn.
+      const parsed = stopped.safeParse(event);
+      // No rejection here, because Slack would only send the same payload again.
+      if (!parsed.success) return NOTHING;
+      const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = parsed.data;
+      // A growing stream has no buttons that identify its turn.
       const turns = streams.map((ts) =>
         deps.findTurn(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })),
       );
@@ -92,20 +95,20 @@ export function createAssistant(deps: HandlerDeps): Assistant {
         const userAction: UserAction = { workspace, person: { id: user }, channelId: channel, threadTs, name };
         return toEventBase(userAction, { isPrivate: true }, deps);
       };
-      const toEvent = async (turnId: string): Promise<ActionEvent> => {
+      const toActionEvent = async (turnId: string): Promise<ActionEvent> => {
         return { kind: "action", ...(await toBase(turnId)), action: "stop", turnId };
       };
-      // Before there is text no message says which turn is meant: it is the one of the thread.
-      const toSpoken = async (): Promise<CommandEvent> => {
+      // Before there is text, and until the turn has stored its first message, only the thread identifies the turn.
+      const toCommandEvent = async (): Promise<CommandEvent> => {
         return { kind: "command", ...(await toBase("")), name: "stop", text: "" };
       };
-      if (turnIds.size === 0 && streams.length === 0) return { events: [await toSpoken()] };
-      return { events: await Promise.all([...turnIds].map(toEvent)) };
+      if (turnIds.size === 0) return { events: [await toCommandEvent()] };
+      return { events: await Promise.all([...turnIds].map(toActionEvent)) };
     },
   };
 }
 
-/** The words on a suggestion's button. */
+/** The label of a suggestion's button. */
 function toTitle(message: string): string {
   return truncate(message, MAX_TITLE_CHARS).replace(/\s+…$/, "…");
 }

@@ -1,34 +1,35 @@
+/** Handles slash commands. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import type { Workspace } from "../api/workspaces.ts";
+import { isAbsence, isMember, NOT_HERE } from "../hear/access.ts";
+import { unescapeMarkup } from "../hear/wording.ts";
 import { toMessageId } from "../ids.ts";
-import type { HandlerResult } from "../listen/dispatcher.ts";
-import { unescapeMarkup } from "../people/wording.ts";
 import { escapeMarkup } from "../write/markdown.ts";
-import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
+import type { HandlerResult } from "./acknowledgement.ts";
+import { section } from "./forms.ts";
 import type { CommandPayload } from "./payloads.ts";
 import { PERSONA } from "./persona-form.ts";
 import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
-import { section } from "./views.ts";
 
 export const ASK = "ask";
 export const IMAGINE = "imagine";
 
-/** Within the three seconds that Slack waits, with time left for the way. */
+/** Less than Slack's three seconds, which include the network. */
 const POST_MS = 1_500;
-/** Shown of a question to everybody; the model reads all of it. */
+/** Longest part of a question that is shown; the model reads all of it. */
 const MAX_SHOWN_CHARS = 2_000;
 
-/** Questions remembered, so that one which is delivered again is not shown again. */
+/** The number of remembered questions. They prevent a repeated delivery from being posted again. */
 const MAX_ASKED = 500;
 
-/** A command of ours, and the words behind it. */
+/** One of the bot's commands, and the text after it. */
 type CommandWords = Pick<CommandEvent, "name" | "text">;
 
 /**
- * Finds the command of ours that is meant. Slack has one set of slash commands for all apps of a workspace, so ours may be
- * called `/palaver-model` there, or all be one: `/palaver model`.
+ * Finds out which of the bot's commands the person typed. All apps in a workspace share one set of slash commands. So
+ * the bot's commands can have names like `/palaver-model`, or be subcommands of one: `/palaver model`.
  */
 export function readCommand(command: string, text: string, known: ReadonlySet<string>): CommandWords {
   const name = command.replace(/^\//, "").toLowerCase();
@@ -44,11 +45,11 @@ export function readCommand(command: string, text: string, known: ReadonlySet<st
 export interface CommandsDeps extends HandlerDeps {
   /** Opens the form for pictures. Never rejects. */
   openImagine(userAction: UserAction, triggerId: string): Promise<void>;
-  /** The same for the persona. */
+  /** Opens the form for the persona. Never rejects. */
   openPersona(userAction: UserAction, triggerId: string): Promise<void>;
 }
 
-/** Slash commands. Their answers are ephemeral, except those of `/ask` and `/imagine`, which everybody sees. */
+/** Handles slash commands. Their answers are ephemeral, except those of `/ask` and `/imagine`. */
 export function createCommands(
   deps: CommandsDeps,
 ): (payload: CommandPayload, workspace: Workspace) => Promise<HandlerResult> {
@@ -65,19 +66,17 @@ export function createCommands(
   }
 
   async function ask(text: string, userAction: UserAction): Promise<HandlerResult> {
-    if (text === "") return say("Write your question behind the command: `/ask why is the sky blue?`");
-    // Looked up once and passed on: each look-up may take a second of Slack's three.
+    if (text === "") return say("Write your question after the command: `/ask why is the sky blue?`");
+    // Read only once, because each lookup can take one of Slack's three seconds.
     const author = await authorOf(userAction, deps.people);
     try {
-      // Others do not see a slash command, so the question is posted, and its thread is the place to talk.
+      // Other people do not see a slash command, so the bot posts the question and answers in its thread.
       const threadTs = await show(text, author.name, userAction, deps);
       return { events: [await toQuestion(text, { ...userAction, author, threadTs }, threadTs, deps)] };
     } catch (error) {
       if (isAbsence(error)) return say(NOT_HERE);
-      deps.log.warn({ err: error }, "A question asked by /ask could not be shown in its channel.");
-      return say(
-        "Slack did not let me show your question here, so I did not answer it. Try again, or mention me instead.",
-      );
+      deps.log.warn({ err: error }, "Could not post a question from /ask to its channel.");
+      return say("I couldn't post your question here, so I didn't answer it. Try again, or mention me instead.");
     }
   }
 
@@ -111,7 +110,7 @@ export function createCommands(
   };
 }
 
-/** A question whose thread begins with the message that shows it. */
+/** A question that starts a thread under the message that shows it. */
 export async function toQuestion(
   text: string,
   userAction: UserAction,
@@ -141,7 +140,7 @@ async function show(text: string, name: string, userAction: UserAction, { api }:
     link_names: false,
   };
   const { ts } = await api.call(userAction.workspace.teamId, "chat.postMessage", message, AbortSignal.timeout(POST_MS));
-  if (typeof ts !== "string") throw new TypeError("Slack did not say which message it made.");
+  if (typeof ts !== "string") throw new TypeError("Slack did not return the ts of the message it created.");
   return ts;
 }
 

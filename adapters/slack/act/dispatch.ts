@@ -1,19 +1,18 @@
+/** Finds the handler for everything that people do with the bot, except writing messages. */
 import type { z } from "zod";
 import type { ReadAbout } from "../../../src/port/catalogue.ts";
-import type { ActionEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import { type HandlerResult, type Interactions, NOTHING } from "../listen/dispatcher.ts";
-import { readLookedAt, toViewer } from "../people/looking.ts";
-import { readButtonValue } from "../write/blocks.ts";
+import { readLookedAt, toViewer } from "../hear/inbound.ts";
+import type { Parting, SlackAdapterOptions } from "../options.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "./acknowledgement.ts";
 import { createAssistant } from "./assistant.ts";
+import { createButtons } from "./buttons.ts";
 import { createCommands } from "./commands.ts";
 import { createHome } from "./home.ts";
-import { createImagineForms, type ImagineForms } from "./imagine.ts";
-import { IMAGINE_FORM } from "./imagine-form.ts";
+import { createImagineForms, IMAGINE_FORM } from "./imagine-form.ts";
 import {
-  type ButtonPayload,
   buttonPayload,
   commandPayload,
   messageShortcutPayload,
@@ -21,25 +20,27 @@ import {
   submissionPayload,
 } from "./payloads.ts";
 import { createPersonaForm, PERSONA_FORM } from "./persona-form.ts";
-import { createReasonForm, REASON_FORM, type ReasonForm } from "./reason-form.ts";
+import { createReasonForm, REASON_FORM } from "./reason-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
-import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
+import type { HandlerDeps } from "./user-action.ts";
 
-/** Events about the channel that somebody looks at beside their conversation with the bot. */
+/** Events about the channel that a person looks at next to their conversation with the bot. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
-const EXPIRED_BUTTON = "This button does not do anything any more.";
 const FIND_MS = 2_000;
 
 export interface InteractionsDeps extends HandlerDeps {
-  /** Absent: the home says nothing about who looks at it. */
+  /** If absent, the home tab shows no personal content. */
   readAbout?: ReadAbout | undefined;
-  /** Finds the workspace of a home tab that is drawn again; absent: its id alone is used. */
+  /** Finds the workspace of a home tab that must be redrawn. If absent, only the workspace's id is used. */
   findWorkspace?: Workspaces["find"];
-  /** The bot left this workspace, at `atMs` by Slack's word. Rejects when that could not be stored. */
-  onUninstalled?: ((teamId: string, atMs: number, how: "uninstalled" | "revoked") => Promise<void>) | undefined;
+  /**
+   * Called when the bot left a workspace or an organisation at `atMs` in Slack's time. Rejects if that could not be
+   * stored.
+   */
+  onUninstalled?: SlackAdapterOptions["onUninstalled"];
 }
 
-/** Everything people do with the bot on Slack besides writing to it. */
+/** Handles everything that people do with the bot on Slack, except writing messages. */
 export function createInteractions(deps: InteractionsDeps): Interactions {
   const forms = deps.imagine && createImagineForms(deps.imagine, deps);
   const assistant = createAssistant(deps);
@@ -55,10 +56,10 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
   });
 
-  /** Undefined for a payload that is not understood: a second delivery would be no better. */
+  /** Undefined for an unknown payload. An error would not help, because Slack would only send the payload again. */
   function read<T extends z.ZodType>(schema: T, body: Body): z.infer<T> | undefined {
     const { success, data, error } = schema.safeParse(withoutNulls(body));
-    if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an interaction that is not understood.");
+    if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an unknown interaction.");
     return success ? data : undefined;
   }
 
@@ -117,12 +118,11 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     return { events: [], afterwards: () => assistant.suggest(workspace, place) };
   }
 
-  async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {
-    const { team_id, event_time } = body;
-    const seconds = Number(event_time);
-    // Whole ones: an installation of the same second counts as the one that has ended.
+  async function onGone(body: Body, how: Parting, ids: readonly unknown[]): Promise<HandlerResult> {
+    const seconds = Number(body["event_time"]);
+    // Slack's time has whole seconds. An installation in the same second counts as the one that ended.
     const atMs = seconds > 0 ? seconds * 1_000 + 999 : deps.now();
-    if (typeof team_id === "string") await deps.onUninstalled?.(team_id, atMs, how);
+    for (const id of ids) if (typeof id === "string") await deps.onUninstalled?.(id, atMs, how);
     return NOTHING;
   }
 
@@ -133,13 +133,16 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
         const workspace = await deps.findWorkspace?.(teamId, AbortSignal.timeout(FIND_MS));
         await home.show(workspace ?? { teamId }, userId, channelId);
       } catch (error) {
-        deps.log.info({ code: codeOf(error), team: teamId }, "A home could not be drawn again.");
+        deps.log.info({ code: codeOf(error), team: teamId }, "Could not redraw a home tab.");
       }
     },
     async onEvent(event, body, workspace) {
       const { type } = event;
-      if (type === "app_uninstalled") return onGone(body, "uninstalled");
-      if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked") : NOTHING;
+      // Slack names no team when a whole organisation removes the bot.
+      const id = body["team_id"] ?? body["enterprise_id"];
+      if (type === "app_uninstalled") return onGone(body, "uninstalled", [id]);
+      if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked", [id]) : NOTHING;
+      if (type === "team_access_revoked") return onGone(body, "withdrawn", toList(event["team_ids"]));
       if (workspace === undefined) return NOTHING;
       if (type === "app_home_opened") return onOpened(event, workspace);
       if (typeof type === "string" && LOOKED.has(type)) await noteLooked(deps.looking, event, workspace);
@@ -150,7 +153,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   };
 }
 
-/** The older assistant names the thread; the agent view names the person, if anything. */
+/** The older assistant names the thread. The agent view names at most the person. */
 async function noteLooked(
   looking: HandlerDeps["looking"],
   { type, assistant_thread, user, context }: Body,
@@ -163,65 +166,17 @@ async function noteLooked(
   await looking?.note(by, readLookedAt(thread["context"]));
 }
 
-/** Slack writes an absent value as null in some payloads and leaves it out in others. */
+/** In some payloads Slack writes an absent value as null, in others it omits the value. */
 function withoutNulls(body: Body): unknown {
   return JSON.parse(JSON.stringify(body, (_, value: unknown) => value ?? undefined));
 }
 
-/** Tokens of people may be revoked without the bot's own. */
+function toList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** True if the bot's token was revoked. Slack can also revoke only people's tokens. */
 function revokesBot(event: Body): boolean {
   const { bot } = (event["tokens"] ?? {}) as { bot?: unknown };
   return Array.isArray(bot) && bot.length > 0;
-}
-
-interface ButtonsDeps extends HandlerDeps {
-  forms: ImagineForms | undefined;
-  reasons: ReasonForm;
-}
-
-/** A button under a message of ours was pressed. */
-function createButtons(deps: ButtonsDeps): (payload: ButtonPayload, workspace: Workspace) => Promise<HandlerResult> {
-  const { forms, reasons } = deps;
-
-  return async (payload, workspace) => {
-    const { channel, container, user, response_url: responseUrl, trigger_id: trigger } = payload;
-    const channelId = channel?.id ?? container.channel_id;
-    const [element] = payload.actions;
-    if (channelId === undefined || element === undefined) return NOTHING;
-    const press = readButtonValue(element.value ?? element.selected_option?.value);
-    const inThread = payload.message?.thread_ts ?? container.thread_ts ?? undefined;
-    const told = { workspace, person: user, channelId, threadTs: inThread, responseUrl };
-    const tellExpired = { events: [], afterwards: () => deps.tellPerson(told, EXPIRED_BUTTON) };
-    if (press === undefined) return tellExpired;
-    const threadTs = threadOf(payload);
-    const { action, turnId } = press;
-    if (action === "edit") {
-      if (forms === undefined) return tellExpired;
-      const opened = { responseUrl, basis: turnId, isPrivate: container.is_ephemeral, references: [] };
-      const by = { workspace, person: user, channelId, threadTs };
-      return { events: [], afterwards: () => forms.open(by, trigger, opened) };
-    }
-    const userAction: UserAction = {
-      workspace,
-      person: user,
-      channelId,
-      threadTs,
-      activeThread: inThread,
-      responseUrl,
-      name: toName("press", payload),
-    };
-    // The result of a button is shown to those who saw the button.
-    const isPrivate = container.is_ephemeral;
-    const base = await toEventBase(userAction, { isPrivate }, deps);
-    const event: ActionEvent = { kind: "action", ...base, action, turnId };
-    if (action !== "bad") return { events: [event] };
-    const about = { turnId, personId: user.id, channelId, threadTs, isPrivate };
-    return { events: [event], afterwards: () => reasons.open(workspace, trigger, about) };
-  };
-}
-
-/** The result of a button stands in the thread of its message. A message that only one person sees begins none. */
-function threadOf({ message, container }: ButtonPayload): string | undefined {
-  const root = container.is_ephemeral ? undefined : (message?.ts ?? container.message_ts);
-  return message?.thread_ts ?? container.thread_ts ?? root;
 }

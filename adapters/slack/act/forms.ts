@@ -1,3 +1,4 @@
+/** The parts of forms, and how to read them. */
 import type { z } from "zod";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, toBody } from "../api/wire.ts";
@@ -14,7 +15,7 @@ export function plain(text: string): Body {
   return { type: "plain_text", text, emoji: true };
 }
 
-/** A paragraph in Slack's own markup, cut where it ends. `verbatim`: nothing in it becomes a link by itself. */
+/** A paragraph in Slack's markup, truncated to the limit. With `verbatim`, Slack adds no links. */
 export function section(markup: string, accessory?: Body): Body {
   const text = { type: "mrkdwn", text: cutMarkup(markup, MAX_SECTION_CHARS), verbatim: true };
   return { type: "section", text, ...(accessory && { accessory }) };
@@ -24,12 +25,12 @@ export function header(text: string): Body {
   return { type: "header", text: plain(truncate(text, 150)) };
 }
 
-/** A line in small letters. */
+/** A line of small print. */
 export function remark(markup: string): Body {
   return { type: "context", elements: [{ type: "mrkdwn", text: cutMarkup(markup, 2_000), verbatim: true }] };
 }
 
-/** A choice from words. Undefined where there is nothing to choose from. */
+/** A menu with text choices. Undefined if there are no choices. */
 export function select(
   actionId: string,
   values: readonly string[],
@@ -50,7 +51,7 @@ export function select(
   };
 }
 
-/** A form without fields, which only says something. */
+/** A dialog that only shows a text and has no fields. */
 export function note(title: string, text: string): Body {
   return { type: "modal", title: plain(title), close: plain("Close"), blocks: [section(text)] };
 }
@@ -61,7 +62,7 @@ export interface FormContent {
   title: string;
   submit: string;
   close?: string;
-  /** State that Slack keeps with the form, unseen: at most 3,000 characters. */
+  /** State that Slack stores invisibly with the form, at most 3,000 characters. */
   metadata: string;
   blocks: readonly Body[];
 }
@@ -71,10 +72,10 @@ export function form({ id, title, submit, close = "Cancel", metadata, blocks }: 
   return { type: "modal", callback_id: id, private_metadata: metadata, ...texts, blocks };
 }
 
-/** `action_id` of the one element of a field. */
+/** The `action_id` of a field's only element. */
 export const VALUE = "value";
 
-/** A field of a form. Its `block_id` is its name in the submitted values, and in the errors of a field. */
+/** A field in a form. Its `block_id` is its name in the submitted values and in errors. */
 export function field(name: string, label: string, element: Body, more: Body = {}): Body {
   return { type: "input", block_id: name, label: plain(label), element: { action_id: VALUE, ...element }, ...more };
 }
@@ -87,18 +88,18 @@ export function textArea(maxChars: number, value = ""): Body {
 
 type FormState = SubmissionPayload["view"]["state"]["values"];
 
-/** The element of a submitted field; empty for none. */
+/** The element of a submitted field; an empty object if it is absent. */
 export function readElement(values: FormState, name: string): Body {
   return toBody(values[name]?.[VALUE]);
 }
 
-/** The text of a submitted field, trimmed; "" for none. */
+/** The trimmed text of a submitted field; "" if it is absent. */
 export function readTextArea(values: FormState, name: string): string {
   const { value } = readElement(values, name);
   return typeof value === "string" ? value.trim() : "";
 }
 
-/** The state kept with a form; undefined for that of another form or of a former version. */
+/** The state stored with a form; undefined if another form or an older version wrote it. */
 export function readMetadata<T extends z.ZodType>(schema: T, metadata: string): z.infer<T> | undefined {
   try {
     return schema.safeParse(JSON.parse(metadata)).data;

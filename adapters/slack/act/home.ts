@@ -1,3 +1,4 @@
+/** The home tab, which Slack shows to each person. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { About, CommandHelp, ReadAbout } from "../../../src/port/catalogue.ts";
@@ -5,22 +6,21 @@ import type { CommandEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { ReplySink } from "../../../src/port/sink.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { readExtra } from "../address.ts";
-import { SlackApiError } from "../api/error.ts";
+import { ApiError } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { PLATFORM } from "../ids.ts";
-import { type HandlerResult, type Interactions, NOTHING } from "../listen/dispatcher.ts";
-import { toIdentity } from "../people/people.ts";
+import { PLATFORM, toPersonId } from "../ids.ts";
 import { escapeMarkup } from "../write/markdown.ts";
+import { type HandlerResult, type Interactions, NOTHING } from "./acknowledgement.ts";
 import { ASK } from "./commands.ts";
-import type { ImagineForms } from "./imagine.ts";
+import { header, plain, remark, section, select } from "./forms.ts";
+import type { ImagineForms } from "./imagine-form.ts";
 import type { ButtonPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
-import { header, plain, remark, section, select } from "./views.ts";
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
-/** The longest rate limit that is waited for: the person looks at an empty page meanwhile. */
+/** The longest rate limit to wait for. The person sees an empty page meanwhile. */
 const MAX_WAIT_MS = 30_000;
 
 /** `callback_id` of the page. */
@@ -41,12 +41,15 @@ export interface HomeDeps extends HandlerDeps {
 
 const metadata = z.object({ channelId: z.string(), userId: z.string().default("") });
 
-/** A workspace, as far as a home needs it. */
-type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId" | "isSole">;
+/** The fields of a workspace that a home tab needs. */
+type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId">;
 
-/** The home tab, which everybody has for themselves: what the bot does, its commands, one's own settings and data. */
+/**
+ * The home tab, which Slack shows to each person. It contains what the bot does, its commands, and the person's
+ * settings and data.
+ */
 export interface Home {
-  /** Rejects when Slack does not take the page. */
+  /** Rejects if Slack refuses the page. */
   show(workspace: HomeWorkspace, userId: string, channelId: string): Promise<void>;
   /** Undefined for a button that is not on the page. */
   onButton(payload: ButtonPayload, workspace: Workspace): Promise<HandlerResult | undefined>;
@@ -63,7 +66,7 @@ export function createHome(deps: HomeDeps): Home {
         platform: PLATFORM,
         workspaceId: workspace.teamId,
         channelId,
-        author: toIdentity(workspace, userId),
+        author: { id: toPersonId(workspace, userId) },
       }).catch(() => undefined),
     ]);
     const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId, userId });
@@ -72,7 +75,7 @@ export function createHome(deps: HomeDeps): Home {
     try {
       await publish();
     } catch (error) {
-      const waitMs = error instanceof SlackApiError ? error.retryAfterMs : undefined;
+      const waitMs = error instanceof ApiError ? error.retryAfterMs : undefined;
       if (waitMs === undefined || waitMs > MAX_WAIT_MS) throw error;
       await sleep(waitMs, undefined, { ref: false });
       await publish();
@@ -86,7 +89,7 @@ export function createHome(deps: HomeDeps): Home {
       const [element] = payload.actions;
       if (view?.callback_id !== HOME || element === undefined) return undefined;
       const { channelId, userId } = metadata.parse(JSON.parse(view.private_metadata));
-      // A home of somebody else, or of a former version, which is drawn anew when it is opened.
+      // This is another person's home tab, or one from an older version. It is redrawn when the person opens it.
       if (userId !== user.id) return NOTHING;
       if (element.action_id === HOME_ACTIONS.draw) {
         if (forms === undefined) return NOTHING;
@@ -95,18 +98,18 @@ export function createHome(deps: HomeDeps): Home {
           afterwards: () => forms.open({ workspace, person: user, channelId }, trigger, { references: [] }),
         };
       }
-      const said = toCommand(element.action_id, element.selected_option?.value);
-      if (said === undefined) return NOTHING;
+      const command = toCommand(element.action_id, element.selected_option?.value);
+      if (command === undefined) return NOTHING;
       const name = toName("home", payload);
       const userAction: UserAction = { workspace, person: user, channelId, name, isFromHome: true };
       const base = await toEventBase(userAction, { isPrivate: true }, deps);
-      const event: CommandEvent = { kind: "command", ...base, ...said };
+      const event: CommandEvent = { kind: "command", ...base, ...command };
       return { events: [event] };
     },
   };
 }
 
-/** A choice on the page is a command given in the direct conversation. */
+/** A choice on the page works like a command in the direct conversation. */
 function toCommand(actionId: string, value: string | undefined): Pick<CommandEvent, "name" | "text"> | undefined {
   if (actionId === HOME_ACTIONS.model && value !== undefined) return { name: "model", text: value };
   if (actionId === HOME_ACTIONS.export) return { name: "export", text: "" };
@@ -116,17 +119,17 @@ function toCommand(actionId: string, value: string | undefined): Pick<CommandEve
 
 interface HomeFacts {
   commands: readonly CommandHelp[];
-  /** Empty where they are not known. */
+  /** Empty if they are unknown. */
   models: readonly string[];
   about: About | undefined;
   draws: boolean;
   /** The direct conversation. */
   channelId: string;
-  /** The person whose home it is. */
+  /** The person who owns the home tab. */
   userId: string;
 }
 
-/** The page as Slack is told it. Pure. */
+/** The page in Slack's format. Pure. */
 function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
   return {
     type: "home",
@@ -143,8 +146,8 @@ function toHomeView({ commands, models, about, draws, channelId, userId }: HomeF
 
 function describeBot(draws: boolean): Body[] {
   const text =
-    "Mention me in a channel, or write to me under *Messages*, and I answer while you watch. In a thread that I am in you " +
-    "need not mention me again. Edit your message while I write and I begin again; delete it and I stop.";
+    "Mention me in a channel, or write to me under *Messages*. In a thread I've joined, you don't need to mention me again. " +
+    "If you edit your message while I'm answering, I start over; if you delete it, I stop.";
   return [
     header("Ask me anything"),
     section(text),
@@ -154,12 +157,12 @@ function describeBot(draws: boolean): Body[] {
 }
 
 function describeCommands(commands: readonly CommandHelp[]): Body[] {
-  const all = [{ name: ASK, description: "Asks a question, for everybody to read." }, ...commands];
+  const all = [{ name: ASK, description: "Ask a question that everyone in the channel can read." }, ...commands];
   const list = all.map(({ name, description }) => `\`/${name}\`  ${escapeMarkup(description)}`).join("\n");
   return [
     header("Commands"),
     section(list),
-    remark("Slack has no slash commands in threads: write `!model`, `!forget` and so on there."),
+    remark("Slash commands don't work in Slack's threads. There, write `!model`, `!forget` and so on."),
     { type: "divider" },
   ];
 }
@@ -172,7 +175,7 @@ function describeOwn(models: readonly string[], about: About | undefined): Body[
   return [
     header("Your direct conversation"),
     section(`*Model*${used}`, chooser),
-    ...(persona === undefined ? [] : [section(`*Persona*, set by \`/persona\`\n${escapeMarkup(persona)}`)]),
+    ...(persona === undefined ? [] : [section(`*Persona*, set with \`/persona\`\n${escapeMarkup(persona)}`)]),
     { type: "divider" },
   ];
 }
@@ -180,16 +183,16 @@ function describeOwn(models: readonly string[], about: About | undefined): Body[
 function describeData(about: About | undefined): Body[] {
   const kept =
     about === undefined
-      ? "What you write to me is kept so that I know what we talked about."
-      : `I keep what you wrote to me and what I answered: ${count(about.kept.entries, "message")} in ${count(about.kept.conversations, "conversation")}.`;
+      ? "I keep what you write to me, so I know what we talked about."
+      : `I keep your messages and my answers: ${count(about.kept.entries, "message")} in ${count(about.kept.conversations, "conversation")}.`;
   const confirm = {
     title: plain("Forget everything?"),
-    text: plain("This erases all that you have written to me, and my answers. It cannot be undone."),
+    text: plain("This erases everything you've written to me and all my answers. You can't undo it."),
     confirm: plain("Forget it"),
     deny: plain("Keep it"),
     style: "danger",
   };
-  const used = about?.used === undefined ? "" : `\nThis month you used ${about.used}.`;
+  const used = about?.used === undefined ? "" : `\nThis month you've used ${about.used}.`;
   return [
     header("Your data"),
     section(kept + used),
@@ -197,7 +200,7 @@ function describeData(about: About | undefined): Body[] {
       type: "actions",
       elements: [
         button(HOME_ACTIONS.export, "Send it to me"),
-        button(HOME_ACTIONS.forget, "Forget it all", { style: "danger", confirm }),
+        button(HOME_ACTIONS.forget, "Forget everything", { style: "danger", confirm }),
       ],
     },
   ];
@@ -211,7 +214,9 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** The sink of an address. After an answer to something asked on a home tab, that tab is drawn again. */
+/**
+ * The sink for an address. If the address is for an action on a home tab, the sink redraws that tab after the answer.
+ */
 export function withHome(sink: ReplySink, address: ReplyAddress, redrawHome: Interactions["redrawHome"]): ReplySink {
   const { team: teamId, user: userId, isFromHome } = readExtra(address);
   if (isFromHome === undefined || userId === undefined) return sink;
@@ -225,6 +230,5 @@ export function withHome(sink: ReplySink, address: ReplyAddress, redrawHome: Int
     };
   }
 
-  const { post, postFirst } = sink;
-  return { ...sink, post: following(post), ...(postFirst && { postFirst: following(postFirst) }) };
+  return { ...sink, post: following(sink.post) };
 }

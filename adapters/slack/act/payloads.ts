@@ -1,6 +1,7 @@
+/** Checks Slack's payloads for everything that people do, except writing messages. */
 import { z } from "zod";
 
-/** Slack's payloads for everything people do besides writing, as far as they are read here. */
+/** The parts of these payloads that the bot reads. */
 
 const id = z.string().min(1);
 const person = z.object({
@@ -10,7 +11,7 @@ const person = z.object({
   team_id: z.string().optional(),
 });
 const channel = z.object({ id });
-/** Lets a form be opened. */
+/** Gives the right to open a form. */
 const trigger = z.string().default("");
 const message = z.object({
   ts: id,
@@ -47,7 +48,7 @@ export const buttonPayload = z.object({
       is_ephemeral: z.boolean().default(false),
     })
     .prefault({}),
-  /** Absent for what only one person sees. */
+  /** Absent for an ephemeral message. */
   message: z.object({ ts: id, thread_ts: z.string().optional() }).optional(),
   view: z.object({ callback_id: z.string().default(""), private_metadata: z.string().default("") }).optional(),
   actions: z.array(

@@ -1,23 +1,24 @@
+/** The form for the bot's persona in a channel. */
 import { z } from "zod";
 import type { CommandEvent } from "../../../src/port/events.ts";
 import { findPersonaProblems, type PersonaFields } from "../../../src/text/persona-fields.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
+import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
+import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, textArea } from "./forms.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
-import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, textArea } from "./views.ts";
 
 /** `callback_id` of the form for the bot's persona in a channel. */
 export const PERSONA_FORM = "persona_form";
 export const PERSONA = "persona";
-/** Together within the three seconds for which Slack opens a form. */
+/** Slack allows three seconds to open a form, including all lookups. */
 const OPEN_MS = 2_000;
 
-/** Slack keeps it with the form, unseen. */
+/** Slack stores this invisibly with the form. */
 const opened = z.object({
-  /** The person whose form it is, by Slack's own id: nobody else can send it. */
+  /** Slack's id of the person who opened the form. Only this person can submit it. */
   personId: z.string(),
   channelId: z.string(),
   responseUrl: z.string().optional(),
@@ -25,7 +26,7 @@ const opened = z.object({
 
 /** The form for a channel's persona and its suggested prompts, filled in with the current ones. */
 export interface PersonaForm {
-  /** Never rejects: where it does not open, the person is told. */
+  /** Never rejects. Tells the person if the form does not open. */
   open(by: UserAction, triggerId: string): Promise<void>;
   onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
 }
@@ -41,8 +42,8 @@ export function createPersonaForm(deps: HandlerDeps): PersonaForm {
         const args = { trigger_id: triggerId, view: toForm(values, metadata) };
         await deps.api.call(workspace.teamId, "views.open", args, AbortSignal.timeout(OPEN_MS));
       } catch (err) {
-        deps.log.info({ err, team: workspace.teamId }, "The form for a persona could not be opened.");
-        await deps.tellPerson(by, "The form could not be opened. `/persona show` tells what is set.").catch(() => {});
+        deps.log.info({ err, team: workspace.teamId }, "Could not open the form for a persona.");
+        await deps.tellPerson(by, "I couldn't open the form. `/persona show` shows what is set.").catch(() => {});
       }
     },
     async onSubmit({ user, view }, workspace) {
@@ -71,9 +72,9 @@ function toForm(values: PersonaFields, metadata: string): Body {
     submit: "Save",
     metadata,
     blocks: [
-      lines("persona", "What I am told to be in this channel"),
-      lines("prompts", "What I suggest to people beside it, a line each"),
-      remark("An empty field takes back what was set. Both hold for everybody in this channel."),
+      lines("persona", "How I should behave in this channel"),
+      lines("prompts", "Prompts I should suggest, one per line"),
+      remark("Both apply to everyone in this channel. Leave a field empty to clear it."),
     ],
   });
 }

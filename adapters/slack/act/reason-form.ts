@@ -1,33 +1,34 @@
+/** The form that asks why an answer is bad. */
 import { z } from "zod";
 import { type ActionEvent, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
+import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
+import { field, form, readMetadata, readTextArea, remark, textArea } from "./forms.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
-import { field, form, readMetadata, readTextArea, remark, textArea } from "./views.ts";
 
 /** `callback_id` of the form that asks why an answer is bad. */
 export const REASON_FORM = "reason_form";
 const REASON = "reason";
 const OPEN_MS = 2_000;
 
-/** Slack keeps it with the form, unseen. */
-const judged = z.object({
+/** Slack stores this invisibly with the form. */
+const ratedAnswer = z.object({
   turnId: z.string().min(1),
-  /** The person whose form it is, by Slack's own id: nobody else can send it. */
+  /** Slack's id of the person who opened the form. Only this person can submit it. */
   personId: z.string(),
   channelId: z.string(),
   threadTs: z.string().optional(),
   isPrivate: z.boolean(),
 });
 
-type Judged = z.infer<typeof judged>;
+type RatedAnswer = z.infer<typeof ratedAnswer>;
 
-/** The form that asks why an answer is bad, after the judgement has been counted. */
+/** The form that asks why an answer is bad. It opens after the rating was counted. */
 export interface ReasonForm {
-  /** Best effort: never rejects. */
-  open(workspace: Workspace, triggerId: string, about: Judged): Promise<void>;
+  /** Never rejects; ignores failures. */
+  open(workspace: Workspace, triggerId: string, about: RatedAnswer): Promise<void>;
   onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
 }
 
@@ -38,11 +39,11 @@ export function createReasonForm(deps: HandlerDeps): ReasonForm {
         const args = { trigger_id: triggerId, view: toForm(about) };
         await deps.api.call(teamId, "views.open", args, AbortSignal.timeout(OPEN_MS));
       } catch (err) {
-        deps.log.info({ err, team: teamId }, "Nobody could be asked why an answer is bad.");
+        deps.log.info({ err, team: teamId }, "Could not ask why an answer is bad.");
       }
     },
     async onSubmit({ user, view }, workspace) {
-      const about = readMetadata(judged, view.private_metadata);
+      const about = readMetadata(ratedAnswer, view.private_metadata);
       const reason = readTextArea(view.state.values, REASON);
       if (about?.personId !== user.id || reason === "") return NOTHING;
       const { turnId, channelId, threadTs, isPrivate } = about;
@@ -55,7 +56,7 @@ export function createReasonForm(deps: HandlerDeps): ReasonForm {
   };
 }
 
-function toForm(about: Judged): Body {
+function toForm(about: RatedAnswer): Body {
   return form({
     id: REASON_FORM,
     title: "What was wrong?",
@@ -64,7 +65,7 @@ function toForm(about: Judged): Body {
     metadata: JSON.stringify(about),
     blocks: [
       field(REASON, "What was wrong with the answer?", textArea(MAX_REASON_CHARS), { optional: true }),
-      remark("Your judgement counts already. What you write here is kept with it."),
+      remark("I've already saved your rating. What you write here goes with it."),
     ],
   });
 }

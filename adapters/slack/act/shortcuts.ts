@@ -1,36 +1,37 @@
+/** Handles shortcuts, such as those in the menu of a message. */
 import type { MessageEvent } from "../../../src/port/events.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
+import { isMember, NOT_HERE } from "../hear/access.ts";
+import { readShown } from "../hear/content.ts";
+import { readWords } from "../hear/wording.ts";
 import { toMessageId } from "../ids.ts";
-import { type HandlerResult, NOTHING } from "../listen/dispatcher.ts";
-import { readShown } from "../people/content.ts";
-import { readWords } from "../people/wording.ts";
+import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
 import { toQuestion } from "./commands.ts";
-import type { ImagineForms } from "./imagine.ts";
-import { isMember, NOT_HERE } from "./membership.ts";
+import { note } from "./forms.ts";
+import type { ImagineForms } from "./imagine-form.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
 import { authorOf, type HandlerDeps, toName, type UserAction } from "./user-action.ts";
-import { note } from "./views.ts";
 
-/** In the menu of a message: "Ask about this". */
+/** The shortcut "Ask about this" in the menu of a message. */
 export const ASK_ABOUT = "ask_about";
-/** In the menu of a message: "Use as reference". */
+/** The shortcut "Use as reference" in the menu of a message. */
 export const USE_AS_REFERENCE = "imagine_from_message";
-/** Without a message: "Draw a picture". */
+/** The shortcut "Draw a picture", which belongs to no message. */
 export const DRAW = "imagine_global";
 
-/** A trigger opens a view within three seconds. */
+/** A trigger can open a view for three seconds. */
 const OPEN_MS = 2_500;
-const NO_PICTURES = "That message has no pictures that I could use. Choose one with a picture in it.";
-const NO_DRAWING = "I cannot draw here: pictures are not switched on.";
+const NO_PICTURES = "I can't find a picture I can use in that message. Choose one with a picture in it.";
+const NO_DRAWING = "I can't draw here: pictures are switched off.";
 const PICTURE = /^image\//;
 
 export interface ShortcutsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
 }
 
-/** Handles choices from the menu of a message, and from the list of shortcuts. */
+/** Handles shortcuts, both from the menu of a message and from the global list. */
 export interface Shortcuts {
   onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
   onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): HandlerResult;
@@ -41,8 +42,8 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
 
   function tell(payload: MessageShortcutPayload, workspace: Workspace, words: string): HandlerResult {
     const { user: person, channel, message, response_url: responseUrl } = payload;
-    const told = { workspace, person, channelId: channel.id, threadTs: message.thread_ts, responseUrl };
-    return { events: [], afterwards: () => deps.tellPerson(told, words) };
+    const recipient = { workspace, person, channelId: channel.id, threadTs: message.thread_ts, responseUrl };
+    return { events: [], afterwards: () => deps.tellPerson(recipient, words) };
   }
 
   async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult> {
@@ -57,7 +58,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       responseUrl,
       name: toName("shortcut", payload),
     };
-    // All at once: Slack waits three seconds for everything together.
+    // In parallel, because Slack waits only three seconds for all lookups together.
     const [isHere, words, writer, author] = await Promise.all([
       isMember(workspace, channel.id, deps),
       readWords(readShown(message), workspace, deps.people),
@@ -67,9 +68,9 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     if (!isHere) return tell(payload, workspace, NOT_HERE);
     const quoted = words.replace(/^/gm, "> ");
     const name = writer?.name ?? message.bot_profile?.name ?? message.username;
-    const from = name === undefined ? "" : ` of ${toLine(name)}`;
+    const from = name === undefined ? "" : ` from ${toLine(name)}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
-    // Asked after everything in the thread, so that all of it counts as said before.
+    // The question counts as the newest message in the thread, so everything before it is context.
     const question = await toQuestion(text, { ...userAction, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
     const quotes = toMessageId({ teamId: workspace.teamId, channelId: channel.id, ts: message.ts });
@@ -106,9 +107,9 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   };
 }
 
-/** The pictures that were attached to a message, and those that it shows itself, as ours do. */
+/** The pictures that are attached to a message, and those in its blocks, as in the bot's own messages. */
 function picturesOf({ files, blocks }: MessageShortcutPayload["message"]): Body[] {
-  // Slack tells of files from other organisations only that they are there.
+  // For a file from another organisation, Slack shows only that it exists.
   const attached = files.filter(({ mimetype, mode }) => mode === "file_access" || PICTURE.test(String(mimetype)));
   const shown = blocks.flatMap(({ type, slack_file: file, alt_text: name }) => {
     return type === "image" && typeof file === "object" && file !== null ? [{ name, ...file }] : [];

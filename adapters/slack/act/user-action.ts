@@ -1,47 +1,47 @@
+/** Turns a person's action into an event. */
 import type { Actor, Looking } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, EventBase, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { PLATFORM, toFingerprint } from "../ids.ts";
+import type { People } from "../hear/people.ts";
+import { PLATFORM, toFingerprint, toPersonId } from "../ids.ts";
 import type { SlackAdapterOptions } from "../options.ts";
-import { type People, toIdentity } from "../people/people.ts";
-import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
+import type { TellPerson } from "../write/notice.ts";
 import type { PayloadUser } from "./payloads.ts";
 
-const TELL_MS = 5_000;
-
-/** Somebody who did something, and where. */
+/** The person who acted, and where. */
 export interface UserAction {
   workspace: Workspace;
   person: Pick<PayloadUser, "id" | "name" | "username" | "team_id">;
   channelId: string;
   threadTs?: string | undefined;
-  /** The thread, where it has replies already. */
+  /** The thread, if it already has replies. */
   activeThread?: string | undefined;
   responseUrl?: string | undefined;
-  /** On their home. */
+  /** Set for an action on the home tab. */
   isFromHome?: true;
-  /** Present when it was looked up already. */
+  /** Set if it was already looked up. */
   author?: Author;
-  /** Part of the event's key; unique in the workspace. */
+  /** The part of the event's key that is unique in its workspace. */
   name: string;
 }
 
-/** Somebody who did something, with the channel where there is one. */
+/** The person who acted, and the channel if it is known. */
 export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /**
- * Names an action, with the same name each time that Slack delivers it, which it does until it is acknowledged. Slack's
- * own name for it is the trigger, but a stand-in for Slack may send always the same one, or none.
+ * Makes the name of an action. A repeated delivery gets the same name, because Slack repeats an action until it is
+ * acknowledged. Slack identifies an action by its trigger. A server that imitates Slack may always send the same
+ * trigger, or none.
  */
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;
 }
 
-/** An action at the top level of a channel belongs to the conversation of the channel. */
+/** An action at the top level of a channel belongs to the channel's conversation. */
 export async function toEventBase(
   userAction: UserAction,
   { isPrivate }: { isPrivate: boolean },
@@ -57,7 +57,7 @@ export async function toEventBase(
     author,
     reply: {
       ...toReply(userAction, at),
-      // `mayConfigure` is left open only in a direct conversation.
+      // `mayConfigure` is undefined only in a direct conversation.
       ...(author.mayConfigure === undefined && { isDirect: true }),
       ...(isPrivate && { visibleTo: author.id }),
     },
@@ -65,7 +65,7 @@ export async function toEventBase(
   };
 }
 
-/** The person and the place, as far as they are known at once. */
+/** The person and the channel, without lookups. Unknown fields are absent. */
 export function toActor({ workspace, person, channelId, threadTs }: UserContext): Actor {
   const reply: ReplyAddress = {
     platform: PLATFORM,
@@ -73,10 +73,10 @@ export function toActor({ workspace, person, channelId, threadTs }: UserContext)
     workspaceId: workspace.teamId,
     ...(threadTs !== undefined && { threadId: threadTs }),
   };
-  return { author: { ...toIdentity(workspace, person.id, person.team_id), name: person.id }, reply };
+  return { author: { id: toPersonId(workspace, person.id, person.team_id), name: person.id }, reply };
 }
 
-/** Never rejects, and takes a second at most: fields that Slack does not tell in time are left out. */
+/** Never rejects, and takes at most a second. Omits fields that Slack does not return within that time. */
 export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
@@ -90,7 +90,6 @@ function toReply(userAction: UserAction, at: number): ReplyAddress {
     recipientTeam: person.team_id ?? workspace.teamId,
     ...(responseUrl !== undefined && { responseUrl }),
     ...(activeThread !== undefined && { activeThread }),
-    cameAt: String(at),
     ...(isFromHome && { isFromHome: "true" }),
   };
   return {
@@ -98,21 +97,8 @@ function toReply(userAction: UserAction, at: number): ReplyAddress {
     channelId,
     workspaceId: workspace.teamId,
     ...(threadTs !== undefined && { threadId: threadTs }),
+    since: at,
     extra: { ...extra },
-  };
-}
-
-/**
- * Tells something to this person alone: by the response URL, for which the bot need not be in the channel, and else by
- * `chat.postEphemeral`. Rejects when neither works.
- */
-export type TellPerson = (by: UserContext & Pick<UserAction, "responseUrl">, words: string) => Promise<void>;
-
-export function createTellPerson(deps: Pick<EphemeralWriterDeps, "api" | "apiUrl">): TellPerson {
-  return async ({ workspace: { teamId }, person, channelId, threadTs, responseUrl }, words) => {
-    if (channelId === undefined) return;
-    const writer = createEphemeralWriter({ ...deps, teamId, channelId, threadTs, userId: person.id, responseUrl });
-    await writer.post({ markdown: words, buttons: [], streaming: false }, "told", AbortSignal.timeout(TELL_MS));
   };
 }
 

@@ -1,50 +1,47 @@
+/** Makes every call of the process to Slack. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
-import { checkFences } from "../../../src/concurrency/fence.ts";
 import { createUnderWay } from "../../../src/concurrency/under-way.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
-import type { SharedWaits } from "../../../src/port/pace.ts";
-import { SlackApiError, toNetworkError, toRateLimit } from "./error.ts";
+import { ApiError, toNetworkError, toRateLimit } from "./error.ts";
 import { API_URL, callMethod } from "./web-api.ts";
 import type { Body } from "./wire.ts";
 
-/** Longest one call may take. */
+/** Longest time for one call. */
 const CALL_TIMEOUT_MS = 12_000;
-/** Refused tokens remembered. */
+/** The number of refused tokens to remember. */
 const MAX_TOKENS = 500;
-/** Error codes after which Slack never accepts the token again. */
+/** After one of these error codes, Slack never accepts the token again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
 
-/** Every call of the process to the Web API, except those that make and keep the connection. */
+/** Makes all of the process's calls to the Web API, except those that open and keep the connection. */
 export interface SlackApi {
   /**
-   * Calls a method as the app in that workspace. Rejects with a `SlackApiError` for any answer but success, and with
-   * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until it ends, further calls of the same
-   * method are refused here as Slack would refuse them, also when another process met the limit.
+   * Calls a method as the app in that workspace. Rejects with an `ApiError` unless the call succeeds, or with
+   * `signal.reason` after an abort. Never repeats a call and never waits for a rate limit. Until a rate limit ends, it
+   * rejects further calls to that method as Slack would, even if another process hit the limit.
    */
   call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
-  /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
+  /** Rejects with an `ApiError` if the app is not installed, or Slack no longer accepts its token. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string>;
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is running. */
   settled(): Promise<void>;
 }
 
 export interface SlackApiOptions {
-  /** Web API base that ends in `/api/`; Slack's own when absent. */
+  /** The Web API's base URL, which ends in `/api/`. Slack's own if absent. */
   apiUrl?: string | undefined;
-  /** Undefined where the app is not installed. */
+  /** Undefined if the app is not installed. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Slack will never take this workspace's token again. */
-  onRefused?(teamId: string, error: SlackApiError): void;
+  /** Called when Slack will never accept this workspace's token again. */
+  onRefused?(teamId: string, error: ApiError): void;
   /** Milliseconds. */
   now(): number;
-  /** Shares rate-limit pauses with other processes; absent: there are none. */
-  waits?: SharedWaits | undefined;
 }
 
-export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, waits }: SlackApiOptions): SlackApi {
+export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now }: SlackApiOptions): SlackApi {
   const dead = new BoundedMap<string, true>(MAX_TOKENS);
-  const pauses = createPauses(now, waits);
+  const pauses = createPauses(now);
   const underWay = createUnderWay();
 
   async function findToken(teamId: string, method: string, signal: AbortSignal): Promise<string> {
@@ -53,23 +50,24 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now, wait
     if (isKnown) return token;
     const code = token === undefined ? "app_not_installed" : "token_revoked";
     const why = token === undefined ? "the app is not installed there" : "its token was revoked";
-    throw new SlackApiError(method, `No call is made to workspace ${teamId}: ${why}.`, { code, status: 0 });
+    throw new ApiError(method, `Cannot call Slack for workspace ${teamId}: ${why}.`, { code, status: 0 });
   }
 
   async function make(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body> {
     signal.throwIfAborted();
     const token = await findToken(teamId, method, signal);
-    // A write may be several calls, and its process may have stood still between them.
-    await checkFences();
-    signal.throwIfAborted();
     const limit = `${teamId} ${method}`;
     const leftMs = pauses.left(limit);
     if (leftMs > 0) throw toRateLimit(method, leftMs);
+    // An organisation's token does not identify one of its workspaces, so the call names the workspace. With any other
+    // token, Slack ignores this name. https://docs.slack.dev/enterprise/organization-ready-apps
+    // name of the workspace. https://docs.slack.dev/enterprise/organization-ready-apps
+    const named = teamId === "" ? args : { team_id: teamId, ...args };
     try {
-      return await runWithin(CALL_TIMEOUT_MS, (bound) => callMethod({ apiUrl, token }, method, args, bound), signal);
+      return await runWithin(CALL_TIMEOUT_MS, (bound) => callMethod({ apiUrl, token }, method, named, bound), signal);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      const refusal = error instanceof SlackApiError ? error : toNetworkError(method, error);
+      const refusal = error instanceof ApiError ? error : toNetworkError(method, error);
       if (refusal.retryAfterMs !== undefined) pauses.note(limit, refusal.retryAfterMs);
       if (DEAD_CODES.has(refusal.code)) {
         dead.set(token, true);

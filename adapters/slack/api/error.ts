@@ -1,14 +1,15 @@
-import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
+/** The error for a call that Slack refused or did not respond to. */
+import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../../../src/port/errors.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBody } from "./wire.ts";
 
-/** The wait after a rate limit for which Slack names no time. */
-const UNTOLD_WAIT_MS = 10_000;
+/** The wait if Slack's rate limit gives no time. */
+const DEFAULT_WAIT_MS = 10_000;
 const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
-/** Slack's error codes are short names; anything else comes from a proxy in between. */
+/** Slack's error codes are short names. Anything else comes from a proxy. */
 const CODE = /^[\w.:-]{1,80}$/;
 
-/** Error codes that waiting does not cure. */
+/** Error codes that do not disappear after a wait. */
 const HOPELESS = new Set([
   "not_authed",
   "invalid_auth",
@@ -23,38 +24,38 @@ const HOPELESS = new Set([
 ]);
 
 const REMEDIES = {
-  bot: "Copy the Bot User OAuth Token from the app's settings, under OAuth & Permissions, to SLACK_BOT_TOKEN, and start again.",
-  app: "Make an app-level token with the scope connections:write in the app's settings, under Basic Information, put it into SLACK_APP_TOKEN, and start again.",
+  bot: "Copy the Bot User OAuth Token from the app's settings (OAuth & Permissions) to SLACK_BOT_TOKEN, and restart.",
+  app: "Create an app-level token with the scope connections:write in the app's settings (Basic Information), copy it to SLACK_APP_TOKEN, and restart.",
 };
 
-export interface SlackApiErrorOptions extends LoggableErrorOptions {
-  /** Slack's own word for it, such as `not_in_channel`; "" where it gave none. */
+export interface ApiErrorOptions extends LoggableErrorOptions {
+  /** Slack's error code, for example `not_in_channel`. "" if Slack gave none. */
   code: string;
-  /** The status of the HTTP answer; 0 where there was none. */
+  /** The HTTP status of the response. 0 if there was no response. */
   status: number;
-  /** The wait that Slack asks for; only with a rate limit. */
+  /** The wait that Slack asks for. Set only for a rate limit. */
   retryAfterMs?: number;
-  /** The scope that was missing. */
+  /** The missing scope. */
   needed?: string;
-  /** The network's word for why no whole answer came, such as `ECONNREFUSED`. */
+  /** The network's error code if no complete response arrived, for example `ECONNREFUSED`. */
   network?: string;
 }
 
 /**
- * Slack refused a call or did not answer it properly. The message names the method and Slack's word, never the
- * arguments: they hold what people wrote.
+ * Slack refused a call or did not respond properly. The message contains the method and Slack's code, but never the
+ * arguments, because they contain people's words.
  */
-export class SlackApiError extends LoggableError {
-  override readonly name = "SlackApiError";
+export class ApiError extends LoggableError {
+  override readonly name = "ApiError";
   readonly method: string;
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly needed: string | undefined;
   readonly network: string | undefined;
-  /** As the errors of Slack's own client have it. */
+  /** Has the same form as the errors from Slack's own client. */
   readonly data: { readonly error: string };
 
-  constructor(method: string, message: string, options: SlackApiErrorOptions) {
+  constructor(method: string, message: string, options: ApiErrorOptions) {
     super(message, options);
     this.method = method;
     this.status = options.status;
@@ -69,7 +70,9 @@ export class SlackApiError extends LoggableError {
   }
 }
 
-/** Error codes after which the call may or may not have been carried out: only an idempotent call may follow. */
+/**
+ * After one of these error codes, it is unknown whether Slack executed the call. Only an idempotent call can follow.
+ */
 const UNCERTAIN_CODES = new Set([
   "",
   "fatal_error",
@@ -81,92 +84,92 @@ const UNCERTAIN_CODES = new Set([
   "update_failed",
 ]);
 
-/** Slack's error code, of our own errors and of those of Slack's client alike; "" where there is none. */
+/** Slack's error code, from this adapter's errors or from those of Slack's client. "" for any other error. */
 export function codeOf(error: unknown): string {
   const { data } = (error ?? {}) as { data?: { error?: unknown } };
   return typeof data?.error === "string" ? data.error : "";
 }
 
-/** True when nobody knows whether the call was carried out. */
+/** True if it is unknown whether Slack executed the call. */
 export function isUncertain(error: unknown): boolean {
-  if (!(error instanceof SlackApiError)) return true;
+  if (!(error instanceof ApiError)) return true;
   return error.retryAfterMs === undefined && UNCERTAIN_CODES.has(error.code) && error.status !== 404;
 }
 
-/** The HTTP answer without its body. */
+/** The HTTP response without its body. */
 export interface ResponseInfo {
   status: number;
-  /** As the header says it. */
+  /** The value of the header. */
   retryAfterS: string | null;
 }
 
-/** Longest quotation of Slack's explanation. */
+/** The longest quote from Slack's explanation. */
 const MAX_QUOTE_CHARS = 300;
 
-/** Converts an answer that is no success; the message quotes nothing that was sent. */
-export function toRefusal(method: string, answer: Body, { status, retryAfterS }: ResponseInfo): SlackApiError {
-  const toldMs = Number.parseFloat(retryAfterS ?? "") * 1_000;
-  const waitMs = Number.isNaN(toldMs) ? UNTOLD_WAIT_MS : toldMs;
+/** Converts a failed response to an error that quotes nothing from the request. */
+export function toRefusal(method: string, answer: Body, { status, retryAfterS }: ResponseInfo): ApiError {
+  const statedMs = Number.parseFloat(retryAfterS ?? "") * 1_000;
+  const waitMs = Number.isNaN(statedMs) ? DEFAULT_WAIT_MS : statedMs;
   if (status === 429) return toRateLimit(method, waitMs, status);
   if (status !== 200) {
-    return new SlackApiError(method, `Slack answered ${method} with ${status}.`, { code: "", status });
+    return new ApiError(method, `Slack answered ${method} with ${status}.`, { code: "", status });
   }
   const code = readText(answer["error"]) ?? "";
   if (!CODE.test(code)) {
-    return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code: "", status });
+    return new ApiError(method, `The response to ${method} doesn't look like Slack's.`, { code: "", status });
   }
   if (RATE_CODES.has(code)) return toRateLimit(method, waitMs, status);
   const needed = readText(answer["needed"]);
   const { messages } = toBody(answer["response_metadata"]);
   const need = needed === undefined ? "" : ` It needs ${needed}.`;
-  return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
+  return new ApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
-    // It may quote people's words.
+    // This part can quote people's words.
     quote: truncate((Array.isArray(messages) ? messages : []).map((words) => ` ${words}`).join(""), MAX_QUOTE_CHARS),
     status,
     ...(needed !== undefined && { needed }),
   });
 }
 
-/** Converts whatever kept an answer from coming whole; `status` is that of its head, 0 where none came. */
-export function toNetworkError(method: string, error: unknown, status = 0): SlackApiError {
-  // Network errors name hosts and ports at most; others may quote people's words.
-  const network = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
-  return new SlackApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });
+/**
+ * Converts the reason why no complete response arrived. `status` is the one in the response's head, or 0 if there was
+ * none.
+ */
+export function toNetworkError(method: string, error: unknown, status = 0): ApiError {
+  const network = nameNetworkError(error);
+  return new ApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });
 }
 
-/** The `ts` of the message that a call made. Throws without one: then the message may or may not exist. */
+/**
+ * The `ts` of the message that a call created. If there is none, throws, because it is then unknown whether the message
+ * exists.
+ */
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
   if (typeof ts === "string" && ts !== "") return ts;
-  throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
+  throw new ApiError(method, `Slack did not return the ts of the message that ${method} created.`, {
+    code: "",
+    status: 200,
+  });
 }
 
-/** A rate limit. `status` is that of the HTTP answer, 0 where Slack was not asked. */
-export function toRateLimit(method: string, waitMs = UNTOLD_WAIT_MS, status = 0): SlackApiError {
-  const message = `Slack wants ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
-  return new SlackApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });
+/** A rate limit. `status` is the HTTP status of the response, or 0 if no request was sent. */
+export function toRateLimit(method: string, waitMs = DEFAULT_WAIT_MS, status = 0): ApiError {
+  const message = `Slack asks ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
+  return new ApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });
 }
 
-function readNetworkCode(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
-    const code = "code" in at ? at.code : undefined;
-    if (typeof code === "string" && /^[A-Z][A-Z_0-9]{3,40}$/.test(code)) return code;
-  }
-  return undefined;
-}
-
-/** True when Slack will never accept this token again. */
+/** True if Slack will never accept this token again. */
 export function isHopeless(error: unknown): boolean {
   return HOPELESS.has(codeOf(error));
 }
 
-/** Describes a refused token, with the remedy, to the people who run the service. */
+/** Tells operators that a token was refused and what to do. */
 export function describeAuthError(error: unknown, token: keyof typeof REMEDIES): string {
   const name = token === "bot" ? "bot token" : "app-level token";
   return `Slack does not accept the ${name} (${codeOf(error) || "refused"}). ${REMEDIES[token]}`;
 }
 
-/** The app is no agent in this workspace, or the workspace has no agents. */
+/** Slack's error codes if the workspace has no agents, or if the app is not an agent there. */
 const NO_AGENT = new Set([
   "not_agent_app",
   "not_allowed_token_type",
@@ -177,7 +180,7 @@ const NO_AGENT = new Set([
   "channel_type_not_supported",
 ]);
 
-/** True where the workspace shows no suggestions, titles and the like, which belong to agents. */
+/** True if the workspace lacks the features for agents, for example suggestions and titles. */
 export function isNoAgent(error: unknown): boolean {
   return NO_AGENT.has(codeOf(error));
 }

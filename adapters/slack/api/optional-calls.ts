@@ -1,8 +1,9 @@
+/** Skips optional calls that would exceed Slack's rate limit. */
 const MINUTE_MS = 60_000;
 
-/** Limits optional calls to a number per minute, for each key by itself. */
+/** Limits optional calls to a certain number per minute and key. */
 export interface Throttle {
-  /** Counts a call. False, and not counted, where it is one too many or the key is paused. */
+  /** Counts a call. Returns false without counting it if it exceeds the limit or if the key is paused. */
   take(key: string, maxAMinute: number): boolean;
   pause(key: string, waitMs: number): void;
 }

@@ -1,22 +1,23 @@
+/** Makes one call to a method of the Web API. */
 import { fetch } from "undici";
-import { SlackApiError, toNetworkError, toRefusal } from "./error.ts";
+import { ApiError, toNetworkError, toRefusal } from "./error.ts";
 import { type Body, toBody } from "./wire.ts";
 
-/** Slack's own; `SLACK_API_URL` names another. */
+/** Slack's own base URL. `SLACK_API_URL` can set another one. */
 export const API_URL = "https://slack.com/api/";
 
 export interface Access {
   /** Ends in `/api/`. */
   apiUrl: string;
-  /** Absent for a method that is called to get one. */
+  /** Absent for a method that needs no token. */
   token?: string | undefined;
-  /** Told the scopes of the token, where Slack names them. */
+  /** Called with the scopes of the token, if Slack returns them. */
   onScopes?(scopes: readonly string[]): void;
 }
 
 /**
- * Calls a method of the Web API, once. Rejects with a `SlackApiError` for any answer but success. Slack's own client
- * copies every call and answer for its log, whether that is kept or not, and takes no signal.
+ * Calls a method of the Web API once. Rejects with an `ApiError` unless the call succeeds. Replaces Slack's own client,
+ * which copies every call and response for its log even if the log is off, and accepts no signal.
  */
 export async function callMethod(
   { apiUrl, token, onScopes }: Access,
@@ -40,11 +41,11 @@ export async function callMethod(
     if (status === 200 && answer["ok"] === true) return answer;
     throw toRefusal(method, answer, { status, retryAfterS: response.headers.get("retry-after") });
   } catch (error) {
-    throw error instanceof SlackApiError ? error : toNetworkError(method, error, status);
+    throw error instanceof ApiError ? error : toNetworkError(method, error, status);
   }
 }
 
-/** The one form that all methods take: what is no text is JSON. */
+/** The only format that all methods accept. Values that are not strings are JSON. */
 function toForm(args: Body): URLSearchParams {
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(args)) {

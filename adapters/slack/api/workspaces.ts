@@ -1,21 +1,22 @@
+/** The workspaces in which the bot is installed. */
 /** The bot in one workspace. */
 export interface Workspace {
   teamId: string;
-  /** The organisation it belongs to, where it belongs to one: people are the same in all its workspaces. */
+  /** The workspace's organisation, if it has one. People have the same id in all of its workspaces. */
   enterpriseId?: string | undefined;
-  /** The only workspace that was ever installed here. */
-  isSole?: true;
-  /** `U…`: how people mention the bot, and the author of what it writes. */
+  /** `U…`. People mention the bot by this id, and the bot's messages have it as their author. */
   botUserId: string;
   /** `B…` */
   botId: string;
   token: string;
 }
 
-/** The workspaces in which the bot is installed. */
 export interface Workspaces {
-  /** Undefined where the bot is not installed. Rejects when that is unknown at the moment. */
-  find(teamId: string, signal: AbortSignal): Promise<Workspace | undefined>;
-  /** The only one there can be; absent where the bot is installed in any number of them. */
+  /**
+   * Undefined if the bot is not installed. Rejects if that is unknown at the moment. If a whole organisation installed
+   * the bot, the first lookup of one of its workspaces needs `enterpriseId`. Later lookups do not.
+   */
+  find(teamId: string, signal: AbortSignal, enterpriseId?: string): Promise<Workspace | undefined>;
+  /** The only workspace. Absent if several workspaces can install the bot. */
   sole?(): Workspace | undefined;
 }

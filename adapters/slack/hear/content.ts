@@ -1,3 +1,4 @@
+/** Reads what a message shows in addition to its own words: cards, forwards, tables. */
 import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
@@ -5,24 +6,24 @@ import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
 /**
- * Reads what a message shows: its text, blocks, attachments and forwarded messages, as text in Slack's own markup, in
- * which people and channels are still ids. Pure.
+ * Reads everything that a message shows: its text, blocks, attachments and forwarded messages. The result is text in
+ * Slack's markup, still with ids for people and channels. Pure.
  */
 
-/** Most characters kept of a message that is only quoted. */
+/** Longest quote from a forwarded message. */
 const QUOTE_CHARS = 2_000;
-/** The beginning of an escaped letter, a mention or a link at the end of a truncated text. */
+/** Matches an incomplete entity, mention or link at the end of a truncated text. */
 const HALF_MARKUP = /(?:&[a-z]{0,3}|<[^<>]*)…$/;
-/** Blocks stand in blocks; nobody nests them deeper. */
+/** The maximum depth, because blocks can contain blocks. Real messages are not as deep. */
 const MAX_DEPTH = 6;
 const COLORS: Readonly<Record<string, number>> = { good: 0x2eb886, warning: 0xdaa038, danger: 0xa30200 };
 
-/** Everything that people see of a message. */
+/** Everything that people see in a message. */
 export function readShown(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
 }
 
-/** The messages that a message forwards, quoted. */
+/** Quotes the forwarded messages in a message. */
 export function readForwards(message: Body): string {
   return joinParagraphs(
     ...toBodies(message["attachments"])
@@ -32,8 +33,8 @@ export function readForwards(message: Body): string {
 }
 
 /**
- * A person's own words and the tables that they pasted. Slack keeps a table out of the text, in an attachment or in a
- * block. All other attachments are forwards, or previews of links, which Slack adds later.
+ * A person's own words, and the tables that they pasted. Slack puts a table into an attachment or a block, but not into
+ * the text. All other attachments are forwards, or link previews that Slack adds later.
  */
 export function readWritten(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).filter(isPasted).map(readAttachment));
@@ -44,7 +45,10 @@ function isPasted(attachment: Body): boolean {
   return !isLinked && toBodies(attachment["blocks"]).length > 0;
 }
 
-/** A person's message has its words in its text and in one block, unless it has a table; an app's are in its blocks. */
+/**
+ * Without a table, a person's message contains its words twice: in its text and in one block. An app's words are in its
+ * blocks.
+ */
 function readOwn(message: Body): string {
   const text = readText(message["text"]) ?? "";
   const blocks = toBodies(message["blocks"]);
@@ -79,8 +83,10 @@ function readAttachment(attachment: Body): string {
 }
 
 function isEmptyCard(attachment: Body): boolean {
-  const told = ["pretext", "title", "text", "author_name", "fields", "blocks", "actions", "footer", "image_url"];
-  return told.every((name) => !attachment[name] || (Array.isArray(attachment[name]) && attachment[name].length === 0));
+  const fields = ["pretext", "title", "text", "author_name", "fields", "blocks", "actions", "footer", "image_url"];
+  return fields.every(
+    (name) => !attachment[name] || (Array.isArray(attachment[name]) && attachment[name].length === 0),
+  );
 }
 
 function readForward(attachment: Body): string {
@@ -127,7 +133,7 @@ function readBlock(block: Body, depth: number): string {
   }
 }
 
-/** Names of parts in the order in which blocks show them. New kinds of blocks are usually made of the same parts. */
+/** Names of parts, in the order in which blocks show them. New kinds of blocks usually have the same parts. */
 const PARTS = ["title", "caption", "label", "subtitle", "text", "description", "body", "details", "output", "subtext"];
 const LISTS = ["fields", "elements", "blocks", "child_blocks", "tasks", "sources", "actions"];
 
@@ -168,11 +174,11 @@ function readTable(value: unknown, depth: number): string {
   const columns = rows.reduce((most, { length }) => Math.max(most, length), 0);
   const lines = rows.map((row) => `| ${Array.from({ length: columns }, (_, index) => row[index] ?? "").join(" | ")} |`);
   const table = [lines[0], `|${" --- |".repeat(columns)}`, ...lines.slice(1)].join("\n");
-  // Markdown needs an empty line between a table and the words around it.
+  // Markdown needs an empty line between a table and the text around it.
   return `\n${table}\n`;
 }
 
-/** Neither a line break nor a bar may end a cell, except for the bar between a link and its label. */
+/** A cell must contain no line break, and no bar except the one between a link and its label. */
 function toCell(text: string): string {
   return text
     .trim()
@@ -201,13 +207,13 @@ function readElement(element: Body): string {
   return type === "mrkdwn" ? text : text === "" ? "" : escapeText(text);
 }
 
-/** A button with an address becomes a link; any other only its label. */
+/** A button with a URL becomes a link. Any other button becomes its label. */
 function readActions(elements: readonly Body[]): string {
   const links: string[] = [];
   const labels: string[] = [];
   for (const element of elements) {
-    const said = element["text"] ?? element["placeholder"];
-    const label = plain(said) ?? plain(toBody(said)["text"]);
+    const value = element["text"] ?? element["placeholder"];
+    const label = plain(value) ?? plain(toBody(value)["text"]);
     const url = readText(element["url"]);
     if (url !== undefined) links.push(label === undefined ? `<${url}>` : `<${url}|${label}>`);
     else if (label !== undefined) labels.push(label);
@@ -272,19 +278,19 @@ function toColor(value: unknown): number | undefined {
   return COLORS[color] ?? (hex === undefined ? undefined : Number.parseInt(hex, 16));
 }
 
-/** Seconds, as a number or as digits. */
+/** Seconds, as a number or a string of digits. */
 function toTime(value: unknown): number | undefined {
   const seconds = Number(value);
   return value === undefined || value === null || value === "" || Number.isNaN(seconds) ? undefined : seconds * 1_000;
 }
 
-/** Words in which nothing is markup, as Slack writes them in a message; undefined where there are none. */
+/** Text without markup, escaped as in a message. Undefined if it is empty. */
 function plain(value: unknown): string | undefined {
   const text = readText(value);
   return text === undefined ? undefined : escapeText(text);
 }
 
-/** Escapes plain text of blocks and cards, as Slack itself escapes only a message's text. */
+/** Escapes plain text from blocks and cards, because Slack escapes only a message's text. */
 function escapeText(text: string): string {
   return text
     .replace(/&(?!(?:amp|lt|gt);)/g, "&amp;")

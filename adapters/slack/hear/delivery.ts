@@ -1,18 +1,19 @@
+/** Passes events on in the order of their arrival, per channel. */
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
-/** Longest wait at the end for events that are being stored. */
+/** How long a shutdown waits for events that are being stored. */
 const STOP_MS = 5_000;
 
-/** Hands events over in the order in which they came, those of one key one after another. */
+/** Passes events on in the order of their arrival. Events with the same key wait for each other. */
 export interface Delivery {
   /**
-   * Calls `toEvents` at once, before earlier ones are accepted. Resolves when all its events were accepted. Rejects when
-   * one was not: Slack delivers that again.
+   * Calls `toEvents` at once, even before earlier events are accepted. Resolves when all its events are accepted.
+   * Rejects if one is not, and Slack then delivers it again.
    */
   enqueue(key: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
-  /** Takes nothing more; resolves when nothing is under way, or after a while. */
+  /** Accepts no more events. Resolves when none is in flight, or after a timeout. */
   stop(): Promise<void>;
 }
 
@@ -22,9 +23,9 @@ export function createDelivery(accept: Accept): Delivery {
 
   return {
     async enqueue(key, toEvents) {
-      if (isStopped) throw new Error("This process takes no more events.");
+      if (isStopped) throw new Error("This process no longer accepts events.");
       const reading = toEvents();
-      // It may fail while those before it are still being accepted.
+      // It can fail while earlier events are still being accepted.
       reading.catch(() => {});
       return queue.run(key, async () => {
         for (const event of await reading) await accept(event);

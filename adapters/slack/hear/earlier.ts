@@ -1,30 +1,33 @@
+/** Reads the messages before a question. */
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { EarlierMessage, ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { codeOf, SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/rate-limits.ts";
+import { ApiError, codeOf } from "../api/error.ts";
+import { createThrottle } from "../api/optional-calls.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import { PLATFORM, readMessageId, timeOf } from "../ids.ts";
-import { createMayShow } from "../people/access.ts";
-import { toIdentity } from "../people/people.ts";
+import { PLATFORM, readMessageId, timeOf, toPersonId } from "../ids.ts";
+import { createMayShow } from "./access.ts";
 import { type InboundDeps, messageIdOf, readAnyMessage, type SlackMessage, toContent } from "./inbound.ts";
 
-/** Slack's most for one call. */
-const PAGE = 999;
+/** Slack's maximum for one call. */
+export const PAGE = 999;
 /**
- * Slack gives an app that is sold outside of its marketplace no more than this, once a minute.
+ * A commercial app outside Slack's marketplace gets at most this many messages, and only once a minute.
  * https://docs.slack.dev/reference/methods/conversations.replies
  */
-const SOLD_PAGE = 15;
+export const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
-/** Longest that pages after the first are read; those that came until then are used. */
+/** The time limit for all pages after the first. After that, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
-/** Below Slack's limits in each workspace. Reads since the last question leave room for reads of whole threads. */
+/**
+ * Below Slack's limits for each workspace. The smaller one is for reading the messages since the last question, and
+ * leaves calls for reading whole threads.
+ */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
-/** The most by which our clock and Slack's may differ. */
+/** The largest difference between this machine's clock and Slack's. */
 const CLOCK_SKEW_MS = 60_000;
 
 export interface EarlierDeps extends InboundDeps {
@@ -33,7 +36,7 @@ export interface EarlierDeps extends InboundDeps {
   now(): number;
 }
 
-/** Rejects at once while Slack wants no such calls. */
+/** Rejects at once while a rate limit for such calls lasts. */
 export type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
 
 interface LastMessages {
@@ -51,7 +54,7 @@ interface Thread {
   oldest?: string;
 }
 
-/** A link to a message, as Slack's menus make it: the time is in microseconds. */
+/** A link to a message, as Slack's menus create it. Its time is in microseconds. */
 const LINK = /^https?:\/\/[^/]+\/archives\/(\w+)\/p(\d{4,})(\d{6})(?:\?(.*))?$/;
 
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
@@ -60,7 +63,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const mayRead = (team: string, what: keyof typeof MAX_A_MINUTE) =>
     throttle.take(`${team} ${what}`, MAX_A_MINUTE[what]);
 
-  /** Slack lists the thread's first message, and then the others, oldest first. */
+  /** Slack lists the thread's first message and then the others, oldest first. */
   async function readThread({ team, ...range }: Thread, signal: AbortSignal) {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
     const found: Body[] = [];
@@ -103,9 +106,10 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
       const shown = root === undefined ? [] : [root, ...replies.slice(1 - maxMessages)];
       return (await Promise.all(shown.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat();
     },
-    async readEarlier({ messageId, reply }, { since, maxMessages }, signal) {
+    async readEarlier({ messageId, reply, scheduled }, { since, maxMessages }, signal) {
       const { threadId, channelId } = reply;
-      const ts = readMessageId(messageId)?.ts;
+      // A scheduled run is no message: it has seen all that is there.
+      const ts = scheduled === undefined ? readMessageId(messageId)?.ts : latestNow(now);
       if (threadId === undefined || ts === undefined || ts === threadId) return { messages: [] };
       const { team } = readExtra(reply);
       const workspace = await workspaces.find(team, signal);
@@ -136,29 +140,36 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
       const isTop = messageIds.some(
         (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
       );
-      if (threadId === undefined || !isTop) return [];
+      // Without a thread, the reply itself is at the top.
+      const latest = threadId === undefined ? latestNow(now) : threadId;
+      if (threadId !== undefined && !isTop) return [];
       const { team } = readExtra(reply);
       const workspace = await workspaces.find(team, signal);
       if (workspace === undefined || !mayRead(team, "channels")) return [];
-      return readLast({ workspace, channelId, latest: threadId, maxMessages }, signal);
+      return readLast({ workspace, channelId, latest, maxMessages }, signal);
     },
   };
 }
 
+/** A `ts` after every message that is there now. */
+function latestNow(now: () => number): string {
+  return ((now() + CLOCK_SKEW_MS) / 1_000).toFixed(6);
+}
+
 interface ReadLastDeps extends EarlierDeps {
   mayShow: ReadsEarlier["mayShow"];
-  /** Counts a read, and is false where there were too many. */
+  /** Counts a read. Returns false if there were too many. */
   mayRead(team: string, what: keyof typeof MAX_A_MINUTE): boolean;
 }
 
-/** Reads the last messages of a channel. */
+/** Creates the function that reads the last messages of a channel. */
 function createReadLast(deps: ReadLastDeps) {
   const { api, workspaces, now, mayShow, mayRead } = deps;
 
   async function readLast({ workspace, channelId, latest, maxMessages }: LastMessages, signal: AbortSignal) {
     const range = { channel: channelId, latest, limit: maxMessages };
     const answer = await api.call(workspace.teamId, "conversations.history", range, signal).catch((error: unknown) => {
-      if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return {};
+      if (error instanceof ApiError && error.retryAfterMs !== undefined) return {};
       throw error;
     });
     const found = toBodies(toBody(answer)["messages"]);
@@ -167,27 +178,27 @@ function createReadLast(deps: ReadLastDeps) {
     return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat().toReversed();
   }
 
-  /** Reads the channel that somebody looks at while they talk to the bot alone, if both of them may read it. */
+  /** Reads the channel that a person looks at while they talk to the bot alone, if both can read it. */
   async function readLooked(reply: ReplyAddress, maxMessages: number, signal: AbortSignal): Promise<EarlierMessage[]> {
     const { team, user, recipientTeam, lookingAt } = readExtra(reply);
     if (lookingAt === undefined || user === undefined || lookingAt === reply.channelId) return [];
     const workspace = await workspaces.find(team, signal);
     if (workspace === undefined) return [];
-    const author = { ...toIdentity(workspace, user, recipientTeam), name: user };
+    const author = { id: toPersonId(workspace, user, recipientTeam), name: user };
     const place = `${PLATFORM}:${team}:${lookingAt}`;
     if (!(await mayShow(place, { author, reply }, signal)) || !mayRead(team, "channels")) return [];
-    const latest = ((now() + CLOCK_SKEW_MS) / 1_000).toFixed(6);
+    const latest = latestNow(now);
     const last = { workspace, channelId: lookingAt, latest, maxMessages };
-    const said = await readLast(last, signal).catch((error: unknown) => {
-      // People may look at an open channel that the bot is not in.
+    const messages = await readLast(last, signal).catch((error: unknown) => {
+      // People can look at a public channel that the bot is not in.
       if (codeOf(error) === "not_in_channel") return [];
       throw error;
     });
-    const [first] = said;
+    const [first] = messages;
     if (first === undefined) return [];
     const name = await deps.people.channelName(workspace, lookingAt);
-    const text = `They look at the channel #${name ?? lookingAt} while they ask. The last messages there:`;
-    const told: EarlierMessage = {
+    const text = `The user is looking at the channel #${name ?? lookingAt} while asking. Its latest messages:`;
+    const notice: EarlierMessage = {
       messageId: `${place}:looked`,
       author: { id: `${PLATFORM}:${team}`, name: "Slack" },
       text,
@@ -195,13 +206,14 @@ function createReadLast(deps: ReadLastDeps) {
       at: first.at,
       by: "app",
     };
-    return [told, ...said];
+    return [notice, ...messages];
   }
 
   return { readLast, readLooked };
 }
 
-async function toEarlier(
+/** [] for Slack's own notices. */
+export async function toEarlier(
   raw: Body,
   channelId: string,
   workspace: Workspace,
@@ -215,9 +227,9 @@ async function toEarlier(
   return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
 }
 
-/** Slack tells no more of an app than the message itself does. */
+/** For a message from an app, the event already contains everything that Slack shows. */
 async function authorOf(message: SlackMessage, { people }: InboundDeps) {
   const { workspace, userId, userName, userTeam, isBot } = message;
   if (!isBot) return people.toAuthor(workspace, userId, { name: userName, team: userTeam });
-  return { ...toIdentity(workspace, userId, userTeam), name: userName ?? "An app" };
+  return { id: toPersonId(workspace, userId, userTeam), name: userName ?? "An app" };
 }

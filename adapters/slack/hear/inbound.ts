@@ -1,62 +1,63 @@
-import type { Looking } from "../../../src/port/catalogue.ts";
+/** Turns a message into the event that the core knows. */
+import { z } from "zod";
+import type { Looking, Viewer } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import { readForwards, readShown, readWritten } from "../people/content.ts";
-import { readLookedAt, toViewer } from "../people/looking.ts";
-import type { People } from "../people/people.ts";
-import { firstMention, mentions, readWords } from "../people/wording.ts";
+import { PLATFORM, timeOf, toMessageId, toPersonId } from "../ids.ts";
+import { readForwards, readShown, readWritten } from "./content.ts";
+import type { People } from "./people.ts";
+import { firstMention, mentions, readWords } from "./wording.ts";
 
-/** Subtypes of messages that somebody wrote; Slack itself writes all others. */
+/** The subtypes of messages from people or apps. Slack itself writes all other messages. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);
-/** Slack itself, as the author of a message. */
+/** The author id of messages from Slack itself. */
 export const SLACKBOT = "USLACKBOT";
 
-/** A message that somebody wrote, as Slack tells of it. */
+/** A message from a person or an app, read from Slack's event. */
 export interface SlackMessage {
   workspace: Workspace;
   channelId: string;
   isDirect: boolean;
-  /** A direct conversation of several people. */
+  /** True for a direct conversation with several people. */
   isGroup: boolean;
   ts: string;
   /** Undefined for a message at the top level. */
   threadTs: string | undefined;
   userId: string;
-  /** The author's name as the event has it. */
+  /** The author's name, if the event contains it. */
   userName: string | undefined;
-  /** The workspace the author is of. */
+  /** The author's workspace. */
   userTeam: string;
-  /** Not by a person. */
+  /** True if an app wrote it. */
   isBot: boolean;
-  /** By this bot. */
+  /** True if this bot wrote it. */
   isOwn: boolean;
   text: string;
-  /** The whole message, for fields that are read late. */
+  /** The whole message, for fields that are read later. */
   raw: Body;
 }
 
 export interface EventChannel {
   channelId: string;
-  /** `im`, `mpim`, `channel`, `group`; absent from mentions, which channels alone have. */
+  /** `im`, `mpim`, `channel` or `group`. Mentions have none, because they come only from channels. */
   channelType: string | undefined;
 }
 
 export interface InboundDeps {
-  people: People;
+  people: Pick<People, "toAuthor" | "person" | "channelName">;
   toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
   looking?: Pick<Looking, "read">;
 }
 
-/** Undefined for Slack's own notices, and for this bot's own messages. */
+/** Undefined for Slack's own notices and for this bot's own messages. */
 export function readSlackMessage(raw: Body, place: EventChannel, workspace: Workspace): SlackMessage | undefined {
   const message = readAnyMessage(raw, place, workspace);
   return message?.isOwn ? undefined : message;
 }
 
-/** Undefined for Slack's own notices, such as that somebody joined. */
+/** Undefined for Slack's own notices, for example about new members. */
 export function readAnyMessage(
   raw: Body,
   { channelId, channelType }: EventChannel,
@@ -85,8 +86,8 @@ export function readAnyMessage(
 }
 
 /**
- * The addressee of a message; undefined for one that does not concern the bot. In a channel people have to mention the
- * bot. Another bot has to do so in threads and direct messages too.
+ * The addressee of a message. Undefined if the message does not concern the bot. In a channel, people must mention the
+ * bot. Another bot must also mention it in threads and direct messages.
  */
 export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | undefined {
   const { workspace, text, isBot, isDirect, threadTs } = message;
@@ -97,7 +98,7 @@ export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | 
   return firstMention(text) === undefined ? "open" : "other";
 }
 
-/** The same for the same words, tables and files, however Slack shows them. */
+/** Equal for equal words, tables and files, however Slack shows them. */
 export function toBodyKey({ raw }: SlackMessage): string {
   return JSON.stringify([readWritten(raw), toBodies(raw["files"]).map(({ id }) => id)]);
 }
@@ -107,8 +108,8 @@ export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string 
 }
 
 /**
- * The words and files of a message, whole. Previews of links belong to a message that is only read, not to a question:
- * Slack adds them later.
+ * All words and files in a message. Link previews count only in a message that is read as context. They do not count in
+ * a question, because Slack adds them later.
  */
 export async function toContent(
   message: SlackMessage,
@@ -124,7 +125,7 @@ export async function toContent(
   };
 }
 
-/** Undefined for a message with nothing in it. Both events that Slack sends of a mention become the same one. */
+/** Undefined for an empty message. Slack sends two events for a mention, and both become the same event here. */
 export async function toMessageEvent(
   message: SlackMessage,
   addressed: MessageEvent["addressed"],
@@ -138,7 +139,7 @@ export async function toMessageEvent(
   return { kind: "message", key: messageId, ...base, ...heard };
 }
 
-/** The fields that all events of a message have. */
+/** The fields that all events of a message share. */
 export async function toBase(
   message: SlackMessage,
   { people, looking }: Pick<InboundDeps, "people" | "looking">,
@@ -153,12 +154,12 @@ export async function toBase(
   };
 }
 
-/** A thread is a conversation, and a message at the top level begins one. */
+/** A thread is a conversation. A message at the top level starts one. */
 export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMessage): string {
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-/** In the agent view a message says what its author looks at; in the older assistant an event of its own has said so. */
+/** In the agent view, the message says what its author looks at. In the older assistant, a separate event does. */
 async function findLookedAt(
   { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
   looking: InboundDeps["looking"],
@@ -169,13 +170,16 @@ async function findLookedAt(
 }
 
 function toReply(message: SlackMessage, lookingAt: string | undefined): ReplyAddress {
-  const { workspace, channelId, threadTs, ts, userId, userTeam } = message;
+  const { workspace, channelId, threadTs, ts, userId, userTeam, raw } = message;
+  // https://docs.slack.dev/apis/web-api/real-time-search-api#action-token
+  const actionToken = readText(raw["action_token"]) ?? readText(toBody(raw["assistant_thread"])["action_token"]);
   const extra: SlackExtra = {
     team: workspace.teamId,
     user: userId,
     recipientTeam: userTeam,
     ...(threadTs !== undefined && { activeThread: threadTs }),
     ...(lookingAt !== undefined && { lookingAt }),
+    ...(actionToken !== undefined && { actionToken }),
   };
   return {
     platform: PLATFORM,
@@ -186,4 +190,29 @@ function toReply(message: SlackMessage, lookingAt: string | undefined): ReplyAdd
     replyToId: messageIdOf(message),
     extra: { ...extra },
   };
+}
+
+export function toViewer(workspace: Workspace, userId: string, threadTs: string | undefined): Viewer {
+  return {
+    platform: PLATFORM,
+    authorId: toPersonId(workspace, userId),
+    ...(threadTs !== undefined && { threadId: threadTs }),
+  };
+}
+
+const lookedAtContext = z.object({
+  /** The event in the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
+  channel_id: z.string().optional(),
+  /** The most relevant one comes first: https://docs.slack.dev/reference/events/app_context_changed */
+  entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),
+});
+
+/** The id of the channel that a person looks at. Undefined if the context contains no channel. */
+export function readLookedAt(context: unknown): string | undefined {
+  const { channel_id: channelId, entities = [] } = lookedAtContext.safeParse(context).data ?? {};
+  const found = entities.map(({ type, value }) => {
+    if (type === "slack#/types/channel_id") return value;
+    return type === "slack#/types/message_context" ? toBody(value)["channel_id"] : undefined;
+  });
+  return [channelId, ...found].map(readText).find((id) => id !== undefined);
 }

@@ -1,11 +1,15 @@
+/** Turns new, edited and deleted messages into events. */
+import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import { toDeletionKey } from "../../../src/port/ids.ts";
+import { toTitle } from "../../../src/text/title.ts";
+import type { SlackApi } from "../api/client.ts";
+import { codeOf, isNoAgent } from "../api/error.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import { firstMention } from "../people/wording.ts";
 import type { Delivery } from "./delivery.ts";
 import {
   type EventChannel,
@@ -18,14 +22,22 @@ import {
   toBase,
   toBodyKey,
   toContent,
+  toConversationId,
   toMessageEvent,
 } from "./inbound.ts";
-import type { OtherBots } from "./other-bots.ts";
-import type { TitleThread } from "./titles.ts";
+import { firstMention } from "./wording.ts";
 
-/** A message that comes to concern the bot by an edit is answered when it is no older than this. */
+/** If an edit addresses a message to the bot for the first time, the bot answers it only if it is younger than this. */
 const FRESH_MS = 15 * 60_000;
 const MAX_KNOWN = 5_000;
+/** The largest number of questions from bots that the bot answers in one conversation until a person writes there. */
+const MAX_IN_A_ROW = 3;
+/** The largest number of questions per hour from one bot in one channel. */
+const MAX_AN_HOUR = 20;
+const HOUR_MS = 60 * 60_000;
+const MAX_KEPT = 2_000;
+const TITLE_MS = 5_000;
+const MAX_TITLE_CHARS = 60;
 
 export interface ListenerDeps extends InboundDeps {
   otherBots: OtherBots;
@@ -40,8 +52,8 @@ interface Context extends ListenerDeps {
 }
 
 /**
- * Takes `message` and `app_mention` events. Resolves when the resulting events were accepted, or there are none.
- * Rejects when one could not be accepted.
+ * Handles `message` and `app_mention` events. Resolves when all resulting events are accepted. Rejects if one of them
+ * could not be accepted.
  */
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 
@@ -57,7 +69,7 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Undefined for an event that certainly does not concern the bot. */
+/** Undefined for an event that cannot concern the bot. */
 function toTask(
   event: Body,
   place: EventChannel,
@@ -73,7 +85,7 @@ function toTask(
     case "message_changed": {
       const message = toBody(event["message"]);
       const ts = readText(message["ts"]);
-      // A deleted message that has a thread leaves a tombstone in its place.
+      // Slack replaces a deleted message that has a thread with a tombstone.
       if (message["subtype"] === "tombstone" && ts !== undefined) {
         return async () => toDeletedEvents(before, ts, place, workspace, context);
       }
@@ -82,7 +94,7 @@ function toTask(
     }
     case undefined:
     default: {
-      // Slack mentions the bot once more when a message is edited, which the change of the message tells too.
+      // When someone edits a message, Slack also sends its mention again. The change event already covers this.
       if (event["type"] === "app_mention" && event["edited"] !== undefined) return undefined;
       const message = readSlackMessage(event, place, workspace);
       return message && (() => toMessageEvents(message, context));
@@ -90,19 +102,19 @@ function toTask(
   }
 }
 
-/** The message that was changed or deleted. "untold" where Slack, which need not, does not show it. */
-type Before = SlackMessage | "untold" | undefined;
+/** The message that was changed or deleted. "unknown" if Slack omits it. */
+type Before = SlackMessage | "unknown" | undefined;
 
 function toBefore(event: Body, place: EventChannel, workspace: Workspace): Before {
   const message = event["previous_message"];
-  return message === undefined || message === null ? "untold" : readSlackMessage(toBody(message), place, workspace);
+  return message === undefined || message === null ? "unknown" : readSlackMessage(toBody(message), place, workspace);
 }
 
 async function toMessageEvents(message: SlackMessage, context: Context): Promise<InboundEvent[]> {
   const latest = context.known.latest(messageIdOf(message), message);
   const addressed = latest && (await addressedOf(latest, context));
   if (latest === undefined || addressed === undefined || !context.otherBots.mayAsk(latest)) return [];
-  // The edit that overtook it and made it a message to the bot asks for itself.
+  // A later edit made this a message to the bot, and that edit asks the question itself.
   if (addressed === "bot" && (await addressedOf(message, context)) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, context);
   if (event !== undefined) context.titleThread?.(latest, event.text);
@@ -116,19 +128,19 @@ async function toEditEvents(
   context: Context,
 ): Promise<InboundEvent[]> {
   const editedTs = editedTsOf(after);
-  // Slack reports a change also for a preview, for a first reply, and for content that the bot may not see.
-  if (before === "untold" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
+  // Slack also reports a change for a preview, a first reply, and content that the bot cannot see.
+  if (before === "unknown" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
   const latest = context.known.latest(messageId, after);
-  // An edit that was not acknowledged is told again, perhaps after a later one.
+  // Slack repeats an edit that was not acknowledged, perhaps after a later edit.
   if (latest === undefined || Number(editedTsOf(latest)) > Number(editedTsOf(after))) return [];
   context.known.setEdited(messageId, after);
   const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
   const isAsked = isFresh && (await addressedOf(after, context)) === "bot";
-  const wasAddressed = before === "untold" || before === undefined ? undefined : await addressedOf(before, context);
-  // Slack may leave out the former text. The claim of the message's key decides whether it was taken already.
+  const wasAddressed = before === "unknown" || before === undefined ? undefined : await addressedOf(before, context);
+  // Slack can omit the previous text. The claim on the message's key then shows whether it was already answered.
   const asked = wasAddressed === undefined && isFresh ? await toMessageEvents(after, context) : [];
-  if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return asked;
+  if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "unknown")) return asked;
   const [base, content] = await Promise.all([toBase(after, context), toContent(after, context)]);
   const edited: EditedEvent = {
     kind: "edited",
@@ -157,14 +169,14 @@ async function toDeletedEvents(
   const messageId = toMessageId({ teamId, channelId, ts });
   context.known.setDeleted(messageId);
   const event = { kind: "deleted", key: toDeletionKey(messageId), messageId, at: context.now() } as const;
-  if (before === "untold") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
+  if (before === "unknown") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
   if (before === undefined || (await addressedOf(before, context)) === undefined) return [];
   return [{ ...(await toBase(before, context)), ...event }];
 }
 
 /**
- * The addressee of a message. In a channel where the bot listens to everything, people's messages to nobody are meant
- * for it; other bots still have to mention it, or two bots would never end.
+ * The addressee of a message. In a channel where the bot listens to everything, it also answers people's messages that
+ * address no one. Other bots must still mention it, because otherwise two bots would answer each other forever.
  */
 async function addressedOf(
   message: SlackMessage,
@@ -178,7 +190,7 @@ async function addressedOf(
   return isOurs === true ? "bot" : undefined;
 }
 
-/** Stands in for a message that Slack does not show: its id tells the conversation. */
+/** Used for a message that Slack does not show. Its id identifies the conversation. */
 function toUnknown(
   messageId: string,
   channelId: string,
@@ -191,16 +203,19 @@ function toUnknown(
   };
 }
 
-/** Remembers recent edits and deletions, which may overtake their message on another connection or be repeated. */
+/**
+ * Remembers recent edits and deletions. They can arrive before their message on another connection, and they can be
+ * repeated.
+ */
 export interface KnownMessages {
   setEdited(messageId: string, message: SlackMessage): void;
   setDeleted(messageId: string): void;
-  /** The latest known version of a message: itself, a later edit, or undefined once it was deleted. */
+  /** The latest known version of a message: the message itself or a later edit. Undefined after a deletion. */
   latest(messageId: string, message: SlackMessage): SlackMessage | undefined;
 }
 
 export function createKnownMessages(): KnownMessages {
-  /** Undefined for a message that was deleted. */
+  /** Undefined for a deleted message. */
   const known = new BoundedMap<string, SlackMessage | undefined>(MAX_KNOWN);
 
   return {
@@ -210,5 +225,79 @@ export function createKnownMessages(): KnownMessages {
     },
     setDeleted: (messageId) => void known.set(messageId, undefined),
     latest: (messageId, message) => (known.has(messageId) ? known.get(messageId) : message),
+  };
+}
+
+/** Decides which other bots this bot answers. */
+export interface OtherBots {
+  /** True for people, and for a bot on the list. */
+  isAllowed(message: SlackMessage): boolean;
+  /** Does the same for a question. Also counts the question, so that two bots soon stop answering each other. */
+  mayAsk(message: SlackMessage): boolean;
+}
+
+/** `allowed` contains user ids or bot ids. */
+export function createOtherBots(allowed: readonly string[], now: () => number): OtherBots {
+  /** The times of bots' questions since a person last wrote. By conversation, and then by the message's `ts`. */
+  const inARow = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
+  /** The times of a bot's questions in the last hour. By channel and bot, and then by the message's `ts`. */
+  const ofLate = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
+
+  function isAllowed({ isBot, userId, raw }: SlackMessage): boolean {
+    return !isBot || allowed.includes(userId) || allowed.includes(String(raw["bot_id"]));
+  }
+
+  return {
+    isAllowed,
+    mayAsk(message) {
+      const conversation = toConversationId(message);
+      if (!message.isBot) inARow.delete(conversation);
+      if (!message.isBot || !isAllowed(message)) return !message.isBot;
+      const row = note(inARow, conversation, message.ts, now());
+      const recent = note(ofLate, `${message.channelId} ${message.userId}`, message.ts, now());
+      for (const [ts, atMs] of recent) if (atMs < now() - HOUR_MS) recent.delete(ts);
+      return row.size <= MAX_IN_A_ROW && recent.size <= MAX_AN_HOUR;
+    },
+  };
+}
+
+/** A message that is delivered twice counts only once. */
+function note(kept: Map<string, Map<string, number>>, key: string, ts: string, atMs: number): Map<string, number> {
+  const asked = kept.get(key) ?? new Map<string, number>();
+  asked.set(ts, asked.get(ts) ?? atMs);
+  kept.set(key, asked);
+  return asked;
+}
+
+/**
+ * Sets a thread's title from the question that starts it, in the pane where people talk to the bot alone. Never
+ * rejects; ignores failures, and no one waits for it.
+ */
+export type TitleThread = (message: SlackMessage, question: string) => void;
+
+export interface TitlesDeps {
+  api: Pick<SlackApi, "call">;
+  log: Logger;
+}
+
+export function createTitleThread({ api, log }: TitlesDeps): TitleThread {
+  const withoutAgents = new Set<string>();
+
+  async function set({ workspace: { teamId }, channelId, ts }: SlackMessage, title: string): Promise<void> {
+    try {
+      const args = { channel_id: channelId, thread_ts: ts, title };
+      await api.call(teamId, "assistant.threads.setTitle", args, AbortSignal.timeout(TITLE_MS));
+    } catch (error) {
+      if (isNoAgent(error)) withoutAgents.add(teamId);
+      log.info({ code: codeOf(error), team: teamId }, "Could not set the title of a thread.");
+    }
+  }
+
+  return (message, question) => {
+    // There, each message at the top level starts a thread. A command is not a question.
+    const begins = message.isDirect && message.threadTs === undefined && !question.startsWith("!");
+    if (!begins || withoutAgents.has(message.workspace.teamId)) return;
+    const title = toTitle(question, MAX_TITLE_CHARS);
+    if (title !== "") void set(message, title);
   };
 }

@@ -1,67 +1,75 @@
+/** Looks up people: their names, roles and rights. */
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
+import type { PlaceNames } from "../../../src/port/adapter.ts";
 import type { Author } from "../../../src/port/events.ts";
 import type { SlackApi } from "../api/client.ts";
-import { SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/rate-limits.ts";
+import { ApiError } from "../api/error.ts";
+import { createThrottle } from "../api/optional-calls.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import { PLATFORM, toPersonId } from "../ids.ts";
+import { toPersonId } from "../ids.ts";
 import type { SlackAdapterOptions } from "../options.ts";
 
-/** Longest wait for a name: Slack gives three seconds for the event to be stored, with the name or without. */
+/** The longest wait for a name. The bot must store the event within Slack's three seconds, even without the name. */
 const WAIT_MS = 1_000;
 const FRESH_MS = 60 * 60_000;
 const MAX_CACHED = 10_000;
 const CALL_MS = 10_000;
-/** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */
-const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.users.list": 15 };
+/** Below Slack's limits. In a large workspace, every thread has people that the bot has not looked up yet. */
+const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.users.list": 15, "auth.test": 15 };
 
-/** Members of a group change more often than names do, and their permissions depend on it. */
+/** Shorter than for names, because a group's members change more often and their permissions depend on it. */
 const GROUP_FRESH_MS = 5 * 60_000;
 const SLACK_GROUP = /^S[A-Z0-9]+$/;
-/** Most groups that are looked up for one author. */
+/** The largest number of groups to look up for one author. */
 const MAX_GROUPS = 20;
 const UNKNOWN_GROUP =
-  "Slack does not tell who is in a user group that the policy names, so rules about it match nobody: the app may lack the scope usergroups:read, and npm run doctor says more.";
+  "Slack does not list the members of a user group that the policy names, so rules about it match no one. The app may lack the scope usergroups:read; npm run doctor shows more.";
 
-/** Somebody as a workspace knows them. */
+/** A person as a workspace knows them. */
 export interface Person {
-  /** As shown to people. */
+  /** The name that people see. */
   name: string;
-  /** Runs the workspace, or owns it. */
+  /** True for an admin or owner of the workspace. */
   isAdmin: boolean;
-  /** Let into some channels only, or of another organisation. */
+  /** A person with access to some channels only, from another organisation, or whose account is deactivated. */
   isGuest: boolean;
-  /** Absent for a full member. `external`: of another organisation. */
+  /** Absent for a full member. `external` means from another organisation. */
   kind?: "guest" | "external" | "bot";
+  /** The IANA time zone of their profile. */
+  timeZone?: string;
 }
 
 interface ChannelInfo {
   name: string | undefined;
   creator: string | undefined;
-  /** A direct conversation of several people. */
+  /** True for a direct conversation with several people. */
   isGroup: boolean;
 }
 
-/** Names behind Slack's ids. A name that takes longer than a second is undefined, and is known the next time. */
+/**
+ * Looks up the names for Slack's ids. If a name takes longer than a second, it is undefined this time and known the
+ * next time.
+ */
 export interface People {
   person(workspace: Workspace, userId: string): Promise<Person | undefined>;
   channelName(workspace: Workspace, channelId: string): Promise<string | undefined>;
+  namePlace(workspace: Workspace, channelId: string): Promise<PlaceNames>;
   /**
-   * Somebody as the author of an event. A workspace's administrators may act for others (`isModerator`). They, and
-   * whoever made a channel, may change its settings (`mayConfigure`), as in Slack itself. A direct conversation leaves
-   * that open: nobody else is there to ask.
+   * Describes a person as the author of an event. The workspace's admins can act for others (`isModerator`). As in
+   * Slack itself, the admins and a channel's creator can change the channel's settings (`mayConfigure`). In a direct
+   * conversation this is undefined, because only that person is there.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
 }
 
 export interface GivenAuthor {
-  /** Their name as the event has it, for when nothing better is known. */
+  /** The person's name from the event. Used if no better name is known. */
   name?: string | undefined;
   channelId?: string | undefined;
   isDirect?: boolean;
-  /** The workspace they are of, where Slack says it. */
+  /** The person's workspace, if Slack names it. */
   team?: string | undefined;
 }
 
@@ -69,7 +77,7 @@ export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
   const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
   const groupCache = createLookupCache({ freshMs: GROUP_FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
-  /** Groups whose members cannot be read, and about which the log has been told. */
+  /** Groups whose members cannot be read. They are here when this has been logged. */
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
@@ -87,7 +95,12 @@ export function createPeople(deps: PeopleDeps): People {
     return waitAtMost(cache.get(`${workspace.teamId} ${channelId}`, find), WAIT_MS);
   }
 
-  /** The groups named in the policy that somebody is in, as far as Slack tells in time. */
+  function workspaceName(workspace: Workspace): Promise<string | undefined> {
+    const find = () => query(workspace, "auth.test", {}, ({ team }) => readText(team));
+    return waitAtMost(cache.get(workspace.teamId, find), WAIT_MS);
+  }
+
+  /** The groups of the policy that a person is in, if Slack returns them in time. */
   async function groupsOf(workspace: Workspace, userId: string): Promise<string[]> {
     const asked = (await deps.namedGroups?.()) ?? [];
     const ids = asked.filter((id) => SLACK_GROUP.test(id)).slice(0, MAX_GROUPS);
@@ -111,6 +124,16 @@ export function createPeople(deps: PeopleDeps): People {
   return {
     person,
     channelName: async (workspace, channelId) => (await channel(workspace, channelId))?.name,
+    async namePlace(workspace, channelId) {
+      const isDirect = channelId.startsWith("D");
+      const [named, found] = await Promise.all([
+        workspaceName(workspace),
+        isDirect ? undefined : channel(workspace, channelId),
+      ]);
+      // Slack names a conversation with several people after its members.
+      const name = found?.isGroup === true ? "group message" : found?.name && `#${found.name}`;
+      return { workspace: named, channel: isDirect ? "direct message" : name, isDirect };
+    },
     async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D"), team } = {}) {
       const isOpen = channelId !== undefined && isDirect !== true;
       const [found, place, groups] = await Promise.all([
@@ -120,14 +143,15 @@ export function createPeople(deps: PeopleDeps): People {
       ]);
       const isAdmin = found?.isAdmin === true;
       const isCreator = place?.creator === userId && found?.isGuest === false;
-      // An organisation has many workspaces, and one id for each of its people.
+      // An organisation has several workspaces, but only one id for each person.
       const isForeign = team !== undefined && team !== workspace.teamId && team !== workspace.enterpriseId;
       const isExternal = found?.kind === "external" || (isForeign && workspace.enterpriseId === undefined);
       const kind = isExternal ? "external" : found?.kind;
       return {
-        ...toIdentity(workspace, userId, team),
+        id: toPersonId(workspace, userId, team),
         name: found?.name ?? (name || userId),
         ...(kind !== undefined && { kind }),
+        ...(found?.timeZone !== undefined && { timeZone: found.timeZone }),
         ...(isExternal && isForeign && { workspaceId: team }),
         ...(groups.length > 0 && { groups }),
         ...(isAdmin && { isModerator: true }),
@@ -137,31 +161,24 @@ export function createPeople(deps: PeopleDeps): People {
   };
 }
 
-/** `former` is the id under which earlier versions stored people: Slack's own, unique only within one workspace's conversations. */
-export function toIdentity(
-  workspace: Pick<Workspace, "teamId" | "enterpriseId" | "isSole">,
-  userId: string,
-  team?: string,
-): Pick<Author, "id" | "former"> {
-  const within = workspace.isSole === true ? {} : { within: `${PLATFORM}:${workspace.teamId}:` };
-  return { id: toPersonId(workspace, userId, team), former: { id: userId, ...within } };
-}
-
-function toPerson(user: Body, { teamId, enterpriseId }: Workspace): Person | undefined {
+/** Undefined for a user without a name. */
+export function toPerson(user: Body, { teamId, enterpriseId }: Workspace): Person | undefined {
   const profile = toBody(user["profile"]);
   const names = [profile["display_name"], profile["real_name"], user["real_name"], user["name"]];
   const name = names.map(readText).find((one) => one !== undefined);
   if (name === undefined) return undefined;
-  // Somebody from another workspace of the same organisation is no stranger.
+  // A person from another workspace of the same organisation is not external.
   const organisation =
     user["enterprise_user"] && (readText(toBody(user["enterprise_user"])["enterprise_id"]) ?? enterpriseId);
   const isOfOurs = organisation !== undefined && organisation === enterpriseId;
   const isForeign = ![teamId, undefined].includes(readText(user["team_id"])) && !isOfOurs;
   const flags = (...keys: string[]) => keys.some((key) => user[key] === true);
+  const timeZone = readText(user["tz"]);
   return {
     name,
+    ...(timeZone !== undefined && { timeZone }),
     isAdmin: !isForeign && flags("is_admin", "is_owner", "is_primary_owner"),
-    isGuest: isForeign || flags("is_restricted", "is_ultra_restricted", "is_stranger"),
+    isGuest: isForeign || flags("is_restricted", "is_ultra_restricted", "is_stranger", "deleted"),
     ...toKind(isForeign || flags("is_stranger"), flags("is_restricted", "is_ultra_restricted"), flags("is_bot")),
   };
 }
@@ -176,7 +193,7 @@ export interface PeopleDeps extends Pick<SlackAdapterOptions, "namedGroups" | "l
   api: Pick<SlackApi, "call">;
 }
 
-/** Looks something up. Resolves to undefined where Slack does not tell, or the rate limit is used up. Never rejects. */
+/** Looks something up. Resolves to undefined if Slack does not respond or the rate limit is used up. Never rejects. */
 export type PeopleQuery = <T>(
   workspace: Workspace,
   method: keyof typeof MAX_A_MINUTE,
@@ -193,9 +210,9 @@ export function createPeopleQuery({ api, log, now }: PeopleDeps): PeopleQuery {
     try {
       return read(await api.call(teamId, method, args, AbortSignal.timeout(CALL_MS)));
     } catch (error) {
-      const pauseMs = error instanceof SlackApiError ? error.retryAfterMs : undefined;
+      const pauseMs = error instanceof ApiError ? error.retryAfterMs : undefined;
       if (pauseMs !== undefined) throttle.pause(budget, pauseMs);
-      log.debug({ err: error, method }, "Something about people could not be looked up.");
+      log.debug({ err: error, method }, "Could not look up a person, a group or a channel.");
       return undefined;
     }
   };

@@ -1,41 +1,51 @@
+/** Opens and keeps the sockets of Socket Mode. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type App, type Logger as BoltLogger, type Receiver, SocketModeReceiver, webApi } from "@slack/bolt";
+import { type Logger as BoltLogger, type ReceiverEvent, webApi } from "@slack/bolt";
+import { SocketModeClient } from "@slack/socket-mode";
 import type { Logger } from "pino";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { LoggableError } from "../../../src/port/errors.ts";
 import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText, toBody } from "../api/wire.ts";
 
-/** Until then a start that cannot reach Slack goes on trying. */
+/** How long the start retries if it cannot reach Slack. */
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** A socket that ends sooner than this counts as a failure, at most as this many in a row. */
+/** A socket that ends sooner than this counts as a failure. The backoff counts at most this many failures in a row. */
 const SHORT_MS = 5_000;
 const MAX_SHORT = 2;
-/** Longest from asking for a socket to its greeting. */
+/** The longest time from requesting a socket to Slack's `hello`. */
 const CONNECT_MS = 20_000;
 const CALL_MS = 10_000;
-/** A socket that was asked to go stays this long for its acknowledgements, and while another takes its place. */
+/**
+ * When Slack asks the bot to close a socket, the socket stays open for this long: for its acknowledgements, and until
+ * its replacement is open.
+ */
 const LEAVE_MS = 4_000;
 const CLOSE_MS = 2_000;
-/** The reason for which another socket would only be in the way. */
+/** Slack's reason for closing a socket if the app has too many. */
 const TOO_MANY = "too_many_websockets";
 
 export interface SocketsOptions {
   appToken: string;
   apiUrl?: string | undefined;
-  /** Sockets held at the same time. */
+  /** Number of sockets to keep open. */
   count: number;
   boltLog: BoltLogger;
   log: Logger;
-  /** No socket will ever open again, with the reason in plain words. */
+  /** Called when no socket can ever open again. Gets the reason in plain words. */
   onFatal(reason: string): void;
+  /** Handles and acknowledges one delivery. If it rejects, Slack delivers the event again. */
+  take(received: ReceiverEvent): Promise<void>;
 }
 
-/** Bolt's receiver over several sockets. Each event comes over one of them. */
-export interface Sockets extends Receiver {
-  /** Resolves when the first socket stands. Rejects in plain words when that is hopeless, or takes too long. */
+/** Several sockets. Each event arrives on one of them. */
+export interface Sockets {
+  /**
+   * Resolves when the first socket is open. Rejects with a plain sentence if a retry cannot help, or if it takes too
+   * long.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
   isConnected(): boolean;
@@ -43,19 +53,18 @@ export interface Sockets extends Receiver {
 
 export function createSockets(options: SocketsOptions): Sockets {
   const { count, log, onFatal } = options;
-  /** `live` holds the sockets that deliver, `open` also those that are not gone yet. */
+  /** `live` contains the sockets that deliver events. `open` also contains those that are still closing. */
   const [live, open] = [new Set<SlackSocket>(), new Set<SlackSocket>()];
   const closing = new AbortController();
   const opened = Promise.withResolvers<void>();
-  let app: App | undefined;
   let isOpen = false;
-  /** One limit for all sockets: Slack counts every opening. */
+  /** One limit for all sockets together, because Slack counts every request for a socket. */
   let refusedUntil = 0;
   let keeping: Promise<void>[] = [];
 
-  /** Resolves to the number of failures in a row when the socket has ended. */
-  async function holdOne(bolt: App, failures: number): Promise<number> {
-    const socket = await openSocket({ ...options, app: bolt }, closing.signal);
+  /** Resolves when the socket has ended, to the number of failures in a row. */
+  async function holdOne(failures: number): Promise<number> {
+    const socket = await openSocket(options, closing.signal);
     if (closing.signal.aborted) await socket.close();
     const startedAt = performance.now();
     open.add(socket);
@@ -65,26 +74,26 @@ export function createSockets(options: SocketsOptions): Sockets {
     opened.resolve();
     const reason = await socket.ended;
     live.delete(socket);
-    if (!closing.signal.aborted) log.debug({ reason }, "A socket to Slack ended; another takes its place.");
+    if (!closing.signal.aborted) log.debug({ reason }, "A socket to Slack closed; opening another one.");
     if (performance.now() - startedAt > SHORT_MS) return 0;
     return reason === TOO_MANY ? failures + 1 : Math.min(failures + 1, MAX_SHORT);
   }
 
-  /** Holds one socket after another. */
-  async function keep(bolt: App): Promise<void> {
+  /** Keeps one socket open. Replaces it each time it ends. */
+  async function keep(): Promise<void> {
     for (let failures = 0; !closing.signal.aborted; ) {
       const waitMs = refusedUntil - performance.now();
       if (waitMs > 0) await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => {});
       try {
-        failures = await holdOne(bolt, failures);
+        failures = await holdOne(failures);
       } catch (error) {
         if (closing.signal.aborted) return;
         if (isHopeless(error)) return fail(error);
         if (error instanceof webApi.WebAPIRateLimitedError) refusedUntil = performance.now() + error.retryAfter * 1_000;
         failures += 1;
-        log.warn({ err: error }, "A socket to Slack could not be opened; trying again.");
+        log.warn({ err: error }, "Could not open a socket to Slack; retrying.");
       }
-      // A refresh is no failure: the first try comes at once.
+      // A refresh is not a failure, so the first attempt has no delay.
       if (failures > 1) await pause(failures - 1, closing.signal);
     }
   }
@@ -96,16 +105,11 @@ export function createSockets(options: SocketsOptions): Sockets {
   }
 
   return {
-    init(bolt) {
-      app = bolt;
-    },
     async start() {
-      const bolt = app;
-      if (bolt === undefined) throw new Error("The receiver was started before it had an app.");
-      keeping = Array.from({ length: count }, () => keep(bolt));
+      keeping = Array.from({ length: count }, () => keep());
       const late = sleep(START_MS, undefined, { signal: closing.signal, ref: false }).then(() => {
         throw new Error(
-          "Slack cannot be reached: no socket could be opened. Check the network, and see the log for why.",
+          "Slack cannot be reached: no socket could be opened. Check the network; the log shows the reasons.",
         );
       });
       await Promise.race([opened.promise, late]);
@@ -121,64 +125,50 @@ export function createSockets(options: SocketsOptions): Sockets {
 
 async function pause(failures: number, signal: AbortSignal): Promise<void> {
   const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 10));
-  // Sockets that fell together do not all come back in the same moment.
+  // Sockets that dropped together must not all reconnect at the same moment.
   await sleep(longestMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
 }
 
-export interface SocketOptions extends Omit<SocketsOptions, "count" | "onFatal"> {
-  app: App;
-}
-
-/** One socket, from its greeting to its end. */
+/** One socket, from Slack's `hello` to its end. */
 export interface SlackSocket {
-  /** Resolves when nothing more will be delivered here, with Slack's reason where it gave one. */
+  /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
   ended: Promise<string | undefined>;
-  /** Resolves when the socket is gone, which may be a while after it ended. */
+  /** Resolves when the socket is closed. This can be some time after `ended`. */
   gone: Promise<void>;
-  /** Resolves when it is gone, or after a short while. */
+  /** Resolves when the socket is closed, or after a short timeout. */
   close(): Promise<void>;
 }
 
-/** Opens a socket. Rejects with what Bolt says, or when Slack does not greet in time. It never connects again by itself. */
+export type SocketOptions = Pick<SocketsOptions, "appToken" | "apiUrl" | "boltLog" | "log" | "take">;
+
+/** Opens a socket. Rejects with Slack's error, or if Slack sends no `hello` in time. It never reconnects. */
 export async function openSocket(options: SocketOptions, signal: AbortSignal): Promise<SlackSocket> {
-  const { app, appToken, apiUrl, boltLog, log } = options;
-  const ended = Promise.withResolvers<string | undefined>();
+  const { take } = options;
+  const client = new Client(options);
   const gone = Promise.withResolvers<void>();
-  // Options of its own: the client writes into them.
-  const clientOptions = { retryConfig: { retries: 0 }, timeout: CALL_MS, rejectRateLimitedCalls: true };
-  const receiver = new SocketModeReceiver({
-    appToken,
-    logger: boltLog,
-    autoReconnectEnabled: false,
-    installerOptions: { clientOptions: { ...clientOptions, ...(apiUrl !== undefined && { slackApiUrl: apiUrl }) } },
-    // An event that could not be accepted is not acknowledged, so that Slack delivers it again.
-    processEventErrorHandler: async () => false,
-  });
-  receiver.init(app);
-  const { client } = receiver;
   client.on("disconnected", () => {
-    ended.resolve(undefined);
+    client.ended.resolve(undefined);
     gone.resolve();
   });
-  guardMessages(receiver, ended.resolve, log);
-  await greeted(receiver, signal);
+  client.on("slack_event", ({ body, ack }: ReceiverEvent) => void take({ body, ack }).catch(() => {}));
+  await greeted(client, signal);
 
   return {
-    ended: ended.promise,
+    ended: client.ended.promise,
     gone: gone.promise,
     async close() {
       await waitAtMost(client.disconnect(), CLOSE_MS);
-      ended.resolve(undefined);
+      client.ended.resolve(undefined);
       gone.resolve();
     },
   };
 }
 
-async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Promise<void> {
+async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<void> {
   const stopped = Promise.withResolvers<never>();
   const stop = () => stopped.reject(signal.reason);
   const late = setTimeout(
-    () => stopped.reject(new LoggableError("Slack did not greet the socket in time.")),
+    () => stopped.reject(new LoggableError("Slack did not send hello on the socket in time.")),
     CONNECT_MS,
   );
   signal.addEventListener("abort", stop);
@@ -186,11 +176,11 @@ async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Pro
   try {
     await Promise.race([starting, stopped.promise]);
   } catch (error) {
-    // It may still connect, and would then receive events that nobody handles.
+    // The client may still connect. It would then receive events that no code handles.
     const discard = () => void client.disconnect().catch(() => {});
     starting.then(discard, discard);
     discard();
-    throw error ?? new LoggableError("Slack closed the socket before greeting it.");
+    throw error ?? new LoggableError("Slack closed the socket before sending hello.");
   } finally {
     clearTimeout(late);
     signal.removeEventListener("abort", stop);
@@ -198,48 +188,60 @@ async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Pro
 }
 
 /**
- * Stands between the socket and Bolt's client, because that throws an uncaught error at an envelope without an event,
- * and hangs up in the middle of its work when Slack asks it to go.
+ * Slack's client without two bugs in version 3.1.0, the newest one. When Slack asks it to close a socket, it closes the
+ * socket in the middle of its work. And it throws an uncaught error for an envelope without an event.
  */
-function guardMessages({ client }: SocketModeReceiver, leave: (reason: string) => void, log: Logger): void {
-  const handlers = client.listeners("ws_message") as Array<(data: unknown, isBinary: boolean) => Promise<void>>;
-  client.removeAllListeners("ws_message");
+class Client extends SocketModeClient {
+  /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
+  readonly ended = Promise.withResolvers<string | undefined>();
+  readonly #log: Logger;
 
-  async function pass(data: unknown, isBinary: boolean): Promise<void> {
-    for (const handle of handlers) await handle(data, isBinary);
+  constructor({ appToken, apiUrl, boltLog, log }: SocketOptions) {
+    super({
+      appToken,
+      logger: boltLog,
+      autoReconnectEnabled: false,
+      clientOptions: {
+        retryConfig: { retries: 0 },
+        timeout: CALL_MS,
+        rejectRateLimitedCalls: true,
+        ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
+      },
+    });
+    this.#log = log;
   }
 
-  async function receive(data: unknown, isBinary: boolean): Promise<void> {
+  protected override async onWebSocketMessage(data: string | ArrayBuffer, isBinary: boolean): Promise<void> {
     const envelope = readEnvelope(data);
     if (envelope.type === "disconnect") {
-      leave(envelope.reason ?? "");
+      this.ended.resolve(envelope.reason ?? "");
       if (envelope.reason !== TOO_MANY) await sleep(LEAVE_MS, undefined, { ref: false });
-      return pass(data, isBinary);
     }
-    if (!envelope.isEmptyEvent) return pass(data, isBinary);
-    log.warn({ envelope: envelope.payloadType }, "Slack says that it left out events, because there were too many.");
-    client.websocket?.send(JSON.stringify({ envelope_id: envelope.id, payload: {} }), () => {});
+    if (envelope.isEmptyEvent) {
+      this.#log.warn({ envelope: envelope.payloadType }, "Slack dropped events because there were too many.");
+      this.websocket?.send(JSON.stringify({ envelope_id: envelope.id, payload: {} }), () => {});
+      return;
+    }
+    try {
+      await super.onWebSocketMessage(data, isBinary);
+    } catch (error) {
+      this.#log.warn({ err: error }, "Could not read a message from a Slack socket.");
+    }
   }
-
-  client.on("ws_message", (data: unknown, isBinary: boolean) => {
-    receive(data, isBinary).catch((error: unknown) =>
-      log.warn({ err: error }, "A message of a socket was not understood."),
-    );
-  });
 }
 
-/** The parts of a message on a socket that are read before Bolt reads it. */
+/** The parts of a socket message that are read before Bolt reads the message. */
 export interface Envelope {
   id: string | undefined;
   type: string | undefined;
-  /** Why a socket shall go. */
+  /** Why Slack asks the bot to close the socket. */
   reason: string | undefined;
-  /** It should hold an event and does not. */
+  /** True if the envelope should contain an event but does not. */
   isEmptyEvent: boolean;
   payloadType: string | undefined;
 }
 
-/** Never throws: anything but an envelope reads as an empty one. */
+/** Never throws. Anything that is not an envelope becomes an empty one. */
 export function readEnvelope(data: unknown): Envelope {
   const body = parse(data);
   const payload = toBody(body["payload"]);

@@ -1,10 +1,11 @@
+/** Reads the words of a message as people see them. */
 import { withoutAddress } from "../../../src/text/address.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { People } from "./people.ts";
 
-/** Names looked up for one message; those after them are shown as they are. */
+/** The largest number of names to look up for one message. Further ids stay in the text. */
 const MAX_NAMES = 20;
-/** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: the only places where Slack leaves angle brackets. */
+/** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`. Slack uses unescaped angle brackets only in these. */
 const MARKUP = /<([^<>]+)>/g;
 const CODE = /```[^]*?```|`[^`\n]+`/g;
 const USER = /^@([A-Z0-9]+)(?:\|(.*))?$/s;
@@ -12,25 +13,28 @@ const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
 
 type Names = Pick<People, "person" | "channelName">;
 
-/** The words of a message as a person reads them: names for ids, and without the mention that only addresses the bot. */
+/**
+ * The words of a message as people read them, with names instead of ids and without a mention that only addresses the
+ * bot.
+ */
 export async function readWords(text: string, workspace: Workspace, names: Names): Promise<string> {
-  // Nothing but a mention still says who is asked for.
+  // If the text is only a mention, keep it, because it still addresses the bot.
   const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();
   const found = await findNames(words, workspace, names);
-  // Slack escapes what people write, so plain text and markup are told apart before either is read.
+  // Slack escapes people's text, so separate markup from plain text before decoding either of them.
   const parts = words
     .split(MARKUP)
     .map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescapeMarkup(part)));
   return parts.join("").trim();
 }
 
-/** True for a text that mentions the person outside of code. A mention in code is only quoted. */
+/** True if a text mentions the person outside of code. A mention inside code is only a quote. */
 export function mentions(text: string, userId: string): boolean {
-  const said = text.replaceAll(CODE, " ");
-  return said.includes(`<@${userId}>`) || said.includes(`<@${userId}|`);
+  const outsideCode = text.replaceAll(CODE, " ");
+  return outsideCode.includes(`<@${userId}>`) || outsideCode.includes(`<@${userId}|`);
 }
 
-/** The person a text begins by addressing. */
+/** The person whom a text addresses at its start. */
 export function firstMention(text: string): string | undefined {
   return /^\s*<@([A-Z0-9]+)(?:\|[^>]*)?>/.exec(text)?.[1];
 }
@@ -48,11 +52,11 @@ async function findNames(text: string, workspace: Workspace, names: Names): Prom
       return [id, await names.channelName(workspace, id)];
     }),
   );
-  // A name must not begin a line of its own.
+  // A line break in a name must not start a new line.
   return new Map(found.flatMap(([id, name]) => (name === undefined ? [] : [[id, name.replace(/[\p{Cc}\s]+/gu, " ")]])));
 }
 
-/** One piece of markup, without its brackets, as Slack shows it. */
+/** Converts one piece of markup, without its brackets, to what Slack shows. */
 function toShown(inside: string, names: ReadonlyMap<string, string>): string {
   const [, userId, userLabel] = USER.exec(inside) ?? [];
   if (userId !== undefined) return `@${names.get(userId) ?? unescapeMarkup(userLabel || userId)}`;
@@ -77,7 +81,7 @@ function toLink(url: string, label: string): string {
   return /^https?:/.test(url) ? url : bare;
 }
 
-/** What people wrote: Slack escapes three letters in messages and in the words behind a command. */
+/** Unescapes people's text. Slack escapes three characters in messages and in the arguments of commands. */
 export function unescapeMarkup(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }

@@ -4,23 +4,28 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { createSeal } from "../../../src/port/seal.ts";
-import { codeOf } from "../api/error.ts";
+import { ApiError, codeOf } from "../api/error.ts";
+import { callMethod } from "../api/web-api.ts";
 import type { Workspaces } from "../api/workspaces.ts";
-import type { Grants } from "./grants.ts";
 
-/** Slack's tokens that expire live for twelve hours, and the next one may be had at any time. */
+/** Slack's expiring tokens are valid for twelve hours, and the bot can refresh them at any time. */
 const RENEW_BEFORE_MS = 2 * 3_600_000;
-/** Pauses while another process may be storing the token that it got for the same refresh token. */
+/** Pauses between reads. Another process may be storing the token that it got for the same refresh token. */
 const REREAD_PAUSES_MS = [200, 500, 1_000];
 
-/** An installation is read again after this, because other processes change installations too. */
+/** How long an installation is cached. It is short, because other processes can change installations too. */
 const CACHE_MS = 60_000;
 const MAX_CACHED = 1_000;
 
+const CALL_MS = 10_000;
+
 const schema = z.object({
   version: z.literal(1),
+  /** The workspace, or the organisation if the whole organisation installed the bot. */
   teamId: z.string(),
+  isOrgWide: z.boolean(),
   enterpriseId: z.string().optional(),
   botUserId: z.string(),
   botId: z.string(),
@@ -31,35 +36,73 @@ const schema = z.object({
   installedAt: z.number(),
 });
 
-/** The workspaces that installed the bot. Their tokens are sealed wherever they are kept, and renewed before they expire. */
+/** The workspaces that installed the bot. Their tokens are stored encrypted, and refreshed before they expire. */
 export interface Installations extends Workspaces {
-  /** Replaces the workspace's installation. Rejects when it could not be stored. */
+  /** Replaces the installation of a workspace or an organisation. Rejects if it could not be stored. */
   keep(installation: Installation): Promise<void>;
-  /** Forgets a workspace, unless it installed the bot again after `atMs`. Resolves to whether it is gone. */
-  remove(teamId: string, atMs: number): Promise<boolean>;
+  /**
+   * Forgets a workspace or an organisation, unless it installed the bot again after `atMs`. Resolves to the removed
+   * workspaces, or to none if nothing was removed.
+   */
+  remove(id: string, atMs: number): Promise<readonly string[]>;
+  /** True if the workspace did not install the bot itself. */
+  hasNoOwn(teamId: string): Promise<boolean>;
+  /** Forgets the organisation of a workspace. */
+  unlink(teamId: string): Promise<void>;
+}
+
+/** Slack's response to a refresh token. */
+export interface Renewal {
+  token: string;
+  refreshToken?: string | undefined;
+  /** Absent for a token that does not expire. */
+  expiresInS?: number | undefined;
+}
+
+/** Rejects with an `ApiError`. */
+export type Refresh = (refreshToken: string) => Promise<Renewal>;
+
+const renewed = z.object({
+  access_token: z.string().min(1),
+  refresh_token: z.string().optional(),
+  expires_in: z.number().optional(),
+});
+
+export function createRefresh(apiUrl: string, clientId: string, clientSecret: string): Refresh {
+  const method = "oauth.v2.access";
+  return async (refreshToken) => {
+    const client = { client_id: clientId, client_secret: clientSecret };
+    const form = { ...client, grant_type: "refresh_token", refresh_token: refreshToken };
+    const { data } = renewed.safeParse(await callMethod({ apiUrl }, method, form, AbortSignal.timeout(CALL_MS)));
+    if (data === undefined) {
+      throw new ApiError(method, `Slack answered ${method} with something unexpected.`, { code: "", status: 200 });
+    }
+    return { token: data.access_token, refreshToken: data.refresh_token, expiresInS: data.expires_in };
+  };
 }
 
 export interface InstallationsOptions extends InstallationStoreOptions {
-  grants: Pick<Grants, "refresh">;
+  refresh: Refresh;
 }
 
 export function createInstallations(options: InstallationsOptions): Installations {
-  const { grants, log, now } = options;
+  const { refresh, log, now } = options;
   const records = createInstallationStore(options);
+  const links = createLinks(options.store);
   const finding = new Map<string, Promise<Installation | undefined>>();
 
   async function renew(installation: Installation, refreshToken: string): Promise<Installation | undefined> {
     const { teamId, expiresAt = Infinity } = installation;
     try {
-      const { token, refreshToken: next = refreshToken, expiresInS } = await grants.refresh(refreshToken);
+      const { token, refreshToken: next = refreshToken, expiresInS } = await refresh(refreshToken);
       const { expiresAt: _, ...rest } = installation;
       const expiry = expiresInS === undefined ? {} : { expiresAt: now() + expiresInS * 1_000 };
-      return await records.keepAnyhow({ ...rest, token, refreshToken: next, ...expiry });
+      return await records.keepUntilStored({ ...rest, token, refreshToken: next, ...expiry });
     } catch (error) {
       const isSpent = codeOf(error) === "invalid_refresh_token";
       const byAnother = isSpent ? await reread(installation) : undefined;
       if (byAnother !== undefined) return byAnother;
-      log.error({ err: error, team: teamId }, "The token of a Slack workspace could not be renewed.");
+      log.error({ err: error, team: teamId }, "Could not refresh the token of a Slack workspace.");
       if (expiresAt > now()) return records.remember(installation);
       if (isSpent) return undefined;
       throw error;
@@ -80,60 +123,119 @@ export function createInstallations(options: InstallationsOptions): Installation
     const installation = known ?? (await records.read(teamId));
     if (installation === undefined) return undefined;
     const { refreshToken, expiresAt = Infinity } = installation;
-    // While a renewal fails, the known token is used until it expires, and renewed at the next reading.
+    // If a refresh fails, uses the known token until it expires, and refreshes at the next read.
     const isDue = expiresAt - now() < RENEW_BEFORE_MS && (known === undefined || expiresAt <= now());
     return refreshToken !== undefined && isDue ? renew(installation, refreshToken) : installation;
   }
 
-  /** One at a time per workspace: a refresh token is taken once. */
+  /** One refresh at a time per workspace, because a refresh token works only once. */
   function findOnce(teamId: string): Promise<Installation | undefined> {
     const found = finding.get(teamId) ?? find(teamId).finally(() => finding.delete(teamId));
     finding.set(teamId, found);
     return found;
   }
 
+  /** A workspace's own installation. If it has none, its organisation's. */
+  async function findFor(teamId: string, enterpriseId: string | undefined): Promise<Installation | undefined> {
+    const own = await findOnce(teamId);
+    if (own !== undefined) return own;
+    const id = enterpriseId ?? (await links.find(teamId));
+    const found = id === undefined ? undefined : await findOnce(id);
+    if (id === undefined || found?.isOrgWide !== true) return undefined;
+    // A reply's address contains only the workspace.
+    await links.add(teamId, id);
+    return found;
+  }
+
   return {
     keep: records.keep,
-    async find(teamId, signal) {
-      const found = await untilAborted(findOnce(teamId), signal);
+    async find(teamId, signal, enterpriseId) {
+      const found = await untilAborted(findFor(teamId, enterpriseId), signal);
       if (found === undefined) return undefined;
-      const { enterpriseId, botUserId, botId, token } = found;
-      return { teamId, enterpriseId, botUserId, botId, token };
+      const { botUserId, botId, token } = found;
+      return { teamId, enterpriseId: found.enterpriseId, botUserId, botId, token };
     },
-    async remove(teamId, atMs) {
-      // A renewal under way would store it again after it was deleted.
-      await finding.get(teamId)?.catch(() => {});
-      const installation = await records.read(teamId);
-      if (installation !== undefined && installation.installedAt > atMs) return false;
-      await records.forget(teamId);
-      return true;
+    async remove(id, atMs) {
+      // Otherwise a refresh in progress would store the installation again after its deletion.
+      await finding.get(id)?.catch(() => {});
+      const installation = await records.read(id);
+      if (installation !== undefined && installation.installedAt > atMs) return [];
+      await records.forget(id);
+      return [id, ...(await links.teamsOf(id))];
+    },
+    hasNoOwn: async (teamId) => (await records.read(teamId)) === undefined,
+    unlink: links.remove,
+  };
+}
+
+/** Remembers the organisation of each workspace. */
+interface Links {
+  find(teamId: string): Promise<string | undefined>;
+  add(teamId: string, enterpriseId: string): Promise<void>;
+  remove(teamId: string): Promise<void>;
+  teamsOf(enterpriseId: string): Promise<readonly string[]>;
+}
+
+const teamIds = z.array(z.string()).catch([]);
+
+function createLinks(store: InstallationStoreOptions["store"]): Links {
+  const known = new BoundedMap<string, string>(MAX_CACHED);
+  const queue = createKeyedQueue();
+  const teamsOf = async (enterpriseId: string) => teamIds.parse(await store.get(`teams:${enterpriseId}`));
+
+  async function find(teamId: string): Promise<string | undefined> {
+    const found = known.get(teamId) ?? z.string().safeParse(await store.get(`organisation:${teamId}`)).data;
+    if (found !== undefined) known.set(teamId, found);
+    return found;
+  }
+
+  return {
+    find,
+    teamsOf,
+    async add(teamId, enterpriseId) {
+      if ((await find(teamId)) === enterpriseId) return;
+      await queue.run(enterpriseId, async () => {
+        await store.set(`teams:${enterpriseId}`, [...new Set([...(await teamsOf(enterpriseId)), teamId])]);
+        await store.set(`organisation:${teamId}`, enterpriseId);
+      });
+      known.set(teamId, enterpriseId);
+    },
+    async remove(teamId) {
+      const enterpriseId = await find(teamId);
+      if (enterpriseId === undefined) return;
+      known.delete(teamId);
+      await queue.run(enterpriseId, async () => {
+        const left = (await teamsOf(enterpriseId)).filter((id) => id !== teamId);
+        await store.set(`teams:${enterpriseId}`, left);
+        await store.delete(`organisation:${teamId}`);
+      });
     },
   };
 }
 
-/** The bot in one workspace that installed it. */
+/** The bot in a workspace or an organisation that installed it. */
 export type Installation = Omit<z.infer<typeof schema>, "version">;
 
-/** Installations as they are stored, sealed, and as they were read a moment ago. */
+/** Stores encrypted installations and caches them. */
 export interface InstallationStore {
-  /** The installation as it was read a moment ago; undefined when that is longer ago. */
+  /** The cached installation. Undefined if the cache entry has expired. */
   peek(teamId: string): Installation | undefined;
-  /** Reads the stored installation. Rejects when the store does not answer. */
+  /** Reads the stored installation. Rejects if the store does not respond. */
   read(teamId: string): Promise<Installation | undefined>;
-  /** Rejects when it could not be stored. */
+  /** Rejects if it could not be stored. */
   keep(installation: Installation): Promise<void>;
   /**
-   * Stores a renewed installation. Its former token is void, so it is kept here until it is stored: every reading tries
-   * again. Never rejects.
+   * Stores an installation with a new token. The old token is no longer valid, so the new one stays in memory until it
+   * is stored. Every read tries to store it again. Never rejects.
    */
-  keepAnyhow(installation: Installation): Promise<Installation>;
-  /** Takes it as if it had just been read. */
+  keepUntilStored(installation: Installation): Promise<Installation>;
+  /** Caches an installation as if it had just been read. */
   remember(installation: Installation): Installation;
   forget(teamId: string): Promise<void>;
 }
 
 export interface InstallationStoreOptions {
-  /** A namespace of its own. Values never expire. */
+  /** A separate namespace. Values never expire. */
   store: Pick<Keyv, "get" | "set" | "delete">;
   encryptionKey: Uint8Array;
   log: Logger;
@@ -156,13 +258,14 @@ export function createInstallationStore({
     return installation;
   }
 
-  /** Undefined where the key has changed: the workspace has to install the bot again. */
+  /** Undefined if the key has changed. The workspace must then install the bot again. */
   function unseal(teamId: string, sealed: string): Installation | undefined {
     try {
       const { version: _, ...installation } = schema.parse(JSON.parse(seal.open(teamId, sealed)));
       return installation;
     } catch {
-      const words = "cannot be read: ENCRYPTION_KEY is not the one it was stored with. Set that one, or install again";
+      const words =
+        "cannot be decrypted: it was stored with another ENCRYPTION_KEY. Restore that key, or install the app again";
       log.error({ team: teamId }, `The installation of a Slack workspace ${words}.`);
       return undefined;
     }
@@ -175,13 +278,13 @@ export function createInstallationStore({
     remember(installation);
   }
 
-  async function keepAnyhow(installation: Installation): Promise<Installation> {
+  async function keepUntilStored(installation: Installation): Promise<Installation> {
     const { teamId } = installation;
     unsaved.set(teamId, installation);
     try {
       await keep(installation);
     } catch (error) {
-      log.error({ err: error, team: teamId }, "The renewed token of a Slack workspace could not be stored yet.");
+      log.error({ err: error, team: teamId }, "Could not store the new token of a Slack workspace yet.");
     }
     return remember(installation);
   }
@@ -193,13 +296,13 @@ export function createInstallationStore({
     },
     async read(teamId) {
       const renewed = unsaved.get(teamId);
-      if (renewed !== undefined) return keepAnyhow(renewed);
+      if (renewed !== undefined) return keepUntilStored(renewed);
       const sealed: unknown = await store.get(teamId);
       const installation = typeof sealed === "string" ? unseal(teamId, sealed) : undefined;
       return installation && remember(installation);
     },
     keep,
-    keepAnyhow,
+    keepUntilStored,
     remember,
     async forget(teamId) {
       await store.delete(teamId);

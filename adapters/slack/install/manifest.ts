@@ -1,8 +1,14 @@
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import type { PasteFile } from "../../../src/port/setup.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 
-/** Longest name that Slack takes for an app (https://docs.slack.dev/reference/app-manifest). */
+/** Slack's longest name for an app (https://docs.slack.dev/reference/app-manifest). */
 const MAX_NAME = 35;
+const PATH = fileURLToPath(new URL("../../../manifest.json", import.meta.url));
+/** Slack's page for creating an app. */
+export const NEW_APP_URL = "https://api.slack.com/apps?new_app=1";
 
 interface Manifest {
   display_information: { name: string };
@@ -16,22 +22,32 @@ interface Manifest {
 
 export interface ManifestOptions {
   botName: string;
-  /** Events come to this address by HTTP; undefined: over Socket Mode. */
+  /** The URL to which Slack sends events. Undefined means Socket Mode. */
   eventsUrl: string | undefined;
 }
 
-/** The link at which Slack makes the app, with everything `manifest.json` asks for filled in. */
+/** A link that opens Slack's page for a new app, with everything from `manifest.json` filled in. */
 export function newAppLink(options: ManifestOptions): string {
-  const query = new URLSearchParams({ new_app: "1", manifest_json: JSON.stringify(toManifest(options)) });
-  return `https://api.slack.com/apps?${query.toString()}`;
+  const query = new URLSearchParams({ manifest_json: JSON.stringify(toManifest(options)) });
+  return `${NEW_APP_URL}&${query.toString()}`;
 }
 
-/** `manifest.json` for a bot of this name, and for events by HTTP where an address is given. */
+/** The manifest as a file to paste. It is `manifest.json` itself if nothing in it must change. */
+export function toPasteFile(options: ManifestOptions): PasteFile {
+  const manifest = toManifest(options);
+  const isSame = isDeepStrictEqual(manifest, readManifest());
+  return { path: PATH, ...(!isSame && { text: `${JSON.stringify(manifest, null, 2)}\n` }) };
+}
+
+function readManifest(): Manifest {
+  return JSON.parse(readFileSync(PATH, "utf8")) as Manifest;
+}
+
+/** `manifest.json` for a bot with this name. Events come over HTTP if there is a URL. */
 function toManifest({ botName, eventsUrl }: ManifestOptions): Manifest {
-  const manifest = JSON.parse(readFileSync(new URL("../../../manifest.json", import.meta.url), "utf8")) as Manifest;
+  const manifest = readManifest();
   manifest.display_information.name = truncate(botName, MAX_NAME, "").trim();
-  const mention = toMention(botName);
-  if (mention !== "") manifest.features.bot_user.display_name = mention;
+  manifest.features.bot_user.display_name = toMention(botName);
   if (eventsUrl === undefined) return manifest;
   for (const command of manifest.features.slash_commands) command.url = eventsUrl;
   const { settings } = manifest;
@@ -41,10 +57,11 @@ function toManifest({ botName, eventsUrl }: ManifestOptions): Manifest {
   return manifest;
 }
 
-/** The name that people mention: Slack takes small letters, digits, hyphens, underscores and points. */
-function toMention(botName: string): string {
-  return botName
+/** The name for mentions. Slack allows lower-case letters, digits, hyphens, underscores and dots. */
+export function toMention(botName: string): string {
+  const name = botName
     .toLowerCase()
     .replaceAll(/[^a-z0-9._]+/g, "-")
     .replaceAll(/^-+|-+$/g, "");
+  return name || "palaver";
 }

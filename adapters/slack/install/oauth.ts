@@ -1,22 +1,42 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { type Context, Hono } from "hono";
-import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import type { ServerResponse } from "node:http";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import {
+  AuthorizationError,
+  type CallbackOptions,
+  ClearStateStore,
+  InstallProvider,
+  InvalidStateError,
+  MissingCodeError,
+  MissingStateError,
+  type Installation as SlackInstallation,
+  type StateStore,
+} from "@slack/oauth";
+import { Hono } from "hono";
+import { setCookie } from "hono/cookie";
 import { html } from "hono/html";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { bindingsOf } from "../../../src/http/bindings.ts";
 import { codeOf } from "../api/error.ts";
-import type { Grants } from "./grants.ts";
-import type { Installations } from "./installations.ts";
+import { toBoltLogger } from "../hear/transport.ts";
+import type { Installation, Installations } from "./installations.ts";
 
 const INSTALL_PATH = "/slack/install";
 const REDIRECT_PATH = "/slack/oauth_redirect";
-/** Opens the bot in the person's own Slack, where they agreed. */
+/** Opens the bot in Slack after the installation. */
 const OPEN_PATH = "/app_redirect";
 const COOKIE = "palaver-slack-install";
+const CALL_MS = 10_000;
+/** How long people can take to agree on Slack's page. */
+const STATE_S = 10 * 60;
 
-const EXPIRED_LINK = "This link was used before, is too old, or was opened in another browser.";
+const EXPIRED_LINK = "This link was already used, has expired, or was opened in another browser.";
+const BAD_LINKS = [InvalidStateError, MissingStateError, MissingCodeError];
 
-/** Nothing of these pages is kept, framed or told to others: the address carries a code. */
+/**
+ * Prevents browsers and proxies from storing these pages, and other sites from framing them or seeing their URL,
+ * because the URL contains a code.
+ */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -24,142 +44,157 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
-/** Agreeing at Slack's page takes people less than this. */
-export const STATE_MS = 10 * 60_000;
-
 export interface OAuthOptions {
   clientId: string;
+  clientSecret: string;
   stateSecret: string;
-  /** This service as the public network reaches it. */
+  /** The public address of this service. */
   publicUrl: string;
-  /** Slack's page on which people agree. */
-  authorizeUrl: string;
+  /** Web API base that ends in `/api/`. */
+  apiUrl: string;
   scopes: readonly string[];
-  grants: Pick<Grants, "exchange" | "identify">;
   installations: Pick<Installations, "keep">;
-  /** A namespace of its own: links that were used. */
+  /** A separate namespace for used links. */
   used: Pick<Keyv, "get" | "set">;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
 }
 
-/** The pages that install the bot into a workspace. */
+/** The pages that install the bot into a workspace or a whole organisation. */
 export function createOAuth(options: OAuthOptions): Hono {
-  const { stateSecret, publicUrl, authorizeUrl, clientId, scopes, log, now } = options;
-  const states = createStates(stateSecret, now);
+  const { clientId, clientSecret, publicUrl, apiUrl, installations, log, now } = options;
+  const authorizationUrl = new URL("/oauth/v2/authorize", apiUrl).href;
   const base = publicUrl.replace(/\/$/, "");
-  const redirectUri = base + REDIRECT_PATH;
-  const isSecure = base.startsWith("https:");
-  const app = new Hono();
-
-  app.use("/slack/*", async (context, next) => {
-    await next();
-    if (![INSTALL_PATH, REDIRECT_PATH].includes(context.req.path)) return;
-    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
+  const asked = { scopes: [...options.scopes], redirectUri: base + REDIRECT_PATH };
+  const stateStore = createStateStore(options);
+  const provider = new InstallProvider({
+    clientId,
+    clientSecret,
+    stateStore,
+    stateCookieName: COOKIE,
+    authorizationUrl,
+    clientOptions: { slackApiUrl: apiUrl, retryConfig: { retries: 0 }, timeout: CALL_MS, rejectRateLimitedCalls: true },
+    // `failureAsync` logs the problem.
+    logger: { ...toBoltLogger(log), error: () => {} },
+    installationStore: {
+      storeInstallation: async (installation) => installations.keep(toInstallation(installation, now())),
+      fetchInstallation: () => Promise.reject(new Error("`Installations` reads the installations.")),
+    },
   });
 
-  app.get(INSTALL_PATH, (context) => {
-    const state = states.create();
-    const target = new URL(authorizeUrl);
-    target.search = new URLSearchParams({
-      client_id: clientId,
-      scope: scopes.join(","),
-      redirect_uri: redirectUri,
-      state,
-    }).toString();
+  const callbacks: CallbackOptions = {
+    async successAsync({ team, enterprise, enterpriseUrl, appId = "" }, _options, _request, response) {
+      log.info({ team: team?.id, enterprise: enterprise?.id }, "A Slack workspace or organisation installed the bot.");
+      if (team === undefined) {
+        const manageUrl = `${enterpriseUrl ?? "https://slack.com/"}manage/organization/apps/profile/${appId}/workspaces/add`;
+        return send(response, 200, toOrganisationPage(enterprise?.name ?? "", manageUrl));
+      }
+      const openUrl = new URL(OPEN_PATH, authorizationUrl);
+      openUrl.search = new URLSearchParams({ app: appId, team: team.id }).toString();
+      await send(response, 200, toDonePage(team.name ?? "", openUrl.href));
+    },
+    async failureAsync(error, _options, _request, response) {
+      const fail = (status: number, sentence: string) =>
+        send(response, status, toFailurePage(sentence, base + INSTALL_PATH));
+      if (error instanceof AuthorizationError) return fail(200, "You didn't allow it, so nothing was installed.");
+      if (BAD_LINKS.some((kind) => error instanceof kind)) return fail(400, EXPIRED_LINK);
+      log.warn({ err: error, code: codeOf(error) }, "An installation in Slack failed.");
+      await fail(502, "Slack didn't finish the installation, or I couldn't save it.");
+    },
+  };
+
+  const app = new Hono();
+  app.get(INSTALL_PATH, async (context) => {
+    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
+    const state = await stateStore.generateStateParam(asked, new Date());
+    // The provider deletes the cookie under this path, but it would set the cookie only with `Secure`.
     setCookie(context, COOKIE, state, {
-      path: "/slack",
+      path: "/",
       httpOnly: true,
       sameSite: "Lax",
-      secure: isSecure,
-      maxAge: STATE_MS / 1_000,
+      secure: base.startsWith("https:"),
+      maxAge: STATE_S,
     });
-    return context.html(toInstallPage(target.href));
+    return context.html(toInstallPage(await provider.generateInstallUrl(asked, true, state)));
   });
-
   app.get(REDIRECT_PATH, async (context) => {
-    const { code, state = "", error } = context.req.query();
-    const cookie = getCookie(context, COOKIE) ?? "";
-    deleteCookie(context, COOKIE, { path: "/slack", secure: isSecure });
-    if (!isSame(cookie, state) || !states.isGood(state) || (await isUsed(state, options))) {
-      return fail(context, 400, EXPIRED_LINK);
-    }
-    if (error === "access_denied") return fail(context, 200, "Nobody agreed, so nothing was installed.");
-    if (code === undefined || code === "") return fail(context, 400, EXPIRED_LINK);
-    try {
-      const { teamId, teamName, appId } = await install(code, redirectUri, options);
-      log.info({ team: teamId }, "A Slack workspace installed the bot.");
-      const openUrl = new URL(OPEN_PATH, authorizeUrl);
-      openUrl.search = new URLSearchParams({ app: appId, team: teamId }).toString();
-      return context.html(toDonePage(teamName, openUrl.href));
-    } catch (err) {
-      if (err instanceof OrganisationInstallError) return fail(context, 400, err.message);
-      log.warn({ err, code: codeOf(err) }, "An installation in a Slack workspace failed.");
-      return fail(context, 502, "Slack did not complete it, or it could not be stored here.");
-    }
+    const { incoming, outgoing } = bindingsOf(context);
+    await provider.handleCallback(incoming, outgoing, callbacks);
+    return RESPONSE_ALREADY_SENT;
   });
-
-  function fail(context: Context, status: 200 | 400 | 502, sentence: string) {
-    return context.html(toFailurePage(sentence, base + INSTALL_PATH), status);
-  }
-
   return app;
 }
 
-/** The bot keeps its workspaces apart by their ids, and an organisation is none. */
-class OrganisationInstallError extends Error {
-  override readonly name = "OrganisationInstallError";
+/** Stores the states of Slack's own library. Each state works only once, in any process. */
+function createStateStore({ stateSecret, used }: OAuthOptions): StateStore {
+  const states = new ClearStateStore(stateSecret, STATE_S);
+  return {
+    generateStateParam: (asked, at) => states.generateStateParam(asked, at),
+    async verifyStateParam(at, state) {
+      const asked = await states.verifyStateParam(at, state);
+      if ((await used.get(state)) !== undefined) throw new InvalidStateError("This state was already used.");
+      await used.set(state, true, STATE_S * 1_000);
+      return asked;
+    },
+  };
 }
 
-/** A link works once, in all processes. */
-async function isUsed(state: string, { used }: OAuthOptions): Promise<boolean> {
-  if ((await used.get(state)) !== undefined) return true;
-  await used.set(state, true, STATE_MS);
-  return false;
-}
-
-async function install(code: string, redirectUri: string, { grants, installations, now }: OAuthOptions) {
-  const { token, refreshToken, expiresInS, team, appId } = await grants.exchange(code, redirectUri);
-  if (team === undefined) {
-    throw new OrganisationInstallError("It was installed for a whole organisation. Choose one workspace instead.");
-  }
-  const owner = await grants.identify(token);
-  if (owner.teamId !== team.id) throw new Error("Slack gave a token that belongs to another workspace.");
-  await installations.keep({
-    ...owner,
+function toInstallation({ team, enterprise, bot }: SlackInstallation, installedAt: number): Installation {
+  const id = team?.id ?? enterprise?.id;
+  if (bot === undefined || id === undefined) throw new Error("Slack returned no bot token.");
+  const { token, refreshToken, expiresAt, id: botId, userId: botUserId } = bot;
+  return {
+    teamId: id,
+    isOrgWide: team === undefined,
+    ...(enterprise && { enterpriseId: enterprise.id }),
+    botUserId,
+    botId,
     token,
+    installedAt,
     ...(refreshToken !== undefined && { refreshToken }),
-    ...(expiresInS !== undefined && { expiresAt: now() + expiresInS * 1_000 }),
-    installedAt: now(),
-  });
-  return { teamId: team.id, teamName: team.name, appId };
+    // Slack's time is in seconds.
+    ...(expiresAt !== undefined && { expiresAt: expiresAt * 1_000 }),
+  };
 }
 
 type Page = ReturnType<typeof html>;
 
+async function send(response: ServerResponse, status: number, page: Page): Promise<void> {
+  response.writeHead(status, { ...HEADERS, "content-type": "text/html; charset=utf-8" }).end((await page).toString());
+}
+
 function toInstallPage(authorizeUrl: string): Page {
   return page(
     "Add to Slack",
-    html`<p>Slack will show you what the bot may do, and ask you to agree.</p>
+    html`<p>Slack shows you what the bot can do and asks you to allow it.</p>
     <p><a href="${authorizeUrl}">Add to Slack</a></p>`,
   );
 }
 
 function toDonePage(teamName: string, openUrl: string): Page {
   return page(
-    "It is installed",
+    "The bot is installed",
     html`<p>The bot is in ${teamName === "" ? "your workspace" : teamName}. Mention it in a
       channel, or write to it directly.</p>
     <p><a href="${openUrl}">Open Slack</a></p>`,
   );
 }
 
+function toOrganisationPage(name: string, manageUrl: string): Page {
+  return page(
+    "The bot is installed",
+    html`<p>The bot is in ${name === "" ? "your organisation" : name}. Choose the workspaces in
+      which people may use it.</p>
+    <p><a href="${manageUrl}">Choose workspaces</a></p>`,
+  );
+}
+
 function toFailurePage(sentence: string, installUrl: string): Page {
   return page(
-    "It is not installed",
+    "The bot is not installed",
     html`<p>${sentence}</p>
-    <p><a href="${installUrl}">Begin again</a></p>`,
+    <p><a href="${installUrl}">Start again</a></p>`,
   );
 }
 
@@ -176,32 +211,4 @@ function page(title: string, body: Page): Page {
         ${body}
       </body>
     </html>`;
-}
-
-/** Proof that who comes back from Slack is who was sent there, from here and not long ago. */
-export interface States {
-  create(): string;
-  /** True for a state that was created here and has not expired. */
-  isGood(state: string): boolean;
-}
-
-export function createStates(secret: string, now: () => number): States {
-  const sign = (text: string) => createHmac("sha256", secret).update(`slack-install:${text}`).digest("base64url");
-
-  return {
-    create() {
-      const text = `${randomBytes(16).toString("base64url")}.${Math.ceil(now() + STATE_MS)}`;
-      return `${text}.${sign(text)}`;
-    },
-    isGood(state) {
-      const [, text = "", expiresAt = "", signature = ""] = /^([\w-]{22}\.(\d{1,16}))\.([\w-]+)$/.exec(state) ?? [];
-      return isSame(signature, sign(text)) && Number(expiresAt) > now();
-    },
-  };
-}
-
-/** Takes as long for a wrong guess that begins well as for any other. */
-function isSame(given: string, wanted: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

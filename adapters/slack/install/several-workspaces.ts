@@ -2,33 +2,32 @@ import type { Hono } from "hono";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { API_URL } from "../api/web-api.ts";
-import type { SlackAdapterOptions } from "../options.ts";
-import { createGrants } from "./grants.ts";
-import { createInstallations } from "./installations.ts";
+import type { Parting, SlackAdapterOptions } from "../options.ts";
+import { createInstallations, createRefresh } from "./installations.ts";
 import { createOAuth } from "./oauth.ts";
 import { SCOPES } from "./scopes.ts";
 
 export interface SeveralWorkspacesOptions {
   clientId: string;
   clientSecret: string;
-  /** Signs the links with which an installation comes back from Slack. */
+  /** Signs the links by which people return from Slack after an installation. */
   stateSecret: string;
-  /** 32 bytes, for the tokens wherever they are kept. */
+  /** 32 bytes that encrypt the stored tokens. */
   encryptionKey: Uint8Array;
-  /** This service as the public network reaches it. */
+  /** The public address of this service. */
   publicUrl: string;
-  /** Web API base that ends in `/api/`; Slack's own when absent. */
+  /** The Web API's base URL, which ends in `/api/`. Slack's own if absent. */
   apiUrl?: string | undefined;
-  /** Opens a namespace of the store; its values do not expire by themselves. */
+  /** Opens a namespace in the store. Its values never expire. */
   open(namespace: string): Keyv;
-  /** Erases the data of a workspace that uninstalled the bot. Called again after a rejection. */
+  /** Erases the data of a workspace that uninstalled the bot. If it rejects, it is called again. */
   eraseWorkspace(teamId: string): Promise<void>;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
 }
 
-/** Many workspaces, each with a token of its own that it gave by installing the bot. */
+/** Several workspaces that installed the bot themselves or through their organisation. */
 export interface SeveralWorkspaces extends Required<Pick<SlackAdapterOptions, "onUninstalled">> {
   installed: SlackAdapterOptions["installed"];
   /** The pages that install the bot. */
@@ -36,27 +35,30 @@ export interface SeveralWorkspaces extends Required<Pick<SlackAdapterOptions, "o
 }
 
 export function createSeveralWorkspaces(options: SeveralWorkspacesOptions): SeveralWorkspaces {
-  const { apiUrl = API_URL, open, eraseWorkspace, log } = options;
-  const grants = createGrants({ ...options, apiUrl });
-  const installations = createInstallations({ ...options, store: open("slack-installations"), grants });
-  const app = createOAuth({
-    ...options,
-    authorizeUrl: new URL("/oauth/v2/authorize", apiUrl).href,
-    scopes: Object.keys(SCOPES),
-    grants,
-    installations,
-    used: open("slack-install-links"),
-  });
+  const { apiUrl = API_URL, clientId, clientSecret, open, eraseWorkspace, log } = options;
+  const refresh = createRefresh(apiUrl, clientId, clientSecret);
+  const installations = createInstallations({ ...options, store: open("slack-installations"), refresh });
+  const scopes = Object.keys(SCOPES);
+  const app = createOAuth({ ...options, apiUrl, scopes, installations, used: open("slack-install-links") });
+
+  async function findGone(id: string, atMs: number, how: Parting): Promise<readonly string[]> {
+    if (how !== "withdrawn") return installations.remove(id, atMs);
+    // A workspace that also installed the bot itself keeps it.
+    return (await installations.hasNoOwn(id)) ? [id] : [];
+  }
 
   return {
     installed: { workspaces: installations },
     app,
-    async onUninstalled(teamId, atMs, how) {
-      // A token that was revoked may be given anew; who uninstalls the bot takes everything away.
-      const isGone = await installations.remove(teamId, atMs);
-      if (!isGone || how === "revoked") return;
-      await eraseWorkspace(teamId);
-      log.info({ team: teamId }, "A Slack workspace uninstalled the bot, and what was kept of it is erased.");
+    async onUninstalled(id, atMs, how) {
+      const gone = await findGone(id, atMs, how);
+      // A workspace can issue a new token after it revoked one, so only an uninstall erases its data.
+      if (how === "revoked") return;
+      for (const teamId of gone) {
+        await eraseWorkspace(teamId);
+        await installations.unlink(teamId);
+        log.info({ team: teamId }, "The bot left a Slack workspace; everything stored about it is erased.");
+      }
     },
   };
 }

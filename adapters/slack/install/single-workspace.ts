@@ -6,34 +6,40 @@ import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 
-/** Until then a start that cannot reach Slack goes on trying. */
+/** How long the start retries if it cannot reach Slack. */
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 const CALL_MS = 10_000;
 
-/** The one workspace that a bot token belongs to. */
+/** The only workspace of a bot token, or the workspaces of its organisation. */
 export interface SingleWorkspace extends Workspaces {
-  /** Asks Slack whose token it is. Rejects in plain words when it is not taken, or Slack stays out of reach. */
+  /**
+   * Asks Slack which workspace the token belongs to. Rejects with a plain sentence if Slack refuses the token or stays
+   * unreachable.
+   */
   open(signal: AbortSignal): Promise<Workspace>;
 }
 
 export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "call">, log: Logger): SingleWorkspace {
   let known: Workspace | undefined;
+  let isOrgWide = false;
 
   async function ask(signal: AbortSignal): Promise<Workspace> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-    // The answer names the workspace.
+    // The response names the workspace.
     const found = await api.call("", "auth.test", {}, bounded);
-    const told = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
-    const [teamId, botUserId, botId, enterpriseId] = told;
+    const ids = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
+    const [ownId, botUserId, botId, enterpriseId] = ids;
+    isOrgWide = found["is_enterprise_install"] === true && enterpriseId !== undefined;
+    const teamId = isOrgWide ? enterpriseId : ownId;
     if (teamId === undefined || botUserId === undefined) {
       throw new Error(
-        "Slack does not say whose token this is. SLACK_BOT_TOKEN is the one that begins with xoxb-, and SLACK_API_URL is Slack's own where it is unset.",
+        "Slack does not say which workspace this token belongs to. SLACK_BOT_TOKEN must start with xoxb-; leave SLACK_API_URL unset unless a proxy stands in for Slack.",
       );
     }
-    // A stand-in for Slack may leave the bot's id out. The bot's own messages are known by its user too.
-    return { teamId, enterpriseId, isSole: true, botUserId, botId: botId ?? botUserId, token: botToken };
+    // A server that imitates Slack can omit the bot's id. The bot's user also identifies the bot's own messages.
+    return { teamId, enterpriseId, botUserId, botId: botId ?? botUserId, token: botToken };
   }
 
   return {
@@ -45,15 +51,16 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
         } catch (error) {
           if (isHopeless(error)) throw new Error(describeAuthError(error, "bot"), { cause: error });
           if (performance.now() + pauseMs > deadline || signal.aborted) throw toUnreachable(error);
-          log.warn({ err: error }, "Slack could not be reached; trying again.");
+          log.warn({ err: error }, "Could not reach Slack; retrying.");
           await sleep(pauseMs, undefined, { signal });
         }
       }
     },
-    async find(teamId, signal) {
-      // Replies that an earlier process began may be written before the adapter listens.
+    async find(teamId, signal, enterpriseId) {
+      // The adapter can continue an earlier process's replies before it listens.
       known ??= await ask(signal);
-      return known.teamId === teamId ? known : undefined;
+      if (!isOrgWide) return known.teamId === teamId ? known : undefined;
+      return enterpriseId === undefined || enterpriseId === known.enterpriseId ? { ...known, teamId } : undefined;
     },
     sole: () => known,
   };

@@ -1,54 +1,75 @@
+/** Shows steps as cards in addition to the text. */
 import type { Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
+import { type Source, toLabel } from "../../../src/text/sources.ts";
 import { toSlackMarkdown } from "./markdown.ts";
 
-/** TaskCards of one message: with their titles they take no more than what a full text leaves of a streamed message. */
+/**
+ * The largest number of cards in one message. With their titles, they fit next to a full text in a streamed message.
+ */
 export const MAX_CARDS = 8;
-/** Bytes of UTF-8. */
+/** In bytes of UTF-8. */
 export const MAX_TITLE_BYTES = 100;
-/** Names the card of all steps beyond `MAX_CARDS`. */
+/** The id of the card for all steps beyond `MAX_CARDS`. */
 const REST_ID = "rest";
 const REST_TITLE = "More steps";
+/** Longest address of a source on a card. */
+const MAX_SOURCE_CHARS = 256;
+/** Bytes of all sources on the cards of one message: they count for its length. */
+const MAX_SOURCE_BYTES = 600;
 
-/** A step as a stream shows it, beside its text. */
+/** A step as a stream shows it. */
 export interface TaskCard {
   title: string;
   status: "in_progress" | "complete" | "error";
+  sources?: readonly CardSource[];
 }
 
-/** Keyed by the step's id, in the order in which the steps came. */
+/** https://docs.slack.dev/reference/block-kit/block-elements/url-source-element */
+interface CardSource {
+  type: "url";
+  url: string;
+  text: string;
+}
+
+/** The cards by their steps' ids, in the order of the steps. */
 export type TaskCards = ReadonlyMap<string, TaskCard>;
 
 /** A part of a call that adds to a stream. */
-export type Chunk = Readonly<Record<string, string>>;
+export type Chunk = Readonly<Record<string, string | readonly CardSource[]>>;
 
 const STATUSES = { running: "in_progress", done: "complete", failed: "error" } as const satisfies Record<
   Step["state"],
   TaskCard["status"]
 >;
 
-/** The cards of a message after these steps. Earlier cards that are not among the steps are closed. */
+/** The cards in a message after these steps. Closes earlier cards that are not among the steps. */
 export function toCards(steps: readonly Step[], before: TaskCards): TaskCards {
   const cards = new Map(closeCards(before));
   let rest: TaskCard["status"] | undefined;
+  let room = MAX_SOURCE_BYTES;
+  const fits = ({ url, text }: CardSource) =>
+    url.length <= MAX_SOURCE_CHARS && (room -= Buffer.byteLength(url + text)) >= 0;
   for (const step of steps) {
     const { id, title } = step;
     const status = STATUSES[step.state];
     const isOwn = cards.has(id) || cards.size - (cards.has(REST_ID) ? 1 : 0) < MAX_CARDS;
-    if (isOwn) cards.set(id, { title: toTitle(title, describeTime(step)), status });
+    const sources = (step.sources ?? []).map(toCardSource).filter(fits);
+    const card = { title: toTitle(title, describeTime(step)), status, ...(sources.length > 0 && { sources }) };
+    if (isOwn) cards.set(id, card);
     else if (rest === undefined || status === "in_progress") rest = status;
   }
   if (rest !== undefined) cards.set(REST_ID, { title: REST_TITLE, status: rest });
   return cards;
 }
 
-/** Closes all cards: Slack shows a card that is open when its stream ends as failed. */
+/** Closes all cards. If a card is open when its stream ends, Slack shows the card as failed. */
 export function closeCards(cards: TaskCards): TaskCards {
   const close = (card: TaskCard): TaskCard => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
   return new Map([...cards].map(([id, card]) => [id, close(card)]));
 }
 
-/** The cards after a call with an uncertain outcome: those that it was to change count as open. */
+/** The cards after a call with an uncertain outcome. The cards that the call changed count as open. */
 export function doubtCards(before: TaskCards, after: TaskCards): TaskCards {
   const doubt = ([id, card]: [string, TaskCard]): [string, TaskCard] =>
     isSame(before.get(id), card) ? [id, card] : [id, { ...card, status: "in_progress" }];
@@ -56,16 +77,22 @@ export function doubtCards(before: TaskCards, after: TaskCards): TaskCards {
 }
 
 /**
- * The chunks that bring a stream from some cards to others. They carry the title and the status alone, because Slack
- * appends any other field to its former value.
+ * The chunks that turn one set of cards into another. They contain only the title, the status and, once, the sources,
+ * because Slack appends other fields to their former value.
  */
 export function toTaskChunks(before: TaskCards, after: TaskCards): Chunk[] {
-  return [...after].flatMap(([id, card]) =>
-    isSame(before.get(id), card) ? [] : [{ type: "task_update", id, title: card.title, status: card.status }],
-  );
+  return [...after].flatMap(([id, { title, status, sources }]): Chunk[] => {
+    if (isSame(before.get(id), { title, status })) return [];
+    const isNew = sources !== undefined && before.get(id)?.sources === undefined;
+    return [{ type: "task_update", id, title, status, ...(isNew && { sources }) }];
+  });
 }
 
-/** The chunk by which the cards of an ended answer fold into one line. */
+function toCardSource(source: Source): CardSource {
+  return { type: "url", url: source.url, text: toLabel(source) };
+}
+
+/** The chunk that folds a finished answer's cards into one line. */
 export function toFold(steps: readonly Step[]): Chunk[] {
   return steps.length === 0 ? [] : [{ type: "plan_update", title: foldSteps(steps) }];
 }
@@ -74,7 +101,7 @@ function isSame(before: TaskCard | undefined, after: TaskCard): boolean {
   return before?.title === after.title && before.status === after.status;
 }
 
-/** The arguments with which a call adds to a stream: Slack takes either plain text or chunks, never both. */
+/** The arguments of a call that adds to a stream. Slack accepts either plain text or chunks, but not both. */
 export function toAddition(text: string, tasks: readonly Chunk[]): Readonly<Record<string, unknown>> {
   if (tasks.length === 0) return text === "" ? {} : { markdown_text: text };
   return { chunks: [...(text === "" ? [] : [{ type: "markdown_text", text }]), ...tasks] };

@@ -1,12 +1,15 @@
+/** Turns a draft into the body of a message, and reads buttons back. */
 import { SinkError } from "../../../src/port/errors.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { foldSteps } from "../../../src/port/steps.ts";
+import { readSmallPrint } from "../../../src/text/sources.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { codeOf } from "../api/error.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
 import {
+  escapeMarkup,
   isNearlyFull,
   lengthOfMarkdown,
   MAX_LENGTH,
@@ -18,34 +21,47 @@ import {
 const MAX_LABEL = 75;
 const MAX_BUTTONS = 25;
 const FEEDBACK = "feedback";
-const ENDING = "An answer without words.";
+const ENDING = "An answer without text.";
 
 export type Block = Readonly<Record<string, unknown>>;
 
 /** The content of a message. */
 export interface MessageBody {
   blocks: readonly Block[];
-  /** For notifications, and wherever blocks are not shown. */
+  /** For notifications, and for places where Slack shows no blocks. */
   text: string;
 }
 
-/** Throws a `SinkError` for a draft that is longer than the sink's limit. */
+/** Throws a `SinkError` if the draft exceeds the sink's limit. */
 export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBody {
   checkLength(draft);
   const { buttons, streaming, steps = [] } = draft;
-  const markdown = toShown(draft);
+  const markdown = readSmallPrint(toShown(draft)).text;
   const blocks = markdown.trim() === "" ? [] : [toTextBlock(markdown)];
-  const fold = streaming ? [] : toFoldBlocks(steps);
-  return { blocks: [...blocks, ...fold, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
+  const small = [...toSourceBlocks(draft), ...(streaming ? [] : toFoldBlocks(steps))];
+  return { blocks: [...blocks, ...small, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
 }
 
-/** The steps in one line of small print under the text, where no cards show them. */
+/** Longest text of an element of small print. */
+const MAX_SMALL_CHARS = 3_000;
+
+/** The sources of the answer as small print, in Slack's own markup. */
+export function toSourceBlocks({ markdown }: Draft): Block[] {
+  const lines = readSmallPrint(markdown).lines.map(({ number, label, url }) => {
+    return `${number}. <${escapeMarkup(url)}|${escapeMarkup(label)}>`;
+  });
+  while (lines.join("\n").length > MAX_SMALL_CHARS) lines.pop();
+  if (lines.length === 0) return [];
+  return [{ type: "context", elements: [{ type: "mrkdwn", text: lines.join("\n"), verbatim: true }] }];
+}
+
+/** If no cards show the steps, one line of small print under the text does. */
 export function toFoldBlocks(steps: readonly Step[]): Block[] {
   if (steps.length === 0) return [];
   return [{ type: "context", elements: [{ type: "plain_text", text: foldSteps(steps) }] }];
 }
 
-/** A growing message that is nearly full shows only the text that will stay in it, as a stream does. */
+/** A growing message that is nearly full shows only the text that stays in it, as a stream does. */
 function toShown({ markdown, source, streaming }: Draft): string {
   return streaming && source !== undefined && isNearlyFull(source) ? toSettledMarkdown(source) : markdown;
 }
@@ -53,16 +69,16 @@ function toShown({ markdown, source, streaming }: Draft): string {
 export function checkLength({ markdown }: Draft): void {
   const length = lengthOfMarkdown(markdown);
   if (length <= MAX_LENGTH) return;
-  throw new SinkError("rejected", `The message has ${length} bytes as Slack counts it; ${MAX_LENGTH} fit.`);
+  throw new SinkError("rejected", `The message has ${length} bytes by Slack's count; the limit is ${MAX_LENGTH}.`);
 }
 
-/** The block that shows tables, code, links and lists as models write them. */
+/** The block for Markdown as models write it: tables, code, links and lists. */
 function toTextBlock(markdown: string): Block {
   return { type: "markdown", text: toSlackMarkdown(markdown) };
 }
 
 export interface ButtonLooks {
-  /** Slack's own feedback buttons are used, which not every workspace supports. */
+  /** True to use Slack's own feedback buttons, which not every workspace supports. */
   hasFeedbackButtons?: boolean;
 }
 
@@ -78,14 +94,14 @@ export function toButtonBlocks(buttons: readonly Button[], { hasFeedbackButtons 
   ];
 }
 
-/** Unique in its message, or Slack refuses that. */
+/** The id must be unique in its message, because otherwise Slack rejects the message. */
 function toActionId(buttons: readonly Button[], index: number): string {
   const action = buttons[index]?.action ?? "";
   const before = buttons.slice(0, index).filter((button) => button.action === action).length;
   return before === 0 ? action : `${action}:${before}`;
 }
 
-/** True for buttons that Slack's own feedback buttons can stand for. */
+/** True if Slack's own feedback buttons can replace some of these. */
 export function hasFeedback(buttons: readonly Button[]): boolean {
   return readFeedback(buttons) !== undefined;
 }
@@ -117,16 +133,16 @@ function toPlainButton(button: Button): { text: Block; value: string } {
   };
 }
 
-/** The files that belong to a message. */
+/** The files of a message. */
 export interface MessageFiles {
   ids: readonly string[];
-  /** The message before it that shows them; absent where it does so itself. */
+  /** The earlier message that shows the files. Absent if this message shows them itself. */
   sharedTs?: string;
 }
 
 /**
- * The metadata of every message, unseen by people: the mark by which it and its files are found again, and how much of
- * a text it shows.
+ * The metadata of every message, which people do not see. It contains the mark that identifies the message and its
+ * files later, and how much of a text the message shows.
  */
 export function toMetadata(
   mark: string,
@@ -143,7 +159,7 @@ export function toMetadata(
 
 function toLook(draft: Draft): Block {
   const { source = draft.markdown, streaming } = draft;
-  // A message that is nearly full does not show all of its text.
+  // A message that is nearly full does not show its whole text.
   return streaming && isNearlyFull(source)
     ? {}
     : { length: source.length, text: toFingerprint(source), is_end: !streaming };
@@ -151,13 +167,13 @@ function toLook(draft: Draft): Block {
 
 /** The part of a draft that a message shows. */
 export interface ShownPart {
-  /** In UTF-16 units of its source; 0 where it shows another text. */
+  /** Where the shown part ends in its source, in UTF-16 units. 0 if the message shows another text. */
   length: number;
-  /** It shows the whole draft. */
+  /** True if the message shows the whole draft. */
   isAll: boolean;
 }
 
-/** Undefined for a message that does not say. */
+/** Undefined if the metadata does not contain it. */
 export function readShownPart(message: Body, { source, markdown, streaming }: Draft): ShownPart | undefined {
   const wanted = source ?? markdown;
   const { length, text, is_end: isEnd } = readPayload(message);
@@ -166,12 +182,12 @@ export function readShownPart(message: Body, { source, markdown, streaming }: Dr
   return { length, isAll: length === wanted.length && isEnd === !streaming };
 }
 
-/** The mark of the nonce that a message was posted with; undefined for one without. */
+/** The mark from the nonce with which the message was posted. Undefined if there is none. */
 export function readMark(message: Body): string | undefined {
   return readText(readPayload(message)["mark"]);
 }
 
-/** The files of a message of ours, however they belong to it. */
+/** The files of one of the bot's messages, however they are attached. */
 export function readMessageFiles(message: Body): MessageFiles {
   const { files, shared } = readPayload(message);
   const attached = toBodies(message["files"]).map(({ id }) => id);
@@ -185,10 +201,12 @@ function readPayload(message: Body): Body {
   return toBody(toBody(message["metadata"])["event_payload"]);
 }
 
-/** The action and the turn of a reply's button. The button carries them, so it works in every process and after a restart. */
+/**
+ * A reply button's action and turn. The button itself contains them, so it works in every process and after a restart.
+ */
 export type ButtonValue = Pick<Button, "action" | "turnId">;
 
-/** The `value` of a button. Its `action_id` only has to be unique in the message. */
+/** A button's `value`. Its `action_id` only needs to be unique in the message. */
 export function toButtonValue({ action, turnId }: ButtonValue): string {
   return `${action}:${turnId}`;
 }
@@ -201,7 +219,7 @@ export function readButtonValue(value: unknown): ButtonValue | undefined {
   return known === undefined ? undefined : { action: known, turnId };
 }
 
-/** True for a call that was refused for one of its blocks. */
+/** True if Slack refused a call because of one of its blocks. */
 export function isBlockRefusal(error: unknown): boolean {
   return codeOf(error).startsWith("invalid_blocks");
 }

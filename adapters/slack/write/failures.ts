@@ -1,65 +1,66 @@
+/** Converts failed writes to the errors that the core knows. */
 import { SinkError, type SinkErrorKind, type SinkErrorOptions } from "../../../src/port/errors.ts";
-import { isUncertain, SlackApiError } from "../api/error.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
 
 interface Meaning {
   kind: SinkErrorKind;
-  /** The problem and its remedy, where Slack's own word does not tell them. */
+  /** The problem and what to do, for codes from Slack that do not explain themselves. */
   words?: string;
 }
 
-/** The token is of no use any more. */
+/** Slack's codes for a token that no longer works. */
 const NOT_INSTALLED = "token_revoked token_expired invalid_auth not_authed account_inactive app_not_installed";
-const INSTALL = "Somebody has to install the app in that workspace again.";
-const RESTRICTED = "The workspace lets only some people write there; an administrator can let the app.";
+const INSTALL = "Install the app in that workspace again.";
+const RESTRICTED = "The workspace restricts who can post there; an admin can allow the app.";
 
-/** Slack's words for a missing permission, where the word says enough. */
+/** Slack's codes for missing permissions that need no explanation. */
 const FORBIDDEN =
   "cant_delete_message message_not_owned_by_app is_inactive channel_type_not_supported no_permission " +
   "access_denied team_access_not_granted org_login_required not_allowed_token_type user_is_restricted " +
   "cannot_dm_bot unknown_method";
 
-/** Slack's words for refusals of the methods that write messages and files. */
+/** Slack's codes for refusals by the methods that write messages and files. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ...FORBIDDEN.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden" }]),
   ...NOT_INSTALLED.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden", words: INSTALL }]),
   ["message_not_found", { kind: "gone", words: "The message was deleted." }],
   ["thread_not_found", { kind: "gone", words: "The thread was deleted." }],
   ["channel_not_found", { kind: "gone", words: "The channel was deleted, or is private and the bot is not in it." }],
-  ["cannot_reply_to_message", { kind: "gone", words: "The message takes no replies." }],
+  ["cannot_reply_to_message", { kind: "gone", words: "This message doesn't accept replies." }],
   ["invalid_thread_ts", { kind: "gone" }],
   ["file_not_found", { kind: "gone", words: "The file was deleted." }],
   ["file_deleted", { kind: "gone", words: "The file was deleted." }],
-  ["expired_url", { kind: "gone", words: "Half an hour after the command it is not answered any more." }],
-  ["used_url", { kind: "gone", words: "The command was answered five times, and Slack takes no more." }],
-  ["not_in_channel", { kind: "forbidden", words: "Somebody in the channel has to type /invite and the bot's name." }],
-  ["is_archived", { kind: "forbidden", words: "The channel is archived and takes no messages." }],
+  ["expired_url", { kind: "gone", words: "Slack doesn't accept responses to a command after half an hour." }],
+  ["used_url", { kind: "gone", words: "The command has five answers, and Slack accepts no more." }],
+  ["not_in_channel", { kind: "forbidden", words: "Someone in the channel must type /invite and the bot's name." }],
+  ["is_archived", { kind: "forbidden", words: "The channel is archived and accepts no messages." }],
   ["user_not_in_channel", { kind: "forbidden", words: "The person is not in that channel." }],
-  ["messages_tab_disabled", { kind: "forbidden", words: "The app's settings switch its messages tab off." }],
+  ["messages_tab_disabled", { kind: "forbidden", words: "The app's settings disable its messages tab." }],
   ["missing_scope", { kind: "forbidden", words: "Add the scope in the app's settings and install the app again." }],
   ["restricted_action", { kind: "forbidden", words: RESTRICTED }],
-  ["edit_window_closed", { kind: "sealed", words: "The workspace does not let messages of that age be changed." }],
+  ["edit_window_closed", { kind: "sealed", words: "The workspace does not allow edits to messages this old." }],
   ["cant_update_message", { kind: "sealed" }],
   ["block_mismatch", { kind: "sealed" }],
   ["ekm_access_denied", { kind: "forbidden", words: "An administrator has locked the workspace's keys." }],
-  ["msg_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
-  ["msg_blocks_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
-  // The message goes on growing as a stream that nobody here knows: stopped, it takes changes again.
+  ["msg_too_long", { kind: "rejected", words: "The text is longer than Slack allows." }],
+  ["msg_blocks_too_long", { kind: "rejected", words: "The text is longer than Slack allows." }],
+  // Another process is still streaming the message. When that stream ends, the message accepts changes again.
   ["streaming_state_conflict", { kind: "unavailable" }],
   ["message_not_in_streaming_state", { kind: "unavailable" }],
   ["stopped_by_user", { kind: "unavailable" }],
 ]);
 
-/** Converts the failure of a write to a `SinkError`. Returns one as it is, and an abort's own reason. */
+/** Converts a failed write to a `SinkError`. Returns a `SinkError` unchanged, and the reason of an abort too. */
 function toReason(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
-  if (!(error instanceof SlackApiError)) {
+  if (!(error instanceof ApiError)) {
     const words = error instanceof Error ? error.name : "unknown";
     return new SinkError("unavailable", `Slack could not be reached (${words}).`, { cause: error });
   }
   return toSinkError(error);
 }
 
-export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}): SinkError {
+export function toSinkError(error: ApiError, options: SinkErrorOptions = {}): SinkError {
   if (error.retryAfterMs !== undefined) {
     return new SinkError("rate-limited", error.logMessage, { retryAfterMs: error.retryAfterMs });
   }
@@ -73,9 +74,9 @@ export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}
   });
 }
 
-/** Slack's words for a text or blocks that are wrong however they are sent. */
+/** Slack's codes for a text or blocks that no method accepts. */
 const OF_THE_BODY = /^(?:invalid_|no_text$|markdown_|metadata_|too_many_|message_limit|msg_)|too_long$/;
-/** Refusals of `chat.update` that say nothing about `chat.postMessage`. */
+/** `chat.update` can refuse with these codes although `chat.postMessage` would still work. */
 const OF_THE_METHOD = new Set([
   "message_not_owned_by_app",
   "unknown_method",
@@ -84,7 +85,7 @@ const OF_THE_METHOD = new Set([
   "no_permission",
 ]);
 
-function meaningOf(error: SlackApiError): Meaning {
+function meaningOf(error: ApiError): Meaning {
   if (isOfChanges(error)) return { kind: "sealed" };
   const known = MEANINGS.get(error.code);
   if (known !== undefined) return known;
@@ -94,13 +95,13 @@ function meaningOf(error: SlackApiError): Meaning {
   return { kind: error.status === 404 ? "gone" : "rejected" };
 }
 
-/** True for a message that takes no more changes, though further ones may be posted. */
-export function isSealing(error: unknown): error is SlackApiError {
-  return error instanceof SlackApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
+/** True if the message accepts no more changes. More messages may still be possible. */
+export function isSealing(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
 }
 
-/** True for a refusal to change a message that leaves open whether further ones may be posted. */
-function isOfChanges(error: SlackApiError): boolean {
+/** True if Slack refused to change a message but may accept further posts. */
+function isOfChanges(error: ApiError): boolean {
   const { method, code, status } = error;
   if (method !== "chat.update") return false;
   if (code === "") return status === 404;
@@ -109,7 +110,7 @@ function isOfChanges(error: SlackApiError): boolean {
   return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
 }
 
-/** Runs a write and gives its failures the meaning they have to the core. */
+/** Runs a write and converts its failures to the errors that the core knows. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {

@@ -1,23 +1,24 @@
+/** Finds the bot's earlier messages. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { SlackApi } from "../api/client.ts";
-import { isUncertain, SlackApiError } from "../api/error.ts";
-import { createThrottle } from "../api/rate-limits.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
+import { createThrottle } from "../api/optional-calls.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { MessagePlace, ToMark } from "../ids.ts";
-import { readMark, readMessageFiles } from "./blocks.ts";
+import { readMark, readMessageFiles } from "./draft.ts";
 
 /**
- * Messages of one call: apps sold outside the marketplace get no more.
+ * Messages per call. Slack gives commercial apps outside its marketplace no more.
  * https://docs.slack.dev/reference/methods/conversations.replies
  */
 const PAGE = 15;
-/** A thread in which more than this was said since the question is not searched to its end. */
+/** The largest number of pages to search. If a thread has more messages since the question, the search stops there. */
 const MAX_PAGES = 4;
-/** Slack lets an app read messages fifty times a minute; the rest is for reading what people said. */
+/** Slack lets an app read messages fifty times a minute. The other calls are for reading conversations. */
 const MAX_A_MINUTE = 30;
 
-/** How far this machine's clock may be ahead of Slack's. */
+/** This machine's clock can be ahead of Slack's by at most this much. */
 const MAX_AHEAD_MS = 120_000;
 
 /** The place of a reply: its thread, or the top level of its channel. */
@@ -25,32 +26,32 @@ export interface ReplyPlace {
   teamId: string;
   channelId: string;
   threadTs: string | undefined;
-  /** The question: answers come after it. */
+  /** The question. Answers are newer. */
   questionTs: string | undefined;
-  /** When a command or a button came, which is no message; Unix milliseconds of this machine. */
+  /** When a command, a button or a scheduled run came, Unix milliseconds of this machine. They have no message. */
   cameAtMs?: number | undefined;
 }
 
-/** The `ts` behind which the answers are. */
+/** The answers have a later `ts` than this. */
 function readStart({ questionTs, cameAtMs }: ReplyPlace): string | undefined {
   if (questionTs !== undefined || cameAtMs === undefined) return questionTs;
   return ((cameAtMs - MAX_AHEAD_MS) / 1_000).toFixed(6);
 }
 
-/** A message of ours that was found. */
+/** One of the bot's messages, found by a lookup. */
 export interface Found {
   ts: string;
-  /** A stream that we began and never finished. It has no mark yet, so its nonce is a guess. */
+  /** A stream that the bot started and never finished. It has no mark yet, so its nonce is a guess. */
   isUnfinished: boolean;
   files: readonly Body[];
-  /** All files that belong to it, also those that it shows as pictures or that a message before it brought. */
+  /** All files in the message. Includes those that it shows as pictures, and those that the previous message shared. */
   fileIds: readonly string[];
 }
 
 export interface Lookup {
   /**
-   * The message that was posted with a nonce. A stream carries its nonce only when it is over, so an unfinished one
-   * counts as found: a conversation has one answer at a time.
+   * Finds the message that was posted with a nonce. A stream gets its nonce only at its end. So an unfinished stream
+   * counts as found, because a conversation has only one answer at a time.
    */
   findPost(
     place: ReplyPlace,
@@ -58,11 +59,11 @@ export interface Lookup {
     signal: AbortSignal,
     options?: { isFinished: boolean },
   ): Promise<Found | undefined>;
-  /** The message that brought the files of these names and no others. */
+  /** Finds the message that shares exactly the files with these names. */
   findFiles(place: ReplyPlace, names: readonly string[], signal: AbortSignal): Promise<Found | undefined>;
 }
 
-/** One message as it stands; undefined where it is gone. */
+/** Reads one message. Undefined if it is gone. */
 export async function readMessage(
   api: SlackApi,
   { teamId, channelId, ts }: MessagePlace,
@@ -75,7 +76,7 @@ export async function readMessage(
 
 export interface LookupDeps {
   api: SlackApi;
-  /** Tells the bot's own messages from those of other apps. */
+  /** Distinguishes the bot's own messages from other apps' messages. */
   workspaces: Pick<Workspaces, "find">;
   toMark: ToMark;
   /** Unix milliseconds. */
@@ -90,27 +91,27 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
     try {
       return await api.call(teamId, method, args, signal);
     } catch (error) {
-      if (!(error instanceof SlackApiError) || error.retryAfterMs === undefined) throw error;
+      if (!(error instanceof ApiError) || error.retryAfterMs === undefined) throw error;
       throttle.pause(teamId, error.retryAfterMs);
       throw new SinkError("unavailable", error.logMessage, { cause: error });
     }
   }
 
-  /** The bot as it is in that workspace; undefined where it is not installed. */
+  /** The bot in that workspace. Undefined if it is not installed. */
   async function identify(teamId: string, signal: AbortSignal): Promise<Workspace | undefined> {
     try {
       return await workspaces.find(teamId, signal);
     } catch (error) {
       signal.throwIfAborted();
-      const isFinal = error instanceof SlackApiError && error.retryAfterMs === undefined && !isUncertain(error);
+      const isFinal = error instanceof ApiError && error.retryAfterMs === undefined && !isUncertain(error);
       if (isFinal) throw error;
-      throw new SinkError("unavailable", "The bot's own id in that workspace is unknown at the moment.", {
+      throw new SinkError("unavailable", "The bot's own id in that workspace is unknown right now.", {
         cause: error,
       });
     }
   }
 
-  /** The bot's own messages behind the question, in pages. */
+  /** The bot's own messages after the question, in pages. */
   async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly Body[]> {
     const { teamId, channelId, threadTs } = place;
     const oldest = readStart(place);
@@ -160,7 +161,7 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
   };
 }
 
-/** Slack names the app that wrote a message, or else the user as which the app writes. */
+/** Slack names the app that wrote a message, or else the app's user. */
 function isOwn({ bot_id, user }: Body, { botId, botUserId }: Workspace): boolean {
   return bot_id === botId || user === botUserId;
 }
@@ -179,8 +180,8 @@ function toFound(message: Body, isUnfinished: boolean): Found {
   return { ts: String(message["ts"]), isUnfinished, files: toBodies(message["files"]), fileIds };
 }
 
-/** Not `rate-limited`, which would slow the writes down: they have a limit of their own. */
+/** Not `rate-limited`, because that would slow down the writes, which have a separate limit. */
 function toThrottled(): SinkError {
-  const message = "An earlier post cannot be looked for at the moment: the calls that Slack allows for it are used up.";
+  const message = "Cannot look for an earlier post right now: Slack's rate limit for reading is used up.";
   return new SinkError("unavailable", message);
 }

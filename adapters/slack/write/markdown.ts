@@ -1,37 +1,49 @@
-import { splitMarkdown } from "../../../src/text/split.ts";
+/** Converts a model's Markdown to Slack's. */
+import { isDeceptive, namesHost } from "../../../src/text/links.ts";
 import { truncate } from "../../../src/text/truncate.ts";
-import { findDeceptiveLinks } from "./links.ts";
 
 /**
- * Markup that notifies people or that Slack rewrites wherever it stands, in code too: people, groups, channels, dates.
- * https://docs.slack.dev/messaging/formatting-message-text
+ * Markup for people, groups, channels and dates. Slack applies it everywhere, even in code: it notifies people or
+ * replaces the markup. https://docs.slack.dev/messaging/formatting-message-text
  */
 const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
-/** The beginning of what may become such markup with the next characters. */
+/** Matches a possible start of such markup at the end of a text. */
 const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
 /**
- * Longest message, in bytes of UTF-8: authors of other apps measured that Slack refuses streamed messages of more than
- * 10.6 to 11.3 kB. A posted message has more room, but when the text is split it is not known yet how it will be written.
+ * The longest message in bytes of UTF-8. Other apps' authors measured that Slack refuses streamed messages of more than
+ * 10.6 to 11.3 kB. A posted message can be longer, but the text is split before the bot knows how it will be written.
  */
 export const MAX_LENGTH = 9_500;
 export const NEARLY_FULL = 0.75 * MAX_LENGTH;
-/** A zero-width space: invisible, and it keeps Slack from reading the markup around it. */
+/** A zero-width space. It is invisible, and it keeps Slack from reading the markup around it. */
 const GAP = "\u200B";
-/** Longest text that is shown in notifications, and where the message itself cannot be. */
+/** The longest text for notifications and for places that show no message. */
 const FALLBACK_CHARS = 3_000;
+/** Matches a possible end of a link's label, or the start of a link in Slack's own syntax. */
+const PLACE = /\](?=[([:]|$)|<(?=(?:https?|mailto):|[a-z]{0,6}$)/gi;
+/** Matches the URL after the label. It can be incomplete. */
+const TARGET = /^\(\s{0,20}(?:<(?<angle>[^<>\n]*)(?<angleEnd>[<>\n])?|(?<bare>[^\s)<][^\s)]*)?(?<bareEnd>[\s)])?)/;
+const OWN = /^<(?<target>[^<>|\n]*)(?:\|(?<words>[^<>\n]*)(?=[<>\n])|(?<bare>[<>\n]))?/;
+/** The longest label and the longest URL that are checked. */
+const MAX_WORDS_CHARS = 600;
+const MAX_TARGET_CHARS = 2_000;
+const CODE = /(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g;
+/** Inside the label of another link, this is not shown. */
+const INNER_TARGET = /\]\([^\s()]*\)/g;
+const ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 
 /**
- * Markdown as models write it, in which nothing notifies anybody, and no link leads elsewhere than its words say. Grows
- * with its text: as far as that has settled, a longer one begins with it.
+ * Converts a model's Markdown so that it notifies no one, and no link leads elsewhere than its label says. The result
+ * only grows with the text: the result for a longer text starts with the settled part for a shorter one.
  */
 export function toSlackMarkdown(markdown: string): string {
   return separate(markdown, findDeceptiveLinks(markdown).deceptive);
 }
 
 /**
- * Cuts a text that still grows to what is certain to stay in its message as it is: no beginning of a mention, no link
- * whose words name an address before its own is known, and once the message is nearly full only whole paragraphs,
- * because between those it will end.
+ * Truncates a growing text to the part that will certainly stay in its message unchanged. Leaves out the start of a
+ * possible mention. Leaves out a link whose label is a URL until its own URL is known. When the message is nearly full,
+ * keeps only whole paragraphs, because the message will end between two of them.
  */
 export function toSettledMarkdown(source: string): string {
   const { deceptive, undecidedAt = source.length } = findDeceptiveLinks(source);
@@ -42,7 +54,7 @@ export function toSettledMarkdown(source: string): string {
     .subarray(0, NEARLY_FULL)
     .toString()
     .replace(/\uFFFD+$/, "").length;
-  // A heading goes with the text below it, which may come in the next message.
+  // A heading belongs to the text below it, which may be in the next message.
   const wholeParagraphs = settled
     .slice(0, Math.max(settled.lastIndexOf("\n\n"), 0))
     .replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");
@@ -53,36 +65,113 @@ export function isNearlyFull(source: string): boolean {
   return Buffer.byteLength(source) > NEARLY_FULL;
 }
 
-/** Puts a gap at each of the ascending `places`, and into all markup that notifies people. */
+/** Inserts a gap at each of the ascending `places`, and into all markup that notifies people. */
 function separate(text: string, places: readonly number[]): string {
   const starts = [0, ...places.filter((place) => place < text.length)];
   const pieces = starts.map((start, index) => text.slice(start, starts[index + 1]));
   return pieces.join(GAP).replace(CONTROL, `<${GAP}`);
 }
 
-/** Length of a text as it counts against a streamed message: bytes of UTF-8. */
+/** The length of a text in a streamed message, in bytes of UTF-8. */
 export function lengthOfMarkdown(markdown: string): number {
   return Buffer.byteLength(toSlackMarkdown(markdown));
 }
 
-/** The messages that an answer comes to on Slack, in the Markdown that its blocks are given. */
-export function toSlackPreview(markdown: string): string[] {
-  const parts = splitMarkdown(markdown, { maxLength: MAX_LENGTH, lengthOf: lengthOfMarkdown });
-  return parts.map(({ text }) => toSlackMarkdown(text));
-}
-
-/** Plain words for notifications and screen readers. */
+/** Plain text for notifications and screen readers. */
 export function toFallback(markdown: string): string {
   return cutMarkup(escapeMarkup(markdown), FALLBACK_CHARS);
 }
 
-/** Letters that Slack reads as markup, written so that they are only letters. */
+/** Escapes characters that Slack reads as markup. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Never ends within a character or an escaped letter. */
+/** Never ends inside a character or an escape. */
 export function cutMarkup(markup: string, maxChars: number): string {
   if (markup.length <= maxChars) return markup;
   return truncate(markup, maxChars).replace(/&[a-z]{0,3}…$/, "…");
+}
+
+export interface LinkFindings {
+  /** The indices at which a gap breaks a misleading link. A longer text has the same indices and perhaps more. */
+  deceptive: number[];
+  /** The first position that depends on later text. */
+  undecidedAt: number | undefined;
+}
+
+/**
+ * Finds links whose label is one URL but which lead to another. Also searches code, because Markdown readers disagree
+ * on where code ends.
+ */
+export function findDeceptiveLinks(text: string): LinkFindings {
+  const deceptive: number[] = [];
+  let undecidedAt: number | undefined;
+  for (const { 0: sign, index } of text.matchAll(PLACE)) {
+    const verdict = sign === "<" ? judgeOwn(text, index) : judgeLink(text, index);
+    if (verdict === "undecided") undecidedAt ??= index;
+    if (verdict === "deceptive") deceptive.push(index + 1);
+  }
+  return { deceptive, undecidedAt };
+}
+
+type LinkVerdict = "deceptive" | "honest" | "undecided";
+
+/** `at` is the index of the bracket after the label. */
+function judgeLink(text: string, at: number): LinkVerdict {
+  const { words, isEndless } = findWords(text, at);
+  const suspicious = words.filter(namesHost);
+  if (suspicious.length === 0 && !isEndless) return "honest";
+  const next = text[at + 1];
+  if (next === undefined) return "undecided";
+  // This is a reference link or its definition. Its URL is elsewhere in the text.
+  if (next !== "(") return suspicious.length > 0 ? "deceptive" : "honest";
+  const reach = text.slice(at + 1, at + 1 + MAX_TARGET_CHARS);
+  const { angle, angleEnd, bare = "", bareEnd } = TARGET.exec(reach)?.groups ?? {};
+  const isOver = (angle === undefined ? bareEnd : angleEnd) !== undefined;
+  if (!isOver && reach.length < MAX_TARGET_CHARS) return "undecided";
+  const target = angle ?? bare;
+  // Markdown readers disagree on escapes.
+  const isUnclear = isEndless || !isOver || target.includes("\\");
+  return isUnclear || suspicious.some((words) => isDeceptive(words, target)) ? "deceptive" : "honest";
+}
+
+/** A link in Slack's own syntax. Its label comes after the URL. */
+function judgeOwn(text: string, at: number): LinkVerdict {
+  const reach = text.slice(at, at + MAX_TARGET_CHARS);
+  const { target = "", words, bare } = OWN.exec(reach)?.groups ?? {};
+  if (bare !== undefined) return "honest";
+  if (words !== undefined) return isDeceptive(words, target) ? "deceptive" : "honest";
+  return reach.length < MAX_TARGET_CHARS ? "undecided" : "deceptive";
+}
+
+/**
+ * The labels that can end at a bracket: one if the brackets in code count, and one if they do not. `isEndless` means
+ * that the label starts too far back to check.
+ */
+function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {
+  const from = Math.max(0, at - MAX_WORDS_CHARS);
+  const reach = text.slice(from, at);
+  const paragraph = reach.slice(reach.lastIndexOf("\n\n") + 1);
+  const isCut = from > 0 && paragraph === reach;
+  if (!paragraph.includes("[")) return { words: [], isEndless: isCut };
+  const masked = paragraph.includes("`") ? paragraph.replace(CODE, (code) => "`".repeat(code.length)) : paragraph;
+  const starts = new Set([findOpening(paragraph), findOpening(masked)]);
+  const isEndless = isCut && starts.delete(-1);
+  starts.delete(-1);
+  const words = [...starts].map((start) => paragraph.slice(start + 1).replace(INNER_TARGET, "]"));
+  return { words, isEndless };
+}
+
+/** The index of the last unclosed bracket. -1 if all are closed. */
+function findOpening(text: string): number {
+  let depth = 0;
+  for (let at = text.length - 1; at >= 0; at--) {
+    const isBracket = text[at] === "[" || text[at] === "]";
+    if (!isBracket || ESCAPE.test(text.slice(Math.max(0, at - 10), at))) continue;
+    if (text[at] === "]") depth += 1;
+    else if (depth === 0) return at;
+    else depth -= 1;
+  }
+  return -1;
 }

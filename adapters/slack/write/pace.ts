@@ -1,45 +1,46 @@
+/** Slack's rate limits for writing, and its pacers. */
 import type { Budget, Call, Demand, Growth } from "../../../src/pacing/budget.ts";
 import { createCallLog, type Limit } from "../../../src/pacing/call-log.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
 import { type BudgetPacer, createPacer, isWaiting } from "../../../src/pacing/pacer.ts";
 import type { Pacer, PacerStep } from "../../../src/port/pace.ts";
 
-/** Time between two answers to one command: its response URL takes five within half an hour. */
+/** The time between two replies to one command, because its response URL accepts only five within half an hour. */
 const RESPONSE_GAP_MS = 2_000;
 
 /**
- * The pace of one workspace: replies are native streams as long as those can be begun, about nineteen a minute, and
- * beyond that messages that are updated.
+ * The pace of one workspace. Replies are native streams while Slack allows starting them, about nineteen a minute.
+ * Further replies are edited messages.
  */
 export function createSlackPacer(): Pacer {
   return createTwoWayPacer(createSlackBudget("append"), createSlackBudget("update"));
 }
 
-/** The pace of what only one person sees, which is counted per command. */
+/** The pace of ephemeral messages. Slack counts these per command. */
 export function createResponsePacer(): Pacer {
   return createEvenPacer({ gapMs: RESPONSE_GAP_MS });
 }
 
 // --- two ways of writing ---
 
-/** With this many replies in the preferred way or fewer, none is better off in the fallback. */
+/** If at most this many replies use the preferred way, none of them would be faster in the fallback. */
 const MAX_AT_EASE = 3;
 
 interface ReplyRoute {
   isFallback: boolean;
-  /** Its number in the pacer of that way. */
+  /** The reply's number in that way's pacer. */
   number: number;
 }
 
 /**
- * Paces replies that can be written in two ways, each with its own limits. When the first post of a reply is due, the
- * reply takes the preferred way if that has room for one more, and the fallback if not, or if the reply is over already.
- * It never goes back. When many replies grow at once, a new one takes the fallback if it gets more calls there.
+ * Paces replies that can be written in two ways, each with separate limits. When a reply's first post is due, the reply
+ * uses the preferred way if that has calls left. It uses the fallback if not, or if the reply has already ended. It
+ * never switches back. When many replies grow at once, a new reply uses the fallback if it gets more calls there.
  */
 function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   const pacers = { preferred: createPacer(preferred), fallback: createPacer(fallback) };
   const routes = new Map<number, ReplyRoute>();
-  /** Ways of the calls under way: a reply may leave before its call has ended. */
+  /** The ways of the calls in flight, because a reply can end before its call does. */
   const flights = new Map<number, ReplyRoute>();
   let joined = 0;
 
@@ -50,7 +51,10 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /** True when the preferred way has no room for the post, or less than the fallback, or when it comes too late to grow. */
+  /**
+   * True if the preferred way has no calls left for the post, has fewer than the fallback, or is too late for the reply
+   * to grow.
+   */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
@@ -59,7 +63,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     );
   }
 
-  /** True when many replies grow in the preferred way, and the fallback would still give each of its own more calls. */
+  /** True if many replies grow in the preferred way, and each reply in the fallback would still get more calls. */
   function hasMoreToSpare(room: string, now: number): boolean {
     const growing = pacers.preferred.countGrowing(now);
     if (growing <= MAX_AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
@@ -79,7 +83,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   return {
     join({ room, isFallback = false, first } = {}) {
       joined += 1;
-      // Alone means alone among all replies, whichever way they go.
+      // "Alone" means that it is the only reply in either way.
       const own = { room: room ?? `reply ${joined}`, first };
       routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.preferred).join(own) });
       return joined;
@@ -99,12 +103,12 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     },
     step(now) {
       for (const route of routes.values()) if (isCrowdedOut(route, now)) divert(route);
-      const begun = pacers.preferred.step(now);
-      if (begun.type === "send") return toOuter(begun, false);
+      const step = pacers.preferred.step(now);
+      if (step.type === "send") return toOuter(step, false);
       const other = pacers.fallback.step(now);
       if (other.type === "send") return toOuter(other, true);
-      if (begun.type === "idle") return other;
-      return other.type === "idle" || begun.until <= other.until ? begun : other;
+      if (step.type === "idle") return other;
+      return other.type === "idle" || step.until <= other.until ? step : other;
     },
     done(reply, written, now) {
       const flight = flights.get(reply);
@@ -124,43 +128,49 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
 
 // --- the limits of one workspace ---
 
-/** `update`: posts and `chat.update`. `append`: native streams, where a post starts one and a final stops it. */
+/** `update`: posts and `chat.update`. `append`: native streams. A post starts a stream, and a final stops it. */
 export type SlackMethod = "update" | "append";
 
-/** Slack ends a stream by itself after this time. */
+/** Slack itself ends a stream after this time. */
 const STREAM_LASTS_MS = 300_000;
-/** The documented limits are 50, 100 and 20 calls per minute and method; one is left for the clocks' sake. */
+/**
+ * The documented limits are 50, 100 and 20 calls per minute and method. One call of each is left unused, because clocks
+ * differ.
+ */
 const UPDATE_CALLS = 49;
 const APPEND_CALLS = 98;
 const STREAM_CALLS = 19;
 const WINDOW_MS = 60_000;
-/** Added to every window: requests do not arrive evenly spaced. */
+/** Added to every window, because requests do not arrive evenly spaced. */
 const MARGIN_MS = 500;
 /** `chat.postMessage` allows one post per second and channel. */
 const POST_PAUSE_MS = 1_000;
-/** A plan holds this long if nothing happens. */
+/** How long a plan stays valid if nothing happens. */
 const PLAN_HOLDS_MS = 100;
-/** Least planned gap of one reply. */
+/** The shortest planned gap in one reply. */
 const UPDATE_GAP_MS = 450;
 const APPEND_GAP_MS = 350;
-/** There is plenty only while the planned gap of a reply is shorter than this. */
+/** Calls are plentiful only while a reply's planned gap is shorter than this. */
 const RICH_GAP_MS = 900;
-/** A refused limit is spent at a bit less than its rate. */
+/** After Slack refused a call, calls use slightly less than the limit's rate. */
 const TIGHT_STRETCH = 1.15;
-/** Credits that the plan for native streams leaves; nothing but appends uses them. */
+/** The number of calls that the plan for native streams leaves unused. Only appends use them. */
 const APPEND_RESERVE = 2;
-/** The start of a reply matters to the plan for this time. */
+/** How long a reply's start affects the plan. */
 const STARTS_MATTER_MS = 300_000;
 
 interface Plan {
   at: number;
   key: string;
   gap: number;
-  /** Calls that edits leave for finals. */
+  /** The number of calls that edits leave for finals. */
   reserve: number;
 }
 
-/** The limits of one Slack workspace: a bank of calls per method, each of which comes back a minute after it was spent. */
+/**
+ * The limits of one Slack workspace. Each method has a number of calls, and each call becomes available again a minute
+ * after its use.
+ */
 export function createSlackBudget(method: SlackMethod): Budget {
   const isAppend = method === "append";
   const calls = isAppend ? APPEND_CALLS : UPDATE_CALLS;
@@ -169,7 +179,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
   const begins = createCallLog(STREAM_CALLS, countedMs);
   const finals = isAppend ? createCallLog(STREAM_CALLS, countedMs) : edits;
   const rooms = new Map<string, Limit>();
-  /** Starts of the streams that no call has stopped yet: each has its stop set aside. */
+  /** When each open stream started. One call is reserved for each stream's stop. */
   let open: number[] = [];
   let plan: Plan | undefined;
   let version = 0;
@@ -193,7 +203,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
     return open.filter((start) => start > at - STREAM_LASTS_MS).length;
   }
 
-  /** A stream that could be begun and not be stopped would leave its reader before a message that seems to grow. */
+  /** If a stream could not be stopped, its readers would see a message that seems to grow forever. */
   function credit(call: Call, at: number): number {
     const free = limitOf(call).credit(at);
     return isAppend && call.kind === "post" ? Math.min(free, finals.credit(at) - openAt(at)) : free;
@@ -205,7 +215,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
     return Math.max(at, finals.creditAt(needs + openAt(from), from));
   }
 
-  /** The calls to keep for the finals of the replies there are, whether they grow or have ended. */
+  /** The number of calls to keep for the finals of the current replies, including replies that have ended. */
   function toOwed({ now, unfinished, starts }: Demand): number {
     if (isAppend) return APPEND_RESERVE;
     const recent = starts.length - 1 - starts.findLastIndex((at) => at <= now - WINDOW_MS);
@@ -213,7 +223,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
   }
 
   function toReserve(finals: number): number {
-    // With less than half, twenty replies that end together would wait for each other's finals for most of a minute.
+    // With less than half, twenty replies that end together would wait most of a minute for each other's finals.
     return Math.min(Math.max(Math.ceil(finals), 2), Math.floor(calls / 2));
   }
 
@@ -230,7 +240,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
 
   function reserve(demand: Demand): number {
     if (isAppend) return 0;
-    // More could never be kept in a bucket that may hold no more than two.
+    // A bucket for two calls could never keep more than that.
     return edits.isTight(demand.now) ? 1 : planFor(demand).reserve;
   }
 
@@ -278,15 +288,15 @@ export function createSlackBudget(method: SlackMethod): Budget {
 }
 
 /**
- * A limit of one call per `pauseMs`, counted where the calls arrive. Nobody here knows when that is: between the
- * start of a call and its answer, and at least half the quickest round trip before the answer. From then on the pause
- * runs, so that the platform sees the calls at least that far apart.
+ * A limit of one call per `pauseMs`, counted at the platform. This process does not know exactly when a call arrives
+ * there. It arrives after its start, and at least half of the fastest round trip before its response. The pause starts
+ * at the latest possible arrival, so the platform sees the calls at least that far apart.
  */
 export function createRoomTurns(pauseMs: number): Limit {
   let inFlight = 0;
   let freeAt = -Infinity;
   let sentAt = -Infinity;
-  /** The quickest round trip so far. */
+  /** The fastest round trip so far. */
   let quickestMs = Infinity;
   return {
     credit: (at) => (inFlight === 0 && at >= freeAt ? 1 : 0),
@@ -307,59 +317,60 @@ export function createRoomTurns(pauseMs: number): Limit {
 
 // --- how far apart calls are planned ---
 
-/** Characters that a reply is expected to have in the end. It grows at least by the rest and half of its length. */
+/** How many characters a reply is expected to have at its end. It grows by at least the rest and half its length. */
 const USUAL_UNITS = 2_600;
 const USUAL_REST_UNITS = 400;
-/** The same of replies that grow side by side for longer than `LASTING_MS`, as those of 400 tokens seldom do. */
+/** The same for replies that grow in parallel for longer than `LASTING_MS`. Replies of 400 tokens seldom do. */
 const LONG_UNITS = 6_000;
 const LONG_REST_UNITS = 1_000;
 const LASTING_MS = 7_000;
-/** A reply older than this, alone or not, may well outlast the bank. */
+/** A reply older than this may well outlast the available calls, even if it is the only one. */
 const OUTLASTING_MS = 10_000;
-/** The rate of a reply of which nothing is known. */
+/** The assumed rate of a reply that has no measurements. */
 const USUAL_RATE_UNITS_PER_MS = 0.24;
-/** Bounds within which a reply's rate is believed. */
+/** Limits for a reply's measured rate. */
 const MIN_RATE_UNITS_PER_MS = 0.04;
 const MAX_RATE_UNITS_PER_MS = 0.6;
-/** Moments ahead for which demand and credit are compared. The tightest decides. */
+/** The plan compares demand and available calls at these times from now. The tightest one decides. */
 const HORIZONS_MS = [2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000, 50_000, 60_500] as const;
-/** A reply to come is counted on with this much text until a moment ahead. */
+/** The text that a future reply is assumed to have at a given time. */
 const COMING_UNITS = 600;
-/** The share counted on of the replies that the rate of starts foretells. */
+/** The share of predicted replies that the plan counts. */
 const BELIEF = 0.6;
-/** Starts younger than this are a burst, not yet a rate; older ones than `RATE_SPAN_MS` say nothing about now. */
+/** Starts younger than this are a burst and not yet a rate. Starts older than `RATE_SPAN_MS` are ignored. */
 const BURST_SPAN_MS = 7_500;
 const RATE_SPAN_MS = 75_000;
-/** A rate is measured over at least this time: two starts close together are no rate. */
+/** The shortest time over which a rate is measured, because two starts close together are no rate. */
 const MIN_RATE_SPAN_MS = 30_000;
-/** Earlier replies that took this share of the limit's calls show that their rate matters. */
+/** If earlier replies used at least this share of the limit's calls, their rate matters. */
 const LOADED = 0.1;
-/** New replies per minute from which on a workspace counts as busy. */
+/** New replies per minute that make a workspace busy. */
 const BUSY_PER_MINUTE = 15;
-/** A loaded workspace plans no faster and no slower than these shares of the spacing at which its calls return. */
+/** In a loaded workspace, the planned gap stays between these multiples of the time in which one call returns. */
 const LEAST_SPACING = 0.9;
 const MOST_SPACING = 1.5;
-/** The longest planned gap of one reply. */
+/** The longest planned gap in one reply. */
 const MAX_GAP_MS = 10_000;
 
 export interface BankState {
   /** Calls that one window allows. */
   calls: number;
-  /** The window as the platform says it, and with the margin for which own calls count. */
+  /** The platform's window, and the longer one in which the process's own calls count. */
   windowMs: number;
   countedMs: number;
-  /** Own calls that still count at a moment to come. */
+  /** How many of the process's own calls still count at a future time. */
   countAt(at: number): number;
   /** Calls kept for finals. */
   reserve: number;
-  /** The least planned gap of one reply. */
+  /** The shortest planned gap in one reply. */
   minGapMs: number;
 }
 
 /**
- * Plans the gap between calls for a limit whose credits come back one by one: what is asked for until some moment over
- * what there will be until then, for the tightest of several moments. Spending evenly per second of growing reply is
- * the optimum once the demand is known; what is guessed here is the demand. `docs/pacing.md` derives it.
+ * Plans the gap between calls for a limit whose calls return one by one. The gap is the demand until some time divided
+ * by the calls available until then, for the tightest of several times. If the demand is known, the optimum is to spend
+ * the same number of calls in each second in which a reply grows. Here the demand is an estimate. `docs/pacing.md`
+ * derives this.
  */
 export function planGap(demand: Demand, bank: BankState): number {
   const { now, growing, active } = demand;
@@ -368,7 +379,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   const lasting = growing.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
   const residuals = growing.map((reply) => toResidual(reply, active, lasting));
   const { load, startRate } = toLoad(demand, bank);
-  // Many short replies are likelier than many long ones, until they last or the workspace is busy.
+  // Many short replies are more likely than many long ones, until they last or the workspace is busy.
   const hope = active ** (lasting ? 0 : 0.5 * Math.max(0, 1 - (60_000 * startRate) / BUSY_PER_MINUTE));
 
   const asked = (aheadMs: number) => {
@@ -380,7 +391,7 @@ export function planGap(demand: Demand, bank: BankState): number {
     bank.calls - bank.countAt(now + aheadMs) - bank.reserve - BELIEF * startRate * aheadMs;
   const replyGap = Math.max(...HORIZONS_MS.map((aheadMs) => asked(aheadMs) / hope / Math.max(1, there(aheadMs))));
 
-  // A long answer is written near the rate at which calls return: one quiet second does not empty the bank.
+  // A long answer is written near the rate at which calls return, so that one quiet second does not use up the calls.
   const outlasts = growing.some(({ firstText }) => firstText < now - OUTLASTING_MS);
   const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
   const gap = Math.max(clamp(replyGap, bank.minGapMs, MAX_GAP_MS) / active, alone);
@@ -390,7 +401,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   return Math.max(bank.minGapMs / active, alone, least, Math.min(gap, MOST_SPACING * spacing));
 }
 
-/** Counts the finals of replies still to begin for which no call will have come back: edits leave one for each. */
+/** Counts the future replies' finals for which no call will have returned. Edits leave one call for each of them. */
 export function countComingFinals(demand: Demand, bank: BankState): number {
   const { now } = demand;
   const { startRate } = toLoad(demand, bank);
@@ -398,7 +409,10 @@ export function countComingFinals(demand: Demand, bank: BankState): number {
   return Math.max(0, ...HORIZONS_MS.map((aheadMs) => startRate * aheadMs - (spent - bank.countAt(now + aheadMs))));
 }
 
-/** Estimates for how long a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
+/**
+ * Estimates how long a reply will still grow, in milliseconds. A single reply counts twice, because only long replies
+ * reach the limit.
+ */
 function toResidual({ total, rate }: Growth, active: number, lasting: boolean): number {
   const believed = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);
   if (lasting) return Math.max(LONG_UNITS - total, LONG_REST_UNITS) / believed;
@@ -406,13 +420,13 @@ function toResidual({ total, rate }: Growth, active: number, lasting: boolean): 
 }
 
 /**
- * Tells how loaded the workspace is by earlier replies, 0 to 1, and how many new replies per millisecond that makes
- * likely. The evidence is the share of the calls that earlier replies took, squared: a single short answer shows next
- * to nothing.
+ * Estimates the workspace's load from earlier replies, from 0 to 1, and the new replies per millisecond that it makes
+ * likely. The load is the share of calls that earlier replies used, squared, so that a single short answer hardly
+ * counts.
  */
 function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: number; startRate: number } {
   const old = growing.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
-  // Replies that still grow have their calls in their own demand already, and their starts are no new replies.
+  // The demand already includes the calls of replies that still grow, and those replies are not new.
   const own = old.reduce((sum, { edits }) => sum + edits, 0);
   const before = bank.countAt(now) - bank.countAt(now + bank.countedMs - BURST_SPAN_MS);
   const load = clamp((before - own) / (LOADED * bank.calls), 0, 1) ** 2;
@@ -420,7 +434,7 @@ function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: numb
   return { load, startRate: load * toStartRate(others, now) };
 }
 
-/** New replies per millisecond since the first start that still says something; 0 without one that is no burst. */
+/** New replies per millisecond since the first start that counts. 0 if the only starts are a burst. */
 function toStartRate(starts: readonly number[], now: number): number {
   const old = starts.filter((at) => at < now - BURST_SPAN_MS && at > now - RATE_SPAN_MS);
   const [first] = old;

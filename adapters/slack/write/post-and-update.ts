@@ -1,3 +1,4 @@
+/** Posts, updates and removes whole messages as the bot. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
@@ -13,23 +14,23 @@ import {
   readMessageFiles,
   toMessageBody,
   toMetadata,
-} from "./blocks.ts";
+} from "./draft.ts";
 import { type ReplyPlace, readMessage } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 
-/** Writes messages by `chat.postMessage` and `chat.update`, which replace all that a message shows. */
+/** Writes messages with `chat.postMessage` and `chat.update`. These replace everything that a message shows. */
 export interface PostAndUpdateWriter {
   post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: PostExtras): Promise<Posted>;
   update(place: MessagePlace, draft: Draft, nonce: string | undefined, signal: AbortSignal): Promise<Receipt>;
-  /** Takes a message of ours back, and the files that came with it, which Slack would keep. */
+  /** Deletes one of the bot's messages and the files that were posted with it, because Slack would keep the files. */
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
 /** A post's pictures and files. */
 export interface PostExtras {
-  /** Shown above the words. */
+  /** Shown above the text. */
   pictures?: readonly Block[];
-  /** The files that belong to the message. */
+  /** The files of the message. */
   messageFiles?: MessageFiles;
 }
 
@@ -40,7 +41,10 @@ export interface PostAndUpdateDeps {
 }
 
 export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateDeps): PostAndUpdateWriter {
-  /** Writes with Slack's own buttons for feedback where the workspace supports them; when they are refused, the next call does without. */
+  /**
+   * Uses Slack's own feedback buttons if the workspace supports them. If Slack refuses them, the next call uses plain
+   * buttons.
+   */
   async function write<T>(teamId: string, draft: Draft, make: (body: MessageBody) => Promise<T>): Promise<T> {
     const hasFeedbackButtons = hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
     const body = toMessageBody(draft, { hasFeedbackButtons });
@@ -49,7 +53,7 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
     } catch (error) {
       if (!hasFeedbackButtons || !isBlockRefusal(error)) throw error;
       state.markUnsupported("feedback buttons", teamId);
-      throw new SinkError("unavailable", "Slack takes no feedback buttons there: they come as plain ones.", {
+      throw new SinkError("unavailable", "Slack rejects feedback buttons there; plain buttons replace them.", {
         cause: error,
       });
     }
@@ -59,7 +63,7 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
     try {
       await api.call(teamId, "chat.delete", { channel: channelId, ts }, signal);
     } catch (error) {
-      // A message that is gone already needs no removal.
+      // A message that is already gone needs no removal.
       if (codeOf(error) !== "message_not_found" && codeOf(error) !== "channel_not_found") throw error;
     }
   }
@@ -77,13 +81,13 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
             blocks: [...pictures, ...blocks],
             text,
             metadata: toMetadata(toMark(nonce), { draft, messageFiles }),
-            // Without previews: Slack would fetch every address that the model writes, also an injected one.
+            // Turns previews off, because Slack would fetch every URL that the model writes, even an injected one.
             unfurl_links: false,
             unfurl_media: false,
           },
           signal,
         );
-        // Posted to a person, it stands in the direct conversation with them.
+        // A message that is posted to a person is in the direct conversation with them.
         const channel = readText(answer["channel"]) ?? channelId;
         const id = toMessageId({ teamId, channelId: channel, ts: readTs(method, answer) });
         state.files.set(id, messageFiles ?? { ids: [] });
@@ -93,18 +97,18 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
     update({ teamId, channelId, ts }, draft, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce), { draft });
       return write(teamId, draft, async (body) => {
-        // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
+        // Unlike a post, an update parses channel names and similar words in plain text unless `parse` is "none".
         const message = { ...body, parse: "none", ...(metadata && { metadata }) };
         await api.call(teamId, "chat.update", { channel: channelId, ts, ...message }, signal);
         return {};
       });
     },
     async remove(place, signal) {
-      // A message of an earlier attempt may have files. Best effort: the message has to go, its files should.
+      // A message from an earlier attempt can have files. The message must go, but it is no problem if its files stay.
       const read = async () => readMessageFiles((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
       const { ids, sharedTs } = state.files.get(toMessageId(place)) ?? (await read());
       signal.throwIfAborted();
-      // The message names the one that shows its files, so it goes last.
+      // This message names the one that shows its files, so it is deleted last.
       if (sharedTs !== undefined) await deleteMessage({ ...place, ts: sharedTs }, signal);
       await deleteMessage(place, signal);
       for (const file of ids) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});

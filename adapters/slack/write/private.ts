@@ -1,27 +1,31 @@
+/** Writes ephemeral replies. Only one person sees them. */
 import { request } from "undici";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { isUncertain, type ResponseInfo, SlackApiError, toRefusal } from "../api/error.ts";
-import { createSlackHosts } from "../api/hosts.ts";
+import { ApiError, isUncertain, type ResponseInfo, toRefusal } from "../api/error.ts";
+import { createSlackHosts } from "../api/files.ts";
 import { PLATFORM, readMessageId, toEphemeralId, toFingerprint } from "../ids.ts";
-import { toMessageBody } from "./blocks.ts";
+import { toMessageBody } from "./draft.ts";
 import { guarded } from "./failures.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { createResponsePacer } from "./pace.ts";
 import { LIMITS, type SinkDeps } from "./sink.ts";
 import { createStatus } from "./status.ts";
 
-/** Slack takes five answers to a command. The last is kept for the text when it is whole. */
+/** Slack accepts five replies to a command. The last one is reserved for the complete text. */
 const MAX_GROWING = 4;
 
-/** Longest for taking back the announcement of files that did not come. */
+/** If an upload fails, its announcement is removed. This is the longest time for that. */
 const TAKE_BACK_MS = 5_000;
-/** Files cannot be shown to one person in a channel. What opens the place where they come is said before they are there. */
-const COMING = toWords("I am bringing what you asked for.");
-const HERE = toWords("Here is what you asked for, only for you.");
+/**
+ * Slack cannot show files to one person in a channel. The first text opens the direct conversation before the files are
+ * there.
+ */
+const COMING = toWords("I'm getting what you asked for.");
+const HERE = toWords("Here's what you asked for. Only you can see it.");
 
-/** Writes what only one person sees. Slack gives such a message no id: it is changed by answering the command again. */
+/** Writes ephemeral messages. Slack gives them no id, so the writer replies to the command again to change one. */
 export interface EphemeralWriter {
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
@@ -33,21 +37,21 @@ export interface EphemeralWriterDeps {
   apiUrl: string | undefined;
   teamId: string;
   channelId: string;
-  /** A thread with replies: in another one Slack shows nothing to one person. */
+  /** A thread that has replies, because Slack shows ephemeral messages in no other thread. */
   threadTs: string | undefined;
   userId: string;
-  /** Takes answers to the command or the button; without it a message is shown once, when it is complete. */
+  /** Accepts replies to the command or the button. If absent, the message is shown once, when it is complete. */
   responseUrl: string | undefined;
 }
 
 export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWriter {
   const { api, teamId, channelId, threadTs, userId } = deps;
-  /** Undefined when no more answers are taken there, and for one that is not Slack's: then it is shown once, too. */
+  /** Undefined if the URL accepts no more replies or is not Slack's. The message is then also shown once. */
   let responseUrl =
     deps.responseUrl !== undefined && createSlackHosts(deps.apiUrl).isHook(deps.responseUrl)
       ? deps.responseUrl
       : undefined;
-  /** The one that an answer in the place of the last one changes. */
+  /** The message that a reply with `replace_original` changes. */
   let newest: string | undefined;
   let uses = 0;
   const shown = new Set<string>();
@@ -57,7 +61,7 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
     uses += 1;
     const { isTaken, status, retryAfterS } = await send(responseUrl, body, signal);
     if (isTaken) return true;
-    // Only a rate limit or a fault of Slack's passes; every other refusal would repeat.
+    // Only rate limits and Slack's own failures are temporary. All other refusals would repeat.
     if (status === 429 || status >= 500) throw toRefusal("response_url", {}, { status, retryAfterS });
     responseUrl = undefined;
     return false;
@@ -94,7 +98,7 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
   };
 }
 
-/** The address is a secret: it stands in no error. */
+/** The URL is a secret, so no error contains it. */
 async function send(url: string, body: object, signal: AbortSignal): Promise<ResponseInfo & { isTaken: boolean }> {
   try {
     const answer = await request(url, {
@@ -104,12 +108,12 @@ async function send(url: string, body: object, signal: AbortSignal): Promise<Res
       signal,
     });
     const { statusCode: status, headers } = answer;
-    // Slack answers "ok"; what stands in for it may answer with nothing, or as the methods do.
+    // Slack's response is "ok". A server that imitates Slack may send an empty body, or JSON as the methods do.
     const isTaken = status >= 200 && status < 300 && !/"ok":\s*false/.test(await answer.body.text());
     return { isTaken, status, retryAfterS: String(headers["retry-after"] ?? "") };
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new SlackApiError("response_url", "Slack could not be reached to answer a command.", { code: "", status: 0 });
+    throw new ApiError("response_url", "Could not reach Slack to answer a command.", { code: "", status: 0 });
   }
 }
 
@@ -117,7 +121,7 @@ export interface EphemeralSinkDeps extends Pick<SinkDeps, "api" | "postAndUpdate
   apiUrl: string | undefined;
 }
 
-/** Writes what only one person sees: one message, and files in their direct conversation with the bot. */
+/** Writes an ephemeral reply as one message. Its files go to the person's direct conversation with the bot. */
 export function createEphemeralSink(
   place: ReplyPlace,
   userId: string,
@@ -139,17 +143,17 @@ export function createEphemeralSink(
     if (channelId.startsWith("D")) return uploader.upload({ place, files, caption, nonce }, signal);
     // A message to a person opens the direct conversation with them.
     const person = { teamId, channelId: userId, threadTs: undefined, questionTs: undefined };
-    const toldNonce = `${nonce}:told`;
-    const told = readMessageId((await postAndUpdate.post(person, COMING, toldNonce, signal)).id);
-    if (told === undefined) return uploader.upload({ place: person, files, caption, nonce }, signal);
-    const direct = { ...person, channelId: told.channelId, threadTs: told.ts };
+    const noticeNonce = `${nonce}:told`;
+    const notice = readMessageId((await postAndUpdate.post(person, COMING, noticeNonce, signal)).id);
+    if (notice === undefined) return uploader.upload({ place: person, files, caption, nonce }, signal);
+    const direct = { ...person, channelId: notice.channelId, threadTs: notice.ts };
     try {
       const posted = await uploader.upload({ place: direct, files, caption, nonce }, signal);
-      await postAndUpdate.update(told, HERE, toldNonce, signal).catch(() => {});
+      await postAndUpdate.update(notice, HERE, noticeNonce, signal).catch(() => {});
       return posted;
     } catch (error) {
-      // After an uncertain answer the files may be there.
-      if (!isUncertain(error)) await postAndUpdate.remove(told, AbortSignal.timeout(TAKE_BACK_MS)).catch(() => {});
+      // If the outcome of a call is uncertain, the files may be there.
+      if (!isUncertain(error)) await postAndUpdate.remove(notice, AbortSignal.timeout(TAKE_BACK_MS)).catch(() => {});
       throw error;
     }
   }
@@ -166,7 +170,7 @@ export function createEphemeralSink(
     remove: (id, signal) =>
       guarded(signal, async () => {
         const message = readMessageId(id);
-        // A file in the direct conversation is a message like any other.
+        // A file in the direct conversation belongs to an ordinary message.
         await (message === undefined ? writer.remove(id, signal) : postAndUpdate.remove(message, signal));
       }),
     progress: (text, signal) => guarded(signal, () => status.show(text, signal)),

@@ -1,41 +1,43 @@
-import { isTakenUp } from "../../../src/concurrency/fence.ts";
+/** Prevents a nonce from creating a second message. */
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Right } from "../../../src/port/right.ts";
 import type { Posted } from "../../../src/port/sink.ts";
-import { toAttachments } from "../api/attachments.ts";
-import { isUncertain, SlackApiError } from "../api/error.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
+import { toAttachments } from "../api/files.ts";
 import { timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/** A question that came this soon after the start may have been answered by the former process: clocks differ. */
+/** The previous process may have answered a question that arrived this soon after the start, because clocks differ. */
 const CLOCK_SKEW_MS = 2_000;
-/** A question this old may have been begun by another process that died, even if nothing says so. */
+/** Another process may have started to answer a question of this age before it died, even if nothing shows it. */
 const LONG_AGO_MS = 30_000;
 
 export interface Search {
   nonce: string;
-  /** True when no earlier attempt can have used the nonce. */
+  /** True if no earlier attempt can have used the nonce. */
   isNew: boolean;
   look(): Promise<Found | undefined>;
 }
 
-/** Keeps the same nonce from making a second message, also after a crash and after an answer that never came. */
+/** Prevents a nonce from creating a second message, even after a crash or a lost response. */
 export interface Recovery {
-  /** Looks for the message posted with this nonce, if there may be one. Rejects when it must know and cannot. */
+  /** Looks for the message with this nonce, if there can be one. Rejects if the result is necessary but unavailable. */
   find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
-  /** Posts, and remembers how it went. */
+  /** Posts, and remembers the outcome. */
   post(nonce: string, make: () => Promise<Posted>, signal: AbortSignal): Promise<Posted>;
 }
 
 export interface RecoveryDeps {
+  right: Right;
   place: ReplyPlace;
   state: SinkState;
   streams: Pick<StreamWriter, "endOrphan">;
   now(): number;
 }
 
-export function createRecovery({ place, state, streams, now }: RecoveryDeps): Recovery {
+export function createRecovery({ right, place, state, streams, now }: RecoveryDeps): Recovery {
   const { teamId, channelId, questionTs, cameAtMs } = place;
   const askedAtMs = questionTs === undefined ? cameAtMs : timeOf(questionTs);
   const toKey = (nonce: string) => `${teamId}:${channelId}:${toFingerprint(nonce)}`;
@@ -43,13 +45,13 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
   function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
     if (state.doubtful.get(toKey(nonce)) === true) return "must";
     if (isNew || state.unused.get(toKey(nonce)) === true) return "no";
-    if (isTakenUp()) return "must";
+    if (right.isResumed) return "must";
     if (askedAtMs === undefined) return "no";
     if (askedAtMs < state.startedAtMs + CLOCK_SKEW_MS) return "must";
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
   }
 
-  /** Undefined for a message that turns out to be another one. */
+  /** Undefined if the message turns out to be a different one. */
   async function adopt(found: Found, nonce: string, signal: AbortSignal): Promise<Posted | undefined> {
     const messagePlace = { teamId, channelId, ts: found.ts };
     const id = toMessageId(messagePlace);
@@ -81,8 +83,9 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
         else state.posted.set(key, posted);
         return posted;
       } catch (error) {
-        const mayWait = error instanceof SinkError || (error instanceof SlackApiError && isUncertain(error));
-        // An app without the right to read finds nothing, however long it waits. A message that was found is not posted again.
+        const mayWait = error instanceof SinkError || (error instanceof ApiError && isUncertain(error));
+        // An app without permission to read finds nothing, however long it waits. If the message was found, it is not
+        // posted again.
         if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
         return undefined;
       }
@@ -95,7 +98,7 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
         state.doubtful.delete(key);
         return posted;
       } catch (error) {
-        const isDoubtful = signal.aborted || (error instanceof SlackApiError && isUncertain(error));
+        const isDoubtful = signal.aborted || (error instanceof ApiError && isUncertain(error));
         if (isDoubtful) state.doubtful.set(key, true);
         else state.unused.set(key, true);
         throw error;

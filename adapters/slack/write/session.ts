@@ -1,35 +1,37 @@
+/** Reports to Slack that the bot is working in a thread. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SlackApi } from "../api/client.ts";
-import { isUncertain, SlackApiError } from "../api/error.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 
 const METHOD = "agents.sessions.setStatus";
 /**
- * The app does not hear of Slack's Stop, so Slack shows none:
+ * After this error, Slack shows no Stop button, because the app does not subscribe to its event:
  * https://docs.slack.dev/reference/events/agent_session_stopped
  */
 const NO_STOP = "missing_agent_session_stopped_event_subscription";
 const CALL_TIMEOUT_MS = 5_000;
 /**
- * Slack takes fifty calls a minute in a workspace, and each session has two. Ends may come at once that belong to the
- * sessions of several minutes: https://docs.slack.dev/reference/methods/agents.sessions.setStatus
+ * Slack accepts fifty calls a minute per workspace, and each session needs two. Sessions that started over several
+ * minutes can end at once: https://docs.slack.dev/reference/methods/agents.sessions.setStatus
  */
 const MAX_BEGUN_A_MINUTE = 22;
 const MAX_CALLS_A_MINUTE = 46;
 const AGAIN_MS = 2_000;
-/** A longer wait is not sat out: Slack ends a session by itself at some time. */
+/** The longest wait before a retry, because Slack itself ends a session at some point. */
 const MAX_WAIT_MS = 120_000;
 
 /**
- * Tells Slack that an answer is being worked on in a thread, for which it shows a Stop of its own: before there is a
- * message, and for a stream, which has no button of ours until it is over. Best effort, and never waited for.
+ * Tells Slack that the bot is working on an answer in a thread, so that Slack shows its own Stop button. This covers
+ * the time before there is a message, and a stream, which has none of the bot's buttons until its end. Ignores
+ * failures, and no one waits for it.
  */
 export interface Session {
-  /** False where Slack is known to show no Stop for this answer. */
+  /** False if it is known that Slack shows no Stop button for this answer. */
   readonly hasStop: boolean;
   begin(): void;
-  /** The answer has its end. */
+  /** Call this when the answer has ended. */
   end(): void;
 }
 
@@ -42,15 +44,15 @@ export interface SessionDeps {
 export function createSession({ api, state, place }: SessionDeps): Session {
   const { teamId, channelId, threadTs } = place;
   const thread = `${teamId}:${channelId}:${threadTs}`;
-  /** Identifies the answer that is being written. */
+  /** Identifies the current answer. */
   const own = {};
   let isOpen = false;
-  /** "hidden": nothing can be pressed; "refused": there is no session at all. */
+  /** "hidden": Slack shows no button. "refused": there is no session at all. */
   let stop: "offered" | "hidden" | "refused" = "offered";
   /** Keeps the calls in order. */
   let saying: Promise<void> = Promise.resolve();
 
-  /** Resolves to the wait that Slack asks for; to undefined when it was told, or is of no use. */
+  /** Resolves to the wait that Slack asks for. Undefined if the call succeeded or a retry cannot help. */
   async function say(status: "processing" | "active"): Promise<number | undefined> {
     while (!state.sessionCalls.take(`call ${teamId}`, MAX_CALLS_A_MINUTE))
       await sleep(AGAIN_MS, undefined, { ref: false });
@@ -60,9 +62,9 @@ export function createSession({ api, state, place }: SessionDeps): Session {
       if (answer["warning"] === NO_STOP) leaveOut("hidden");
     } catch (error) {
       stop = "hidden";
-      if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
-      // An app that is no agent in its settings has no sessions.
-      if (error instanceof SlackApiError && !isUncertain(error)) leaveOut("refused");
+      if (error instanceof ApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
+      // An app that is not configured as an agent has no sessions.
+      if (error instanceof ApiError && !isUncertain(error)) leaveOut("refused");
     }
     return undefined;
   }
@@ -72,7 +74,7 @@ export function createSession({ api, state, place }: SessionDeps): Session {
     state.markUnsupported("sessions", teamId);
   }
 
-  /** A session that is not ended would show a Stop that stops nothing, so its end is said once more where it must wait. */
+  /** An open session would show a Stop button that stops nothing. So its end is retried after a rate limit. */
   async function sayEnd(): Promise<void> {
     if (stop === "refused") return;
     const waitMs = await say("active");

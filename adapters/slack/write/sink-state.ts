@@ -1,67 +1,73 @@
+/** The state that all replies of a process share. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Posted } from "../../../src/port/sink.ts";
-import { createThrottle, type Throttle } from "../api/rate-limits.ts";
+import { createThrottle, type Throttle } from "../api/optional-calls.ts";
 import type { MessagePlace } from "../ids.ts";
-import type { MessageFiles } from "./blocks.ts";
 import type { TaskCards } from "./cards.ts";
+import type { MessageFiles } from "./draft.ts";
 
 const MAX_REMEMBERED = 2_000;
-/** A workspace, or a channel, that lacks a feature is not asked for it again for this long. */
+/** How long to avoid a feature in a workspace or a channel that lacks it. */
 const WORKSPACE_PAUSE_MS = 24 * 3_600_000;
 const CHANNEL_PAUSE_MS = 3_600_000;
 
 /** Features that not every workspace supports. */
 export type Feature = "streams" | "sessions" | "cards" | "feedback buttons" | "pictures" | "reactions";
 
-/** Files that Slack was told to show in a message of its own. */
+/** The files that Slack was asked to show in a separate message. */
 export interface Shared {
   fileIds: readonly string[];
   /** Undefined until it is known. */
   ts: string | undefined;
 }
 
-/** A message that grows as a native stream, as far as this process knows it. */
+/** A message that grows as a native stream, as this process knows it. */
 export interface Stream {
   place: MessagePlace;
   nonce: string;
-  /** The right to write under which it was begun. Under another one, others may have written it since, and ended it. */
+  /**
+   * The fence with which the stream was started. Under a later fence, other processes may have written to the stream
+   * and ended it.
+   */
   right: string;
-  /** The text that accepted calls have written, in Slack's own Markdown. */
+  /** The text from the accepted calls, in Slack's Markdown. */
   sent: string;
-  /** The cards that they may have shown. */
+  /** The cards that these calls may have shown. */
   cards: TaskCards;
   startedAtMs: number;
-  /** The last call may or may not have been carried out: nothing may be added any more. */
+  /** True if it is unknown whether Slack executed the last call. Nothing can be added then. */
   isDoubtful: boolean;
-  /** Somebody pressed Slack's own Stop. */
+  /** True if a person pressed Slack's own Stop button. */
   isStopped: boolean;
 }
 
-/** State that the replies of one process share: the next attempt at a reply is written by another sink. */
+/**
+ * The state that all replies of a process share. It is shared because the next attempt at a reply uses another sink.
+ */
 export interface SinkState {
-  /** Messages by the nonce they were posted with. */
+  /** Messages by the nonce of their post. */
   posted: Map<string, Posted>;
-  /** Nonces of posts that may or may not have been carried out. */
+  /** Nonces of posts with an unknown outcome. */
   doubtful: Map<string, true>;
-  /** Nonces with which certainly nothing was posted yet. */
+  /** Nonces that have certainly posted nothing yet. */
   unused: Map<string, true>;
-  /** Keyed by the message's id. */
+  /** The streams by their message's id. */
   streams: Map<string, Stream>;
-  /** The files that came with a message, none for most; by the message's id. */
+  /** The files that were posted with a message, usually none, by the message's id. */
   files: Map<string, MessageFiles>;
-  /** Keyed by the place and a fingerprint of the nonce. */
+  /** Keyed by the channel, the thread and a fingerprint of the nonce. */
   shares: Map<string, Shared>;
-  /** The nonce that a message's next update gives it, by the message's id. A stream has none before its end. */
+  /** The nonce that a message's next update gives it, by the message's id. A stream has no nonce until its end. */
   nonces: Map<string, string>;
-  /** The newest answer that was begun as a session, by its thread. */
+  /** The newest answer that started a session, by its thread. */
   sessions: Map<string, object>;
-  /** Calls that begin and end sessions, by workspace. */
+  /** Calls that start and end sessions, by workspace. */
   sessionCalls: Throttle;
-  /** False for a while after a workspace, or a channel in it, was found not to support a feature. */
+  /** False for a while after a workspace, or a channel in it, turned out not to support a feature. */
   supports(feature: Feature, teamId: string, channelId?: string): boolean;
-  /** In one channel of the workspace where one is named. */
+  /** With a channel, applies to that channel only. */
   markUnsupported(feature: Feature, teamId: string, channelId?: string): void;
-  /** The start of this process, Unix milliseconds: another process may have answered earlier questions. */
+  /** When this process started, in Unix milliseconds. Another process may have answered earlier questions. */
   readonly startedAtMs: number;
 }
 

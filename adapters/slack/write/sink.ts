@@ -1,11 +1,14 @@
+/** Writes one reply. */
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Right } from "../../../src/port/right.ts";
 import type { Draft, Posted, Receipt, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { codeOf, type SlackApiError } from "../api/error.ts";
+import { type ApiError, codeOf } from "../api/error.ts";
 import { type MessagePlace, PLATFORM, readMessageId, type ToMark } from "../ids.ts";
-import { readShownPart } from "./blocks.ts";
+import { readShownPart } from "./draft.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
+import { MAX_FILE_BYTES, type Uploader } from "./files.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
 import { lengthOfMarkdown, MAX_LENGTH, NEARLY_FULL } from "./markdown.ts";
 import { createSlackPacer } from "./pace.ts";
@@ -13,15 +16,14 @@ import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import { createRecovery } from "./recovery.ts";
 import { createSession } from "./session.ts";
 import type { SinkState } from "./sink-state.ts";
+import type { MarkWaiting } from "./status.ts";
 import { createStatus } from "./status.ts";
 import { createStreamWriter } from "./stream.ts";
-import { MAX_FILE_BYTES, type Uploader } from "./upload.ts";
-import type { MarkWaiting } from "./waiting-mark.ts";
 
 export const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
-  // A stream takes nothing back; the rest is for what Slack counts beside the text.
+  // A stream cannot remove text. The rest is for what Slack counts in addition to the text.
   keptLength: NEARLY_FULL + 64,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 4,
@@ -34,12 +36,13 @@ export interface SinkDeps {
   lookup: Lookup;
   markWaiting: MarkWaiting;
   state: SinkState;
+  right: Right;
   toMark: ToMark;
   /** Unix milliseconds. */
   now(): number;
 }
 
-/** Writes one reply into a thread, a channel or a direct conversation. */
+/** Writes one reply to a thread, a channel or a direct conversation. */
 export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
   const { api, postAndUpdate, uploader, lookup, markWaiting, state } = deps;
   const { teamId, channelId, threadTs } = place;
@@ -51,7 +54,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const session = createSession({ api, state, place });
-  /** This reply has a message; the call that writes its end also ends the session. */
+  /** This reply has a message, so the call that finishes the message also ends the session. */
   let isWritten = false;
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };
 
@@ -63,9 +66,12 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   }
 
   async function begin(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted> {
-    // A draft without a source replaces the text before it; it does not continue it.
-    const mayGrow = draft.streaming && draft.source !== undefined && !fallback.isActive && mayStream();
+    // A draft without a source replaces the earlier text instead of continuing it.
+    const wantsStream = draft.streaming && draft.source !== undefined && !fallback.isActive;
+    const mayGrow = wantsStream && mayStream();
     if (!mayGrow) fallback.activate();
+    // The pacer allowed the start of a stream. A post has another limit, which the pacer checks next.
+    if (wantsStream && !mayGrow) throw new SinkError("unavailable", "Slack has no streams there: the reply is posted.");
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)
       : await postAndUpdate.post(place, draft, nonce, signal);
@@ -73,7 +79,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     else state.nonces.set(posted.id, nonce);
     status.replaced();
     isWritten = true;
-    // A message that has stopped growing has buttons of its own.
+    // A message that has stopped growing has its own buttons.
     if (!draft.streaming) session.end();
     return posted;
   }
@@ -88,8 +94,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    // A stream that an earlier process began has no mark, as an unfinished one. With its own id as its mark, a lookup for
-    // the next message does not take it for that.
+    // If an earlier process started the message as a stream, it has no mark yet. It now gets its id as its mark, so
+    // that the lookup for the next message does not find it instead.
     const isOfEarlierAttempt = state.files.get(id) === undefined;
     const nonce = state.nonces.get(id) ?? (isOfEarlierAttempt ? id : undefined);
     fallback.activate();
@@ -98,7 +104,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     } catch (error) {
       if (isSealing(error)) return leaveSealed(api, { at: messagePlace, draft, refusal: error }, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
-      // An earlier attempt began it as a stream and never came to its end.
+      // An earlier attempt started this stream and never finished it.
       await streams.endOrphan(messagePlace, nonce, signal);
       return postAndUpdate.update(messagePlace, draft, nonce, signal);
     }
@@ -109,14 +115,14 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     budget: { key: `${PLATFORM}:${teamId}`, createPacer: createSlackPacer },
     room: channelId,
     fallback,
-    showsSteps: state.supports("cards", teamId),
-    supportsSecondThoughts: true,
-    tellsWaits: true,
-    get hasOwnStop() {
-      return session.hasStop;
+    traits: {
+      steps: state.supports("cards", teamId),
+      secondThoughts: true,
+      get waits() {
+        return session.hasStop ? "late" : "soon";
+      },
     },
-    post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
-    postFirst: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
+    post: (draft, nonce, signal, isFirst = false) => guarded(signal, () => post(draft, nonce, isFirst, signal)),
     edit: (id, draft, signal) =>
       guarded(signal, async () => {
         const stream = state.streams.get(id);
@@ -152,10 +158,10 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 interface SealedMessage {
   at: MessagePlace;
   draft: Draft;
-  refusal: SlackApiError;
+  refusal: ApiError;
 }
 
-/** A sealed message may show more of the draft than this process knows of, even all of it. */
+/** A sealed message can show more of the draft than this process knows, or even the whole draft. */
 async function leaveSealed(
   api: SlackApi,
   { at, draft, refusal }: SealedMessage,

@@ -1,18 +1,29 @@
+/** Shows that the bot is working: before there is text, and while a question waits. */
 import type { SlackApi } from "../api/client.ts";
-import { SlackApiError } from "../api/error.ts";
+import { ApiError, codeOf } from "../api/error.ts";
+import { createThrottle } from "../api/optional-calls.ts";
+import type { MessagePlace } from "../ids.ts";
+import type { SinkState } from "./sink-state.ts";
 
-/** Slack takes a status away after two minutes without a message. */
+/** Slack removes a status after two minutes without a message. */
 const RENEW_MS = 90_000;
-/** A status nobody takes away is not renewed for longer than this. */
+/** How often a status is renewed if nothing removes it. */
 const MAX_RENEWALS = 10;
-/** Longest a renewal may take. */
+/** The longest time over which a status is renewed. */
 const RENEW_TIMEOUT_MS = 5_000;
+/** The reaction on a question that waits for its turn. */
+const WAITING = "hourglass_flowing_sand";
+/**
+ * Slack allows fifty reactions a minute but only twenty removals, and the bot must remove every reaction again.
+ * https://docs.slack.dev/reference/methods/reactions.remove
+ */
+const MAX_A_MINUTE = { "reactions.add": 15, "reactions.remove": 18 } as const;
 
-/** Shows under a thread what the bot is doing: before there is text, and beside text that cannot show it itself. */
+/** Shows below a thread what the bot is doing, both before there is text and while the growing text cannot show it. */
 export interface ThreadStatus {
-  /** "" takes it away. */
+  /** An empty text removes it. */
   show(text: string, signal: AbortSignal): Promise<void>;
-  /** A message has come, with which Slack takes the status away. */
+  /** Call this after a message was posted, because Slack then removes the status. */
   replaced(): void;
 }
 
@@ -20,7 +31,7 @@ export interface StatusDeps {
   api: SlackApi;
   teamId: string;
   channelId: string;
-  /** There is no status outside threads. */
+  /** Slack shows a status only in threads. */
   threadTs: string | undefined;
 }
 
@@ -61,16 +72,52 @@ export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): 
       try {
         await set(text, signal);
       } catch (error) {
-        // Without an answer it may be shown.
-        isShown ||= text !== "" && !(error instanceof SlackApiError);
+        // If the response was lost, the status may be visible.
+        isShown ||= text !== "" && !(error instanceof ApiError);
         throw error;
       }
       if (text !== "") renew(text, MAX_RENEWALS);
     },
     replaced() {
       clearTimeout(timer);
-      // One that is under way may come after the message, and would stay.
+      // A running call may arrive after the message, and then the status would stay.
       if (underWay === 0) isShown = false;
     },
+  };
+}
+
+/**
+ * See `ReplySink.markWaiting`. Rejects if Slack refuses. If the app lacks the scope, it shows nothing and does not try
+ * again.
+ */
+export type MarkWaiting = (place: MessagePlace, isWaiting: boolean, signal: AbortSignal) => Promise<boolean>;
+
+export interface MarkWaitingDeps {
+  api: SlackApi;
+  state: Pick<SinkState, "supports" | "markUnsupported">;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export function createMarkWaiting({ api, state, now }: MarkWaitingDeps): MarkWaiting {
+  const throttle = createThrottle(now);
+
+  return async ({ teamId, channelId, ts }, isWaiting, signal) => {
+    if (!state.supports("reactions", teamId)) return true;
+    const method = isWaiting ? "reactions.add" : "reactions.remove";
+    const budget = `${teamId} ${method}`;
+    if (!throttle.take(budget, MAX_A_MINUTE[method])) return false;
+    try {
+      await api.call(teamId, method, { channel: channelId, timestamp: ts, name: WAITING }, signal);
+    } catch (error) {
+      const code = codeOf(error);
+      if (error instanceof ApiError && error.retryAfterMs !== undefined) {
+        throttle.pause(budget, error.retryAfterMs);
+        return false;
+      }
+      if (code === "missing_scope") state.markUnsupported("reactions", teamId);
+      else if (code !== "already_reacted" && code !== "no_reaction") throw error;
+    }
+    return true;
   };
 }

@@ -1,11 +1,21 @@
-import { rightHeld } from "../../../src/concurrency/fence.ts";
+/** Writes a message as a native stream. */
 import { SinkError } from "../../../src/port/errors.ts";
+import { identify, type Right } from "../../../src/port/right.ts";
 import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts";
+import { readSmallPrint } from "../../../src/text/sources.ts";
 import type { SlackApi } from "../api/client.ts";
-import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
+import { ApiError, codeOf, isUncertain, readTs } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
-import { checkLength, hasFeedback, isBlockRefusal, toButtonBlocks, toFoldBlocks, toMetadata } from "./blocks.ts";
 import { closeCards, doubtCards, type TaskCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
+import {
+  checkLength,
+  hasFeedback,
+  isBlockRefusal,
+  toButtonBlocks,
+  toFoldBlocks,
+  toMetadata,
+  toSourceBlocks,
+} from "./draft.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { SinkState, Stream } from "./sink-state.ts";
@@ -14,14 +24,14 @@ import type { SinkState, Stream } from "./sink-state.ts";
 const MAX_AGE_MS = 240_000;
 const NO_CARDS: TaskCards = new Map();
 
-/** Slack's error codes for a stream that is over, and whose message can be updated. */
+/** Slack's codes for a stream that has ended. Its message can still be updated. */
 const OVER_CODES: ReadonlySet<string> = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
-/** Slack's error codes for a call that would have been accepted without its chunks. */
+/** With these codes, Slack refused a call only because of its chunks. */
 const CHUNK_CODES = new Set(["invalid_chunks", "invalid_arguments", "no_text"]);
-/** Slack's error codes for a place where posts and updates would be refused as well. */
+/** With these codes, Slack would also refuse posts and updates in the same place. */
 const NOWHERE =
   /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
-/** Codes of a workspace without streaming. */
+/** Slack's codes for a workspace without streaming. */
 const WORKSPACE_CODES = new Set([
   "unknown_method",
   "feature_not_enabled",
@@ -29,7 +39,7 @@ const WORKSPACE_CODES = new Set([
   "not_allowed_token_type",
   "missing_scope",
 ]);
-/** Codes of a place, or a person, without streaming. */
+/** Slack's codes for a channel or a person without streaming. */
 const CHANNEL_CODES = new Set([
   "channel_type_not_supported",
   "messages_tab_disabled",
@@ -41,25 +51,26 @@ const CHANNEL_CODES = new Set([
 
 type StreamState = Pick<SinkState, "streams" | "files" | "nonces" | "supports" | "markUnsupported">;
 
-/** The person a stream is for: Slack requires it in channels. */
+/** The person the stream is for, because Slack requires one in channels. */
 export interface Recipient {
   userId: string | undefined;
   teamId: string;
 }
 
 /**
- * Lets one message grow as a native stream. A stream that ends before its text is complete leaves the reply on the
- * fallback, which updates the message until it is complete.
+ * Writes a message as a native stream. If the stream ends before its text is complete, the reply uses the fallback and
+ * updates the message until it is complete.
  */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
-  /** Adds the missing text, or ends the stream with the last of it. */
+  /** Adds the missing text, or ends the stream with the last part of it. */
   write(stream: Stream, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Ends a stream that an earlier attempt began and left. False for one that is not ours. */
+  /** Ends a stream that an earlier attempt left open. Returns false if the stream is not the bot's. */
   endOrphan(place: MessagePlace, nonce: string | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface StreamDeps {
+  right: Right;
   api: SlackApi;
   state: StreamState;
   fallback: Fallback;
@@ -70,6 +81,7 @@ export interface StreamDeps {
 
 export function createStreamWriter(deps: StreamDeps): StreamWriter {
   const { api, state, fallback, toMark, now } = deps;
+  const right = identify(deps.right);
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
@@ -80,21 +92,22 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       const where = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
       const addition = toAddition(text, toTaskChunks(NO_CARDS, cards));
       try {
-        // The mode "plan" folds the cards together, so they do not interrupt the text. It can only be set here.
+        // In the mode "plan", Slack folds the cards together so that they do not interrupt the text. The mode can be
+        // set only here.
         const answer = await api.call(teamId, method, { ...where, ...addition, task_display_mode: "plan" }, signal);
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
         const known = { startedAtMs: now(), isDoubtful: false, isStopped: false };
-        state.streams.set(id, { place, nonce, right: rightHeld(), sent: text, cards, ...known });
+        state.streams.set(id, { place, nonce, right, sent: text, cards, ...known });
         state.files.set(id, { ids: [] });
         return { id };
       } catch (error) {
         if (signal.aborted) throw error;
         if (noteCardRefusal(teamId, cards.size > 0, error, state)) {
-          throw toRepostError(error, "The stream is begun without cards.");
+          throw toRepostError(error, "The stream starts without cards.");
         }
         noteRefusal(teamId, channelId, error, state);
-        if (error instanceof SlackApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
+        if (error instanceof ApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
           fallback.activate();
           if (error.retryAfterMs === undefined) throw toRepostError(error, "The reply is posted and updated instead.");
         }
@@ -102,14 +115,16 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       }
     },
     async write(stream, draft, signal) {
-      if (stream.right !== rightHeld()) return fallBack(stream, deps);
+      if (stream.right !== right) return fallBack(stream, deps);
       if (!draft.streaming) {
         if (stream.isStopped) return fallBack(stream, deps);
         checkLength(draft);
-        const rest = stream.isDoubtful ? undefined : toRest(stream, toSlackMarkdown(draft.markdown));
+        const rest = stream.isDoubtful
+          ? undefined
+          : toRest(stream, toSlackMarkdown(readSmallPrint(draft.markdown).text));
         return stop(deps, stream, { draft, rest }, signal);
       }
-      // The person pressed Stop: text that comes until the turn hears of that is not shown.
+      // The person pressed Stop. Text that arrives before the turn learns of it is not shown.
       if (stream.isStopped) return {};
       const text = toSettled(draft);
       const rest = toRest(stream, text);
@@ -132,7 +147,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
   };
 }
 
-/** Adds text and changed cards; makes no call where there is neither. */
+/** Adds text and changed cards. Makes no call if there are none. */
 async function append(
   deps: StreamDeps,
   stream: Stream,
@@ -156,7 +171,7 @@ async function append(
     if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
     if (isUnrelated(error)) throw error;
     if (noteCardRefusal(teamId, tasks.length > 0, error, deps.state)) return { isPartial: true };
-    // Sent again, the text might stand there twice, or be refused again.
+    // A retry could write the text twice, or Slack could refuse it again.
     stream.isDoubtful = true;
     if (!signal.aborted && !isUncertain(error)) return { isPartial: true };
     stream.cards = doubtCards(stream.cards, cards);
@@ -164,7 +179,7 @@ async function append(
   }
 }
 
-/** Ends a stream with the last of its text; `rest` is undefined when it shows another text than the draft. */
+/** Ends a stream with the rest of its text. `rest` is undefined if the stream shows other text than the draft. */
 async function stop(
   deps: StreamDeps,
   stream: Stream,
@@ -179,7 +194,9 @@ async function stop(
   const tasks = !isComplete || wanted.size === 0 ? changed : [...changed, ...toFold(draft.steps ?? [])];
   const hasFeedbackButtons = isComplete && hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
   const fold = state.supports("cards", teamId) ? [] : toFoldBlocks(draft.steps ?? []);
-  const blocks = isComplete ? [...fold, ...toButtonBlocks(draft.buttons, { hasFeedbackButtons })] : [];
+  const blocks = isComplete
+    ? [...toSourceBlocks(draft), ...fold, ...toButtonBlocks(draft.buttons, { hasFeedbackButtons })]
+    : [];
   const ending = { ...toAddition(rest ?? "", tasks), ...(blocks.length > 0 && { blocks }) };
   const metadata = toMetadata(toMark(stream.nonce));
   try {
@@ -192,8 +209,8 @@ async function stop(
       state.markUnsupported("feedback buttons", teamId);
       return { isPartial: true };
     }
-    // A stop that was refused for its content is made again without it. After a second refusal, or an uncertain one, the
-    // message is updated instead.
+    // If Slack refuses a stop because of its content, the next attempt has no content. After a second refusal, or if
+    // the outcome is uncertain, the message is updated instead.
     const isUnknown = signal.aborted || isUncertain(error);
     const receipt = isUnknown || stream.isDoubtful ? fallBack(stream, deps) : { isPartial: true };
     if (isUnknown) throw error;
@@ -205,7 +222,7 @@ async function stop(
   return {};
 }
 
-/** The message goes on as one that is updated; until then it does not show all of its text. */
+/** The reply will continue with updates of this message. Until then, the message does not show its whole text. */
 function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Receipt {
   state.streams.delete(toMessageId(place));
   state.nonces.set(toMessageId(place), nonce);
@@ -213,51 +230,51 @@ function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Re
   return { isPartial: true };
 }
 
-/** The cards that a draft asks for, where the workspace supports them. */
+/** The cards for a draft, if the workspace supports cards. */
 function toWanted(teamId: string, { steps = [] }: Draft, before: TaskCards, state: StreamState): TaskCards {
   return state.supports("cards", teamId) ? toCards(steps, before) : before;
 }
 
-/** True for a call that was refused because of its cards. Notes that, so that the next call comes without. */
+/** True if Slack refused the call because of its cards. Remembers this, so that the next call has no cards. */
 function noteCardRefusal(teamId: string, hasCards: boolean, error: unknown, state: StreamState): boolean {
   if (!hasCards || !state.supports("cards", teamId) || !CHUNK_CODES.has(codeOf(error))) return false;
   state.markUnsupported("cards", teamId);
   return true;
 }
 
-/** Takes note of a refusal to start a stream that holds for the workspace or the channel, not for this call alone. */
+/** Remembers a refusal to start a stream if it applies to the whole workspace or channel, not just to this call. */
 export function noteRefusal(
   teamId: string,
   channelId: string,
   error: unknown,
   state: Pick<StreamState, "markUnsupported">,
 ): void {
-  const isMissing = error instanceof SlackApiError && error.status === 404;
+  const isMissing = error instanceof ApiError && error.status === 404;
   if (isMissing || WORKSPACE_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId);
   else if (CHANNEL_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId, channelId);
 }
 
-/** True for an error that says nothing about the stream: a rate limit, or a refusal of the place. */
+/** True for an error that says nothing about the stream itself, such as a rate limit or a refusal by the channel. */
 function isUnrelated(error: unknown): boolean {
-  return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
+  return error instanceof ApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
 }
 
 function toRecipient({ userId, teamId }: Recipient): object {
   return { recipient_team_id: teamId, ...(userId !== undefined && { recipient_user_id: userId }) };
 }
 
-/** Cuts a growing text to what may be added to a stream, from which nothing can be taken back. */
+/** Truncates a growing text to the part that can go into a stream, because a stream cannot remove text. */
 function toSettled({ source, markdown }: Draft): string {
   return toSettledMarkdown(source ?? markdown);
 }
 
-/** Undefined when the stream shows something else. */
+/** Undefined if the stream shows other text. */
 function toRest({ sent }: Stream, text: string): string | undefined {
   return text.startsWith(sent) ? text.slice(sent.length) : undefined;
 }
 
-/** Says that nothing was written, so that the same post is made again at once, in the `way` that the sentence names. */
+/** Says that nothing was written and the same post must be repeated at once. `way` says how. */
 function toRepostError(error: unknown, way: string): SinkError {
-  const words = error instanceof SlackApiError ? `${error.logMessage} ${way}` : way;
+  const words = error instanceof ApiError ? `${error.logMessage} ${way}` : way;
   return new SinkError("unavailable", words, { cause: error });
 }

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { access as accessSchema } from "../../../src/config/policy/access.ts";
-import { startSlack } from "../../simulators/slack/slack.ts";
+import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
-const SAYS_NO = "You may not ask me here.";
+const SAYS_NO = "You can't ask me here.";
 
-/** The bot under these rules, of which nothing is kept but in memory. */
+/** Starts the bot with these rules. Its data is only in memory. */
 async function start(rules: object[], admins: string[] = []) {
   const slack = await startSlack();
   const access = accessSchema.parse({ admins, rules });
   return startBot({ slack, policy: () => ({ access }), scripts: [["One."], ["Two."]] });
 }
 
-describe("on Slack, somebody who may not ask", () => {
-  test("gets one ephemeral message about it, and nobody else sees anything", async () => {
+describe("a person without access on Slack", () => {
+  test("a person who cannot ask the bot gets one ephemeral message about it, and no one else sees anything", async () => {
     const slack = await startSlack();
     let rules: object[] = [];
     const policy = () => ({ access: accessSchema.parse({ rules }) });
@@ -31,15 +31,15 @@ describe("on Slack, somebody who may not ask", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("is told in the direct conversation, where that is denied", async () => {
+  test("a person who cannot write to the bot directly gets the refusal in the direct conversation", async () => {
     const { ada, finished } = await start([{ deny: "chat", in: "direct" }]);
     const asked = ada.dm("hello?");
     expect(await finished(ada.direct(), asked)).toEqual([expect.stringContaining(SAYS_NO)]);
   });
 });
 
-describe("on Slack, a member of a user group", () => {
-  test("may what the group may", async () => {
+describe("a member of a user group on Slack", () => {
+  test("a member of a user group can do what the group can", async () => {
     const { slack, ada, bob, general, finished } = await start([
       { allow: "everything", to: "group:S0ENG" },
       { deny: "chat" },
@@ -53,7 +53,7 @@ describe("on Slack, a member of a user group", () => {
 });
 
 describe("/access on Slack", () => {
-  test("lets admins deny and explain by mention", async () => {
+  test("/access on Slack lets admins deny and explain access by mention", async () => {
     const { slack, ada, bob, general, requests, idle } = await start([], ["group:S0OPS"]);
     ada.user.workspace.groups.set("S0OPS", new Set([ada.id]));
     const say = async (by: typeof ada, text: string) => {
@@ -62,12 +62,12 @@ describe("/access on Slack", () => {
       await slack.until(() => slack.ephemerals(general).length > before, "an answer");
       return slack.ephemerals(general).at(-1)?.shown;
     };
-    expect(await say(bob, "deny chat")).toContain("Only admins may do that");
+    expect(await say(bob, "deny chat")).toContain("Only admins can do that");
     expect(await say(ada, `deny chat to <@${bob.id}|bob> in here`)).toContain(
       `From now on: deny chat to person:${bob.id}`,
     );
     expect(await say(ada, `why <@${bob.id}|bob> chat`)).toMatch(
-      /^`Bob` may not ask me here, because rule \w+ of the chat/,
+      /^`Bob` can't ask me here, because rule \w+ set in chat/,
     );
     bob.mention(general, "hello?");
     await slack.until(() => slack.ephemerals(general).some(({ shown }) => shown.includes(SAYS_NO)), "a word to Bob");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readExtra } from "../../../adapters/slack/address.ts";
 
 describe("an address on Slack", () => {
-  test("says whose token writes there, and for whom", () => {
+  test("an address on Slack names the workspace of the token, and the person", () => {
     const responseUrl = "https://hooks.slack.com/1";
     const extra = { team: "T1", user: "U1", recipientTeam: "T2", responseUrl, isFromHome: "true", other: "x" };
     const { other: _, ...known } = extra;
@@ -10,7 +10,7 @@ describe("an address on Slack", () => {
     expect(readExtra({ platform: "slack", channelId: "C1", extra: { team: "T1" } })).toEqual({ team: "T1" });
   });
 
-  test("is none without a workspace", () => {
+  test("an address on Slack without a workspace is rejected", () => {
     expect(() => readExtra({ platform: "slack", channelId: "C1" })).toThrow(/no workspace/);
   });
 });

@@ -1,21 +1,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
+import type { Dialect } from "../../../lab/slack-sim/dialect.ts";
+import type { Channel, Message } from "../../../lab/slack-sim/world.ts";
+import { openBotStores } from "../../../lab/support/bot-store.ts";
+import { watchIdle } from "../../../lab/support/engine.ts";
+import { fakeGateway, type Step } from "../../../lab/support/fake-gateway.ts";
+import { silent } from "../../../lab/support/log.ts";
+import { noLinks } from "../../../lab/support/picture-turn.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import type { Policy } from "../../../src/config/policy/policy-file.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
-import type { TransportName } from "../../simulators/slack/bolt-app.ts";
-import type { Dialect } from "../../simulators/slack/dialect.ts";
-import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
-import type { Channel, Message } from "../../simulators/slack/world.ts";
-import { openBotStores } from "../../support/bot-store.ts";
-import { watchIdle } from "../../support/engine.ts";
-import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
-import { silent } from "../../support/log.ts";
-import { noLinks } from "../../support/picture-job.ts";
-import { startAdapter, TRANSPORTS } from "./stage.ts";
+import type { TransportName } from "../../support/bolt-app.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
+import { startAdapter } from "./stage.ts";
 
 export interface BotOptions {
   slack?: Slack;
@@ -28,7 +28,7 @@ export interface BotOptions {
   installed?: SlackAdapterOptions["installed"];
 }
 
-/** The whole bot on Slack, with a scripted model. */
+/** The whole bot on Slack with a scripted model. */
 export async function startBot({
   database = new DatabaseSync(":memory:"),
   transport,
@@ -87,7 +87,7 @@ export async function startBot({
     await engine.queue.close(0);
     scheduler.close();
   });
-  /** What the bot shows in a thread when it has said so much there and has finished. */
+  /** The bot's messages in a thread, when there are `count` of them and the bot has finished. */
   async function finished(channel: Channel, thread: Message, count = 1): Promise<string[]> {
     await slack.until(() => slack.texts(channel, thread).length >= count, `${count} answers`);
     await slack.acknowledged();
@@ -100,9 +100,8 @@ export async function startBot({
 
 export const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-export const WAYS = TRANSPORTS.flatMap(
-  (transport): Array<[TransportName, Dialect]> => [
-    [transport, "usual"],
-    [transport, "spare"],
-  ],
-);
+/** Both of Slack's transports, each with both dialects. */
+export const WAYS: ReadonlyArray<[TransportName, Dialect]> = [
+  ["Socket Mode", "usual"],
+  ["HTTP", "spare"],
+];

@@ -1,13 +1,13 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { smallPrint } from "../../../lab/slack-sim/shown-text.ts";
+import type { Message } from "../../../lab/slack-sim/world.ts";
+import type { Step } from "../../../lab/support/fake-gateway.ts";
+import { startReferenceServers } from "../../../lab/support/mcp-world.ts";
+import { makeDataDir } from "../../../lab/support/service.ts";
 import { readEditionId } from "../../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
-import { smallPrint } from "../../simulators/slack/shown-text.ts";
-import { startSlack } from "../../simulators/slack/slack.ts";
-import type { Message } from "../../simulators/slack/world.ts";
-import type { Step } from "../../support/fake-gateway.ts";
-import { startReferenceServers } from "../../support/mcp-world.ts";
-import { makeDataDir } from "../../support/service.ts";
+import { startSlack } from "../../support/slack.ts";
 import { startBot, WORDS } from "./bot-stage.ts";
 import { TRANSPORTS } from "./stage.ts";
 import { personOf } from "./workspace.ts";
@@ -19,7 +19,7 @@ const CALL: Step = {
   tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "look", arguments: "{}" } }],
 };
 
-/** A tool that looks until the promise is settled. */
+/** A tool that runs until the promise settles. */
 function look(until: Promise<unknown>): Tool {
   return defineTool({
     name: "look",
@@ -32,7 +32,7 @@ function look(until: Promise<unknown>): Tool {
 }
 
 describe("tools of the bot on Slack", () => {
-  /** Lets the model go on once people have read these words. */
+  /** Lets the model continue when people have read these words. */
   async function read({ slack, general }: Bot, asked: Message, words: string, gate: Gate): Promise<void> {
     await slack.until(() => slack.texts(general, asked)[0] === words, words);
     gate.resolve();
@@ -41,14 +41,14 @@ describe("tools of the bot on Slack", () => {
   const statuses = ({ slack, general }: Bot, asked: Message) =>
     slack.statuses(general, asked).map(({ status }) => status);
 
-  test("are shown as cards beside the text while they run, and when they are done", async () => {
+  test("a running tool is a card next to the text, which stays when the tool is done", async () => {
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = Promise.withResolvers<string>();
     const scripts = [["Let me", one.promise, " look.", two.promise, CALL], ["It rains."]];
     const bot = await startBot({ scripts, tools: [look(gate.promise)] });
     const { slack, ada, general } = bot;
     const asked = ada.mention(general, "weather?");
-    // The second words stand only where the bot knows of the message with the first.
+    // The second words arrive only if the bot knows the message that contains the first ones.
     await read(bot, asked, "Let me", one);
     await read(bot, asked, "Let me look.", two);
     const card = () => slack.answers(general, asked)[0]?.stream?.tasks.get("1.1.0");
@@ -61,7 +61,7 @@ describe("tools of the bot on Slack", () => {
     expect(slack.requests.map(({ method }) => method)).not.toContain("chat.update");
   });
 
-  test("are the status before there is text, and come as cards with the first of it", async () => {
+  test("a tool that runs before the first word is the status, and becomes a card with the first word", async () => {
     const [gate, more] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
     const bot = await startBot({ scripts: [[CALL], ["It rains.", more.promise]], tools: [look(gate.promise)] });
     const { slack, ada, general } = bot;
@@ -75,7 +75,34 @@ describe("tools of the bot on Slack", () => {
     expect(await bot.finished(general, asked)).toEqual(["It rains."]);
   });
 
-  test("that are cut short by a failure of the model leave nothing spinning", async () => {
+  test("a card shows the pages that its tool has read, and the answer ends in its stream with all its sources", async () => {
+    const read = { url: "https://a.example/?b=1&c=2", title: "Rain | today" };
+    const cited = { url: "https://c.example/", title: "", marks: [1] };
+    const looking: Tool = { ...look(Promise.resolve("")), run: async () => ({ text: "rain", sources: [read] }) };
+    const more = Promise.withResolvers<void>();
+    const scripts: Step[][] = [[CALL], [{ sources: [cited] }, "It rains[1].", more.promise, " Again[1]."]];
+    const bot = await startBot({ scripts, tools: [looking] });
+    const { slack, ada, general } = bot;
+    const asked = ada.mention(general, "weather?");
+    const stream = await slack.until(() => slack.answers(general, asked)[0]?.stream, "the stream");
+    const link = "[[1]](https://c.example/)";
+    await slack.until(() => slack.texts(general, asked)[0] === `It rains${link}.`, "the first words");
+    expect([...stream.tasks.values()]).toMatchObject([
+      { status: "complete", sources: [{ type: "url", url: read.url, text: read.title }] },
+    ]);
+    more.resolve();
+    expect(await bot.finished(general, asked)).toEqual([`It rains${link}. Again${link}.`]);
+    const [message, ...others] = slack.answers(general, asked);
+    expect(others).toEqual([]);
+    expect(message && smallPrint(message.content)).toContain(
+      "1. <https://c.example/|c.example>\n2. <https://a.example/?b=1&amp;c=2|Rain | today>",
+    );
+    const methods = slack.requests.map(({ method }) => method);
+    expect(methods).not.toContain("chat.update");
+    expect(methods).not.toContain("chat.postMessage");
+  });
+
+  test("no card spins after the model failed", async () => {
     const words = Promise.withResolvers<void>();
     const bot = await startBot({
       scripts: [
@@ -92,7 +119,7 @@ describe("tools of the bot on Slack", () => {
     expect([...(tasks?.values() ?? [])]).toMatchObject([{ status: "complete" }]);
   });
 
-  test("leave no card spinning when a person stops the answer, or edits the question", async () => {
+  test("no card looks unfinished after someone stopped the answer or edited the question", async () => {
     const never = Promise.withResolvers<string>();
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const scripts = [["Let me look.", one.promise, CALL], ["Nothing to look at."], ["Let me see.", two.promise, CALL]];
@@ -118,7 +145,7 @@ describe("tools of the bot on Slack", () => {
     expect(left).toEqual([[], []]);
   });
 
-  test("of five answers at once meet no limit, and leave the text as it is", async () => {
+  test("the cards of five answers at once hit no rate limit and change no text", async () => {
     const bot = await startBot({ scripts: [[...WORDS, CALL]], tools: [look(Promise.resolve("rain"))] });
     const { slack, ada, general } = bot;
     const asked = Array.from({ length: 5 }, (_, index) => ada.mention(general, `question ${index}`));
@@ -130,7 +157,7 @@ describe("tools of the bot on Slack", () => {
     expect(slack.requests.filter(({ status }) => status === 429)).toEqual([]);
   });
 
-  test("stay the status where nothing streams", async () => {
+  test("a tool stays the status in a workspace without streams", async () => {
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = Promise.withResolvers<string>();
     const slack = await startSlack({ streaming: "unknown_method" });
@@ -149,7 +176,7 @@ describe("tools of the bot on Slack", () => {
 });
 
 describe("tools from outside on Slack", () => {
-  test("wait for the person who asked, and then do what they say in the same message", async () => {
+  test("tools of three MCP servers wait for the person who asked, and the answer continues in the same message", async () => {
     const folder = await makeDataDir();
     const { servers, scripts, results, close } = await startReferenceServers(folder.path);
     onTestFinished(async () => {
@@ -179,7 +206,7 @@ describe("tools from outside on Slack", () => {
 });
 
 describe("feedback on the bot's answers on Slack", () => {
-  /** Answers in words of which the last come when the first were read. */
+  /** Streams answers whose last words arrive after people have read the first ones. */
   async function answer({ slack, general, ada, finished }: Bot, end: PromiseWithResolvers<void>): Promise<Message> {
     const asked = ada.mention(general, "tell me");
     await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
@@ -190,7 +217,7 @@ describe("feedback on the bot's answers on Slack", () => {
     return message;
   }
 
-  test.each(TRANSPORTS)("is given with Slack's own buttons, kept and counted, over %s", async (transport) => {
+  test.each(TRANSPORTS)("feedback from Slack's own buttons is stored and counted, over %s", async (transport) => {
     const end = Promise.withResolvers<void>();
     const bot = await startBot({ transport, scripts: [["One,", end.promise, " two."]] });
     const { slack, ada, bob, records, metrics } = bot;
@@ -211,7 +238,7 @@ describe("feedback on the bot's answers on Slack", () => {
   });
 
   test.each(["on", "unknown_method"] as const)(
-    "has plain buttons where Slack takes no others; streaming: %s",
+    "plain buttons collect feedback if Slack refuses its own ones; streaming: %s",
     async (streaming) => {
       const slack = await startSlack({ streaming });
       slack.setUnknown("feedback_buttons");

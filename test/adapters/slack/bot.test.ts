@@ -1,23 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { HOME_ACTIONS } from "../../../adapters/slack/interactions/home.ts";
-import { startSlack } from "../../simulators/slack/slack.ts";
-import type { Message } from "../../simulators/slack/world.ts";
-import { type BotOptions, startBot, WAYS, WORDS } from "./bot-stage.ts";
+import { HOME_ACTIONS } from "../../../adapters/slack/act/home.ts";
+import type { Message } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
+import { type BotOptions, startBot, WAYS } from "./bot-stage.ts";
 
 describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, dialect) => {
   const start = async (options: BotOptions) =>
     startBot({ transport, slack: await startSlack({ dialect }), ...options });
 
-  test("answers a mention in its thread with the model's own words, and pings nobody", async () => {
-    const { slack, ada, general, finished } = await start({ scripts: [WORDS] });
-    const asked = ada.mention(general, "tell me");
-    expect(await finished(general, asked)).toEqual([WORDS.join("").trim()]);
-    expect(slack.texts(general)).toHaveLength(1);
-    expect(slack.pings).toEqual([]);
-  });
-
-  test("shows that the model thinks, and its thoughts only where the channel asks for them", async () => {
+  test("Slack's status says that the model thinks, and its thoughts are a quote once the channel asked for them", async () => {
     const thought = { reasoning: "A greeting to <@U1>.\nI greet back." };
     const hold = Promise.withResolvers<void>();
     const bot = await start({
@@ -41,7 +33,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.pings).toEqual([]);
   });
 
-  test("streams code while it grows, and nothing of it is written anew", async () => {
+  test("the bot streams code line by line, and rewrites none of it", async () => {
     const lines = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
     const script = lines.flatMap(({ promise }, index) => [`const a${index} = ${index};\n`, promise]);
     const { slack, ada, general, finished } = await start({
@@ -62,60 +54,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(methods).not.toContain("chat.update");
   });
 
-  test("tells the model which person said which message, by display name", async () => {
-    const { slack, ada, requests, finished } = await start({ scripts: [["One."], ["Two."]] });
-    const tanaka = slack.user({ name: "田中" });
-    const general = slack.channel({ name: "lunch", members: [ada, tanaka] });
-    const root = ada.mention(general, `お昼は <@${tanaka.id}>？`);
-    await finished(general, root);
-    tanaka.say(general, "うどん", { thread: root });
-    await finished(general, root, 2);
-    expect(requests[0]?.messages.slice(1)).toMatchObject([{ content: "お昼は @田中？", name: "Ada" }]);
-    expect(requests[1]?.messages.slice(1)).toMatchObject([
-      { content: "Ada: お昼は @田中？", name: "Ada" },
-      { content: "One." },
-      { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
-    ]);
-  });
-
-  test("goes on in a thread without being mentioned, until somebody else is addressed", async () => {
-    const { ada, bob, general, requests, finished, heard, idle } = await start({
-      scripts: [["One."], ["Two."], ["Three."]],
-    });
-    const root = ada.mention(general, "first");
-    await finished(general, root);
-    bob.say(general, "second", { thread: root });
-    expect(await finished(general, root, 2)).toEqual(["One.", "Two."]);
-    ada.say(general, `<@${bob.id}> what do you say?`, { thread: root });
-    await heard();
-    bob.say(general, "nothing", { thread: root });
-    await heard();
-    await idle();
-    expect(requests).toHaveLength(2);
-    ada.mention(general, "third", { thread: root });
-    expect(await finished(general, root, 3)).toEqual(["One.", "Two.", "Three."]);
-  });
-
-  test("an edit begins the answer anew in its place, and a deletion takes it away", async () => {
-    const gate = Promise.withResolvers<void>();
-    const bot = await start({
-      scripts: [
-        ["Old", gate.promise],
-        ["New answer", gate.promise],
-      ],
-    });
-    const { slack, ada, general } = bot;
-    const asked = ada.mention(general, "old");
-    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("Old"), "the first words");
-    ada.edit(asked, `<@${slack.workspace.bot.id}> new`);
-    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("New answer"), "the new words");
-    ada.delete(asked);
-    await slack.until(() => slack.answers(general).length === 0, "nothing");
-    gate.resolve();
-    await bot.idle();
-  });
-
-  test("an edit that adds a mention in a foreign thread is answered, and the next edit again", async () => {
+  test("the bot answers an edit that adds a mention in someone else's thread, and every later edit", async () => {
     const { slack, ada, bob, general, requests, finished, heard, idle } = await start({
       scripts: [["Soup."], ["Salad."]],
     });
@@ -132,7 +71,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(requests).toHaveLength(2);
   });
 
-  test("takes a mention inside code for no mention, in either event and in an edit", async () => {
+  test("the bot ignores a mention inside code, in a message and in an edit", async () => {
     const { slack, ada, bob, general, requests, finished, heard, idle } = await start({ scripts: [["Now."]] });
     const mention = `<@${slack.workspace.bot.id}>`;
     ada.say(general, `write \`${mention} help\` to ask`);
@@ -147,7 +86,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.answers(general)).toHaveLength(1);
   });
 
-  test("shows the model a pasted table, even if it is the whole message, and answers its edit", async () => {
+  test("the model reads a pasted table, even if it is the whole message, and its edits", async () => {
     const { slack, ada, general, requests, finished, heard, idle } = await start({
       scripts: [["Two."], ["Seen."], ["Three."]],
     });
@@ -177,45 +116,10 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.texts(general, asked)).toEqual(["Three."]);
     expect(requests[2]?.messages.at(-1)?.content).toBe(`how many?\n\n${markdown("3")}`);
   });
-
-  test("knows the messages of the thread before it was asked", async () => {
-    const { ada, bob, general, requests, finished, heard } = await start({ scripts: [["Soup."]] });
-    const root = ada.say(general, "Soup or salad?");
-    bob.say(general, "I like soup.", { thread: root });
-    await heard();
-    ada.mention(general, "decide", { thread: root });
-    expect(await finished(general, root)).toEqual(["Soup."]);
-    const shown = JSON.stringify(requests[0]?.messages);
-    expect(shown).toMatch(/Soup or salad\?.*I like soup\..*decide/s);
-  });
-
-  test("answers a question once that Slack delivers several times", async () => {
-    const { slack, ada, general, requests, finished, idle } = await start({ scripts: [["Once."]] });
-    const asked = ada.mention(general, "hello");
-    await finished(general, asked);
-    await slack.redeliver(asked);
-    await slack.redeliver(asked);
-    await idle();
-    expect(slack.texts(general, asked)).toEqual(["Once."]);
-    expect(requests).toHaveLength(1);
-  });
-
-  test("takes a word with an exclamation mark in a thread as a command, which Slack has none of there", async () => {
-    const { slack, ada, general, requests, finished } = await start({ scripts: [["Hello."]] });
-    const root = ada.dm("hi");
-    await finished(ada.direct(), root);
-    ada.dm("!help", { thread: root });
-    const [, answer] = await finished(ada.direct(), root, 2);
-    expect(answer).toContain("I am Palaver");
-    ada.mention(general, "!help", { thread: ada.say(general, "hm") });
-    const isSeen = () => slack.ephemerals(general, ada.id)[0]?.shown;
-    expect(await slack.until(isSeen, "the help")).toContain("I am Palaver");
-    expect(requests).toHaveLength(1);
-  });
 });
 
 describe("the bot on Slack", () => {
-  test("answers a button of the home page in the direct conversation, in a message that stays", async () => {
+  test("the bot answers a button of the home page in a lasting direct message", async () => {
     const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
     await finished(ada.direct(), ada.dm("hi"));
     ada.openHome();
@@ -226,7 +130,7 @@ describe("the bot on Slack", () => {
     expect(slack.ephemerals(ada.direct())).toEqual([]);
   });
 
-  test("draws the home again when a choice made there is done", async () => {
+  test("the home page shows a choice as soon as it is stored", async () => {
     const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
     await finished(ada.direct(), ada.dm("hi"));
     ada.openHome();
@@ -240,7 +144,7 @@ describe("the bot on Slack", () => {
     expect(await slack.until(says("0 messages in 0 conversations"), "what is kept")).toBe(true);
   });
 
-  test("offers Stop before there is a word where Slack has none of its own, in the one message that becomes the answer", async () => {
+  test("a workspace without Slack's own Stop shows a Stop button in the message that becomes the answer", async () => {
     const hold = Promise.withResolvers<void>();
     const bot = await startBot({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });
     const { slack, ada, general, finished } = bot;
@@ -262,7 +166,7 @@ describe("the bot on Slack", () => {
     expect(await finished(general, other)).toEqual(["_`Ada` stopped this answer._"]);
   });
 
-  test("shows Slack's own Stop before there is a word, and no message for it", async () => {
+  test("Slack's own Stop works before the first word, without a message for it", async () => {
     const hold = Promise.withResolvers<void>();
     const { slack, ada, general, finished } = await startBot({ scripts: [[hold.promise, "never"]] });
     const asked = ada.mention(general, "hi");
@@ -274,19 +178,12 @@ describe("the bot on Slack", () => {
     hold.resolve();
   });
 
-  test("answers five questions at once, each with its own words and without meeting a limit", async () => {
-    const bot = await startBot({ scripts: [WORDS] });
-    const asked = Array.from({ length: 5 }, (_, index) => bot.ada.mention(bot.general, `question ${index}`));
-    for (const question of asked) expect(await bot.finished(bot.general, question)).toEqual([WORDS.join("").trim()]);
-    expect(bot.requests).toHaveLength(5);
-  });
-
-  test("two processes at once answer each message once, also while their sockets are refreshed", async () => {
+  test("two processes answer each message once, even while Slack refreshes their sockets", async () => {
     const database = new DatabaseSync(":memory:");
     const first = await startBot({ database, scripts: [["Hello."]] });
     await startBot({ slack: first.slack, database, scripts: [["Hello."]] });
     const { slack, ada } = first;
-    // Each process keeps to a channel's limit on posts by itself: one question in each channel.
+    // Each process counts a channel's limit for posts separately, so this asks one question per channel.
     const ask = (text: string) => {
       const channel = slack.channel({ name: text, members: [ada] });
       return { channel, question: ada.mention(channel, text) };
@@ -298,5 +195,36 @@ describe("the bot on Slack", () => {
     await slack.until(() => answers().every((count) => count > 0), "the answers");
     await slack.acknowledged();
     expect(answers()).toEqual([1, 1, 1]);
+  });
+
+  test("Slack's pager reaches each of three answers from the one next to it", async () => {
+    const { slack, ada, general, finished } = await startBot({ scripts: [["1."], ["2."], ["3."]] });
+    const asked = ada.mention(general, "count");
+    const press = async (action: string, shows: RegExp) => {
+      const [answer] = slack.answers(general, asked);
+      if (answer !== undefined) await ada.press(answer, action);
+      await slack.until(() => shows.test(slack.texts(general, asked)[0] ?? ""), String(shows));
+      await finished(general, asked);
+    };
+    await finished(general, asked);
+    await press("regenerate", /^2\./);
+    await press("regenerate", /^3\./);
+    await press("show", /^2\./);
+    await press("show:1", /^3\.$/);
+  });
+
+  test("an app without the reactions scope asks Slack for a reaction only once", async () => {
+    const slack = await startSlack();
+    slack.workspace.scopes.delete("reactions:write");
+    const end = Promise.withResolvers<void>();
+    const bot = await startBot({ slack, scripts: [["One,", end.promise, " two."], ["Three."]] });
+    const { ada, bob, general, finished } = bot;
+    const asked = ada.mention(general, "count");
+    await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
+    bob.mention(general, "go on", { thread: asked });
+    await slack.until(() => slack.requests.some(({ method }) => method === "reactions.add"), "the call");
+    end.resolve();
+    expect(await finished(general, asked, 2)).toEqual(["One, two.", "Three."]);
+    expect(slack.requests.filter(({ method }) => method.startsWith("reactions."))).toHaveLength(1);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { checkSlack, type SlackCheckOptions } from "../../../adapters/slack/check.ts";
 import { OPTIONAL_SCOPES, SCOPES } from "../../../adapters/slack/install/scopes.ts";
-import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
 
 const { signal } = new AbortController();
 
 type Changes = Readonly<Record<string, unknown>>;
 
-/** What is found out about one workspace over Socket Mode, with changes. */
+/** Checks one workspace over Socket Mode, with these changes. */
 function check(slack: Slack, changes: Changes = {}): ReturnType<typeof checkSlack> {
   const { apiUrl, botToken, appToken } = slack;
   const options = { apiUrl, botToken, oauth: undefined, mode: "socket", appToken, ...changes };
@@ -15,10 +15,10 @@ function check(slack: Slack, changes: Changes = {}): ReturnType<typeof checkSlac
 }
 
 describe("checkSlack", () => {
-  test("tries the token, its scopes, streaming and the socket, and writes nothing", async () => {
+  test("checkSlack tries the token, its scopes, streaming and the socket, and writes nothing", async () => {
     const slack = await startSlack();
     expect(await check(slack)).toEqual([
-      { ok: true, what: "The bot token is Palaver's in the workspace Acme." },
+      { ok: true, what: "The bot token belongs to Palaver in the workspace Acme." },
       { ok: true, what: "The bot token has all scopes of manifest.json." },
       { ok: true, what: "Streaming is available." },
       { ok: true, what: "The app-level token opens sockets (Socket Mode)." },
@@ -31,7 +31,7 @@ describe("checkSlack", () => {
     expect(slack.connections()).toBe(0);
   });
 
-  test.each(Object.keys(SCOPES))("says what %s was for when it is missing", async (missing) => {
+  test.each(Object.keys(SCOPES))("checkSlack names the purpose of the missing scope %s", async (missing) => {
     const slack = await startSlack();
     const team = slack.addWorkspace(
       "Bare",
@@ -46,7 +46,7 @@ describe("checkSlack", () => {
     );
   });
 
-  test("says what to do about a refused token, and shows no token", async () => {
+  test("checkSlack says what to do about a refused token, and shows no token", async () => {
     const slack = await startSlack();
     const wrong = await check(slack, { botToken: "xoxb-canary", appToken: "xapp-canary" });
     expect(wrong).toEqual([
@@ -61,14 +61,14 @@ describe("checkSlack", () => {
   });
 
   test.each(["unknown_method", "http404"] as const)(
-    "takes a workspace without streaming as it is (%s)",
+    "checkSlack accepts a workspace without streaming (%s)",
     async (way) => {
       const slack = await startSlack({ streaming: way });
       expect((await check(slack))[2]).toEqual({ ok: true, what: expect.stringContaining("not available") });
     },
   );
 
-  test("says that Slack is away, or is something else", async () => {
+  test("checkSlack reports that Slack is unreachable, or that something else answers", async () => {
     const slack = await startSlack();
     const [away] = await check(slack, { apiUrl: "http://127.0.0.1:1/api/" });
     expect(away).toMatchObject({ ok: false, what: expect.stringMatching(/cannot be reached/) });
@@ -80,20 +80,20 @@ describe("checkSlack", () => {
     expect((await check(slack))[0]).toMatchObject({ ok: false, what: expect.stringContaining("30 s") });
   });
 
-  test("says of a signing secret that only a request can prove it", async () => {
+  test("checkSlack says that only a request can prove a signing secret", async () => {
     const slack = await startSlack();
     const found = await check(slack, { mode: "http", signingSecret: slack.signingSecret });
     expect(found.at(-1)).toMatchObject({ ok: true, what: expect.stringContaining("SLACK_SIGNING_SECRET") });
   });
 
-  test("ends when it is told to", async () => {
+  test("checkSlack ends when its signal aborts", async () => {
     const slack = await startSlack();
     const { apiUrl, botToken, appToken } = slack;
     const options = { apiUrl, botToken, oauth: undefined, mode: "socket", appToken } as const;
     await expect(checkSlack(options, AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
   });
 
-  test("tries a client's id and secret without a workspace", async () => {
+  test("checkSlack tries a client id and secret without a workspace", async () => {
     const slack = await startSlack();
     const tryClient = (clientId: string, clientSecret: string) =>
       check(slack, { botToken: undefined, oauth: { clientId, clientSecret } });

@@ -7,7 +7,7 @@ import { startBot } from "./bot-stage.ts";
 const card = (text: string) => ({ attachments: [{ color: "danger", title: "Disk", text, fallback: "x" }] });
 
 describe("a discussion on Slack", () => {
-  test("of 300 messages is known to the bot when it is asked there, with the messages between two answers", async () => {
+  test("the bot knows a discussion of 300 messages when someone asks there, including those between two answers", async () => {
     const bot = await startBot({ scripts: [["The sum of it."], ["Seen."]] });
     const { slack, ada, bob, general, requests, idle, finished } = bot;
     const pager = slack.user({ name: "Pager", isBot: true });
@@ -20,9 +20,9 @@ describe("a discussion on Slack", () => {
       else if (file === undefined) person.say(general, text, place);
       else person.upload(general, [{ name: file, bytes: Buffer.from("inside") }], text, place);
     }
-    // They are heard in this process too, and would hold up the reading of the thread, which has a bound in time.
+    // This process receives these messages too. They would delay reading the thread, which has a time limit.
     await slack.acknowledged();
-    // What still waits when the question comes is said together with it.
+    // Messages that are still waiting when the question arrives count as part of the question.
     await idle();
     const asked = bob.mention(general, "summarise this thread", place);
     const whole = "The sum of it.\n\n_Earlier messages of this conversation were left out._";
@@ -37,7 +37,7 @@ describe("a discussion on Slack", () => {
     const wrong = bob.say(general, "I think it is wrong", place);
     await slack.acknowledged();
     bob.edit(wrong, "I think it is right");
-    // Slack keeps no order between its deliveries.
+    // Slack does not keep its deliveries in order.
     await slack.acknowledged();
     ada.mention(general, "and now?", place);
     await finished(general, root, 2);
@@ -47,7 +47,7 @@ describe("a discussion on Slack", () => {
     expect(asked.threadTs).toBe(root.ts);
   });
 
-  test("in a channel is known to a question there, as talk, and to what follows in its thread", async () => {
+  test("a question in a channel, and its thread, know the channel's earlier talk", async () => {
     const bot = await startBot({ scripts: [["Seven."], ["Bob did."]] });
     const { slack, ada, bob, general, requests, history, finished } = bot;
     for (let index = 0; index < 20; index++) bob.say(general, `talk ${index}`);
@@ -68,12 +68,12 @@ describe("a discussion on Slack", () => {
       expect(said.split("which build?")).toHaveLength(2);
     }
     expect(requests[2]?.messages.at(-1)?.content).toMatch(/who said so\?$/);
-    // It is kept nowhere.
+    // The channel's talk is stored nowhere.
     const { entries } = await history.read(`slack:${slack.workspace.id}:${general.id}:${asked.ts}`, { maxEntries: 50 });
     expect(entries).toHaveLength(4);
   });
 
-  test("is known as far as the channel wants it", async () => {
+  test("the bot reads only as much of a discussion as the channel's setting allows", async () => {
     const { slack, bob, general, requests, idle, finished } = await startBot({ scripts: [["Yes."]] });
     const admin = slack.user({ name: "Eve", isAdmin: true });
     general.members.add(admin.id);
@@ -92,7 +92,7 @@ describe("a discussion on Slack", () => {
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "hello again?"]);
   });
 
-  test("in which an alert gives orders is answered to the person, and nothing of it is carried out", async () => {
+  test("an alert in a discussion that gives orders is answered, and none of its orders are carried out", async () => {
     const { slack, ada, general, requests, history, finished } = await startBot({ scripts: [["An alert."], ["Yes."]] });
     const question = ada.mention(general, "remember me");
     await finished(general, question);
@@ -111,7 +111,7 @@ describe("a discussion on Slack", () => {
     expect(slack.pings).toEqual([]);
   });
 
-  test("is not read again once it was forgotten", async () => {
+  test("the bot does not read a forgotten discussion again", async () => {
     const { slack, ada, bob, general, requests, idle, finished } = await startBot({ scripts: [["Yes."]] });
     const root = bob.say(general, "the first secret");
     const place = { thread: root };

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { shownText } from "../../../lab/slack-sim/shown-text.ts";
+import type { Message } from "../../../lab/slack-sim/world.ts";
+import { recordingLog } from "../../../lab/support/log.ts";
 import type { Accept } from "../../../src/port/events.ts";
-import type { TransportName } from "../../simulators/slack/bolt-app.ts";
-import { shownText } from "../../simulators/slack/shown-text.ts";
-import type { Message } from "../../simulators/slack/world.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import type { TransportName } from "../../support/bolt-app.ts";
 import { eventually } from "../../support/eventually.ts";
-import { recordingLog } from "../../support/log.ts";
 import { draft, signal, startStage, TRANSPORTS } from "./stage.ts";
 
 for (const transport of TRANSPORTS) {
@@ -23,11 +24,11 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
   let newest: Message | undefined;
   let thread: Message | undefined;
 
-  /** Resolves when Slack has its acknowledgement, and rejects when it got none at first. */
+  /** Resolves when Slack has its acknowledgement. Rejects if the first delivery got none. */
   async function delivered(act: () => void): Promise<void> {
     const before = slack.deliveries.length;
     act();
-    // What comes while nothing is taken comes again when something is.
+    // Slack repeats an event that arrives while the adapter accepts no events.
     if (!adapter.isConnected()) return slack.allow("late-ack");
     for (const delivery of slack.deliveries.slice(before)) {
       const first = await slack.until(() => delivery.attempts[0], "the first attempt");
@@ -70,7 +71,7 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
         buttons: buttonsOf(message).map(({ label }) => label),
       }));
     },
-    // The stage ends it.
+    // The stage closes this adapter.
     close: async () => {},
   };
 }
@@ -87,14 +88,14 @@ function fail(): never {
 }
 
 describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
-  test("logs nothing that people write", async () => {
+  test("the Slack adapter logs no text by people", async () => {
     const { log, lines } = recordingLog();
     const { slack, adapter, ada, general, message, heard } = await startStage({ log, transport });
     ada.mention(general, "SECRET-WORD one");
     const event = await message(0);
     slack.failNext("chat.postMessage", { status: 500 });
     await adapter
-      .sink(event.reply)
+      .sink(event.reply, NO_RIGHT)
       .post(draft("SECRET-WORD two"), "n", signal)
       .catch(() => {});
     await ada.command("/ask", "SECRET-WORD three", general);
@@ -106,28 +107,30 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
     }
   });
 
-  test("gives up in plain words when Slack refuses its token for good, also where nothing tells of it", async () => {
+  test("the Slack adapter gives up with a plain sentence if Slack refuses its token for good, even without an event", async () => {
     const { slack, adapter, ada, general, message, reasons } = await startStage({ transport });
     ada.mention(general, "hello");
     const { reply } = await message(0);
     slack.revoke("token_revoked");
-    const post = () => adapter.sink(reply).post(draft("hi"), "n", signal);
+    const post = () => adapter.sink(reply, NO_RIGHT).post(draft("hi"), "n", signal);
     await expect(post()).rejects.toMatchObject({ kind: "forbidden" });
     await expect(post()).rejects.toMatchObject({ kind: "forbidden" });
     expect(reasons).toEqual([expect.stringMatching(/does not accept the bot token.*SLACK_BOT_TOKEN/)]);
   });
 
-  test("says nothing of its token when it ends already", async () => {
+  test("a stopping Slack adapter says nothing about its token", async () => {
     const { slack, adapter, ada, general, message, reasons } = await startStage({ transport });
     ada.mention(general, "hello");
     const { reply } = await message(0);
     await adapter.pause();
     slack.revoke("token_revoked");
-    await expect(adapter.sink(reply).post(draft("hi"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(adapter.sink(reply, NO_RIGHT).post(draft("hi"), "n", signal)).rejects.toMatchObject({
+      kind: "forbidden",
+    });
     expect(reasons).toEqual([]);
   });
 
-  test("a wait that Slack asks for ends in time, also when the clock on the wall goes back", async () => {
+  test("a wait for Slack ends on time even if the wall clock is set back", async () => {
     let wall = Date.now();
     const { slack, adapter, ada, general, message } = await startStage({
       transport,
@@ -136,9 +139,19 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
     ada.mention(general, "hello");
     const { reply } = await message(0);
     slack.failNext("chat.postMessage", { retryAfterS: 1 });
-    const post = () => adapter.sink(reply).post(draft("hi"), "n", signal);
+    const post = () => adapter.sink(reply, NO_RIGHT).post(draft("hi"), "n", signal);
     await expect(post()).rejects.toMatchObject({ kind: "rate-limited" });
     wall -= 3_600_000;
     await eventually(() => post().then(() => "posted", String)).toBe("posted");
   });
+});
+
+test("namePlace returns the names of workspace and channel, and no person's name for a group direct message", async () => {
+  const { slack, adapter, general, ada, bob } = await startStage();
+  const group = slack.channel({ name: "mpdm-ada--bob-1", kind: "mpim", members: [ada, bob] });
+  const workspaceId = slack.workspace.id;
+  const nameOf = async (channelId: string) => adapter.namePlace?.({ workspaceId, channelId }, signal);
+  expect(await nameOf(general.id)).toEqual({ workspace: "Acme", channel: "#general", isDirect: false });
+  expect(await nameOf(group.id)).toMatchObject({ channel: "group message" });
+  expect(await nameOf("D1")).toMatchObject({ channel: "direct message", isDirect: true });
 });

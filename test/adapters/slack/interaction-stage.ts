@@ -1,18 +1,18 @@
-import { toAttachments } from "../../../adapters/slack/api/attachments.ts";
+import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/act/dispatch.ts";
 import { createSlackApi } from "../../../adapters/slack/api/client.ts";
+import { toAttachments } from "../../../adapters/slack/api/files.ts";
 import type { Body } from "../../../adapters/slack/api/wire.ts";
 import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
-import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions/interactions.ts";
-import { createTellPerson } from "../../../adapters/slack/interactions/user-action.ts";
-import { createPeople } from "../../../adapters/slack/people/people.ts";
+import { createPeople } from "../../../adapters/slack/hear/people.ts";
+import { createTellPerson } from "../../../adapters/slack/write/notice.ts";
+import { silent } from "../../../lab/support/log.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
-import { startBolt, type TransportName } from "../../simulators/slack/bolt-app.ts";
-import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
-import { silent } from "../../support/log.ts";
+import { startBolt, type TransportName } from "../../support/bolt-app.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
 
 export const COMMANDS = [
-  { name: "help", description: "Says what I can do." },
+  { name: "help", description: "Show what I can do." },
   { name: "model", description: "Chooses the model." },
   { name: "forget", description: "Forgets." },
 ];
@@ -29,11 +29,11 @@ export const MENU: ImagineMenu = {
 export interface InteractionStageOptions extends Partial<InteractionsDeps> {
   slack?: Slack;
   transport?: TransportName;
-  /** Interactions are to be answered at a host that is not taken for one of Slack's. */
+  /** Replies to interactions go to a host that the adapter does not recognize as Slack's. */
   hasForeignHooks?: boolean;
 }
 
-/** Slack, an unmodified Bolt, and the surfaces between them; all that is taken over is kept. */
+/** Slack with an unmodified Bolt and the interaction handlers. Records all accepted events. */
 export async function startInteractions({
   slack: given,
   transport,
@@ -91,7 +91,7 @@ export async function startInteractions({
   return { slack, api, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
 }
 
-/** What is told about a form in plain words. */
+/** The texts of a form. */
 export function blocksOf(body: Readonly<Record<string, unknown>> | undefined): Record<string, unknown>[] {
   return (body?.["blocks"] ?? []) as Record<string, unknown>[];
 }

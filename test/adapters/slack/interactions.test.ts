@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
 import { createInstallations } from "../../../adapters/slack/install/installations.ts";
+import type { Workspace } from "../../../lab/slack-sim/world.ts";
+import { silent } from "../../../lab/support/log.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import type { Button } from "../../../src/port/sink.ts";
-import { startSlack } from "../../simulators/slack/slack.ts";
-import type { Workspace } from "../../simulators/slack/world.ts";
-import { silent } from "../../support/log.ts";
+import { startSlack } from "../../support/slack.ts";
 import { COMMANDS, MENU } from "./interaction-stage.ts";
 import { draft, signal, startAdapter, startStage, TRANSPORTS } from "./stage.ts";
 
@@ -14,32 +15,32 @@ const RETRY: Button = { action: "retry", turnId: "turn:1", label: "Retry" };
 const EDIT: Button = { action: "edit", turnId: "job.1", label: "Edit…" };
 
 describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
-  test("answers /ask in the thread of the question, and goes on there", async () => {
+  test("/ask is answered in the thread of the question, and the conversation continues there", async () => {
     const { slack, adapter, ada, general, message } = await startStage({ transport });
     expect(await ada.command("/ask", "why?", general)).toMatchObject({ isAcknowledged: true });
     const { reply, conversationId } = await message(0);
     const [question] = slack.answers(general);
-    await adapter.sink(reply).post(draft("Because."), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
     expect(slack.texts(general, question)).toEqual(["*Ada* asks:\n&gt; why?", expect.stringContaining("Because.")]);
     if (question === undefined) throw new Error("There is no question.");
     ada.say(general, "and then?", { thread: question });
     expect(await message(1)).toMatchObject({ conversationId, text: "and then?" });
   });
 
-  test("answers a command to the person who gave it, also where the bot is no member", async () => {
+  test("only its author sees the answer to a command, even if the bot is not in the channel", async () => {
     const { slack, adapter, ada, event } = await startStage({ transport, commands: COMMANDS });
     const elsewhere = slack.channel({ name: "elsewhere", members: [ada], hasApp: false });
     await ada.command("/model", "", elsewhere);
     const { reply } = await event(0);
-    await adapter.sink(reply).post(draft("The model here is `a`."), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("The model here is `a`."), "n", signal);
     expect(slack.ephemerals(elsewhere, ada.id)).toHaveLength(1);
   });
 
-  test("understands the buttons it writes", async () => {
+  test("the adapter handles the buttons that it writes", async () => {
     const { slack, adapter, ada, bob, general, message, events } = await startStage({ transport, imagine: MENU });
     ada.mention(general, "hi");
     const { reply } = await message(0);
-    await adapter.sink(reply).post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
     const [answer] = slack.answers(general);
     if (answer === undefined) throw new Error("There is no answer.");
     await bob.press(answer, "retry");
@@ -55,7 +56,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(events.at(-1)).toMatchObject({ kind: "command", name: "imagine", options: { basis: "job.1" } });
   });
 
-  test("gives a form back, and tells a command that could not be stored", async () => {
+  test("a form reports its errors, and a command reports that it could not be stored", async () => {
     const { slack, ada, general, events } = await startStage({
       transport,
       imagine: MENU,
@@ -73,13 +74,15 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(events).toEqual([]);
   });
 
-  test("tells who presses a button or sends a form that it could not be stored, and the form stays open", async () => {
+  test("a person learns that a button press or a form could not be stored, and the form stays open", async () => {
     const accept = async ({ kind }: InboundEvent) => {
       if (kind !== "message") throw new Error("the disk is full");
     };
     const { slack, adapter, ada, bob, general, message } = await startStage({ transport, imagine: MENU, accept });
     ada.mention(general, "hi");
-    await adapter.sink((await message(0)).reply).post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
+    await adapter
+      .sink((await message(0)).reply, NO_RIGHT)
+      .post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
     const [answer] = slack.answers(general);
     if (answer === undefined) throw new Error("There is no answer.");
     const told = () => slack.ephemerals(general, bob.id).map(({ shown }) => shown);
@@ -93,7 +96,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(slack.view(bob)).toBeDefined();
   });
 
-  test("hears Slack's own Stop of what it streams", async () => {
+  test("Slack's own Stop stops what the adapter streams", async () => {
     const turns = new Map<string, string>();
     const findTurn = async (messageId: string) => turns.get(messageId);
     const { slack, adapter, ada, general, message, events } = await startStage({ transport, findTurn });
@@ -101,7 +104,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     const { reply } = await message(0);
     const stop: Button = { action: "stop", turnId: "turn:1", label: "Stop" };
     const growing = draft("Growing", { streaming: true, source: "Growing", buttons: [stop] });
-    turns.set((await adapter.sink(reply).post(growing, "n", signal)).id, "turn:1");
+    turns.set((await adapter.sink(reply, NO_RIGHT).post(growing, "n", signal)).id, "turn:1");
     ada.stop(question);
     const stopped = await slack.until(() => events.find(({ kind }) => kind === "action"), "the stop");
     expect(stopped).toMatchObject({ action: "stop", turnId: "turn:1" });
@@ -110,19 +113,19 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
 });
 
 describe("two workspaces on one bot", () => {
-  test("are answered each with its own token, whatever people do there", async () => {
+  test("each workspace is answered with its own token, whatever people do there", async () => {
     const slack = await startSlack();
     const beta = slack.addWorkspace("Beta");
     const installations = createInstallations({
       store: new Keyv(),
       encryptionKey: randomBytes(32),
-      grants: { refresh: () => Promise.reject(new Error("nothing expires here")) },
+      refresh: () => Promise.reject(new Error("nothing expires here")),
       log: silent,
       now: slack.now,
     });
     const places = [slack.workspace, beta];
     for (const { id, bot, botToken } of places) {
-      const owner = { teamId: id, botUserId: bot.id, botId: bot.botId ?? "" };
+      const owner = { teamId: id, isOrgWide: false, botUserId: bot.id, botId: bot.botId ?? "" };
       await installations.keep({ ...owner, token: botToken, installedAt: 0 });
     }
     const { adapter, events } = await startAdapter(slack, { installed: { workspaces: installations }, imagine: MENU });
@@ -142,12 +145,12 @@ describe("two workspaces on one bot", () => {
       ]),
     );
     for (const { person } of people) await slack.until(() => slack.home(person) && slack.view(person), "the surfaces");
-    // A mention is told twice, as one event.
+    // Slack sends two events for a mention, which become one event.
     const unique = () => [...new Map(events.map((event) => [event.key, event])).values()];
     await slack.until(() => unique().length === 4, "the events");
     slack.advance(5_000);
     await Promise.all(
-      unique().map(({ reply }, index) => adapter.sink(reply).post(draft(`to ${index}`), `n${index}`, signal)),
+      unique().map(({ reply }, index) => adapter.sink(reply, NO_RIGHT).post(draft(`to ${index}`), `n${index}`, signal)),
     );
 
     for (const { workspace, channel } of people) {
@@ -159,7 +162,7 @@ describe("two workspaces on one bot", () => {
     expect(strangers(slack.requests, places)).toEqual([]);
   });
 
-  test("that is not installed any more is not answered, and the other one is", async () => {
+  test("a workspace that uninstalled the bot is not answered, and the other one is", async () => {
     const slack = await startSlack();
     const workspaces = {
       find: async (teamId: string) =>
@@ -182,12 +185,12 @@ describe("two workspaces on one bot", () => {
       threadId: "1.1",
       extra: { team: beta.id },
     };
-    await expect(adapter.sink(reply).post(draft("psst"), "n", signal)).rejects.toThrow(/not installed/);
+    await expect(adapter.sink(reply, NO_RIGHT).post(draft("psst"), "n", signal)).rejects.toThrow(/not installed/);
     expect(slack.requests.filter(({ workspaceId }) => workspaceId === beta.id)).toEqual([]);
   });
 });
 
-/** Calls that name a channel, a person or a trigger of another workspace than the one whose token they were made with. */
+/** Calls that name a channel, a person or a trigger in another workspace than the token's. */
 function strangers(
   requests: readonly { args: Record<string, unknown>; workspaceId: string | undefined }[],
   places: Workspace[],

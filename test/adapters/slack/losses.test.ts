@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { createRandom } from "../../support/pacing/random.ts";
+import { createRandom } from "../../../lab/pacing/random.ts";
 import { startStage, TRANSPORTS } from "./stage.ts";
 
 const MESSAGES = 40;
-/** Slack's pauses before it delivers again, and more. */
+/** Longer than Slack's pauses before its retries. */
 const RETRIES_MS = 6 * 60_000;
 
 describe.each(TRANSPORTS)("faults between Slack and the store over %s", (transport) => {
-  test.each([1, 2])("no message is lost and none becomes two (seed %i)", async (seed) => {
+  test.each([1, 2])("no message is lost or doubled by faults between Slack and the store (seed %i)", async (seed) => {
     const { next: random } = createRandom(seed);
     const failures = new Map<string, number>();
     const { slack, general, ada, bob, events } = await startStage({
       transport,
-      // Over HTTP a refusal is told at once.
+      // Over HTTP, a refusal has no delay.
       ...(transport === "Socket Mode" && { simulator: { limits: { ackMs: 1_000 } } }),
       async accept({ key }) {
         const failed = failures.get(key) ?? 0;

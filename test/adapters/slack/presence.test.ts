@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { DEFAULT_EVENTS } from "../../../lab/slack-sim/events.ts";
 import type { ChatRequest } from "../../../src/gateway/request.ts";
-import { DEFAULT_EVENTS } from "../../simulators/slack/events.ts";
-import { startSlack } from "../../simulators/slack/slack.ts";
 import { saidIn } from "../../support/discussion.ts";
+import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
-test("in a Slack channel with /listen on, messages to nobody in particular are answered", async () => {
+test("in a Slack channel with /listen on, the bot answers messages that address no one", async () => {
   const bot = await startBot({ scripts: [["Soup."], ["Tea."]] });
   const { slack, general, ada, bob, requests, heard, idle, finished } = bot;
   ada.say(general, "Lunch?");
@@ -33,7 +33,7 @@ test("in a Slack channel with /listen on, messages to nobody in particular are a
   ]);
 });
 
-test("a question from Slack's side pane brings along the channel that the person looks at", async () => {
+test("a question in Slack's side pane includes the channel that the person looks at", async () => {
   const { slack, general, ada, bob, requests, finished } = await startBot({ scripts: [["The disk is full."]] });
   bob.say(general, "Who is on call?");
   slack.user({ name: "Alarm", isBot: true }).say(general, "Disk full on db-1");
@@ -47,7 +47,7 @@ test("a question from Slack's side pane brings along the channel that the person
   expect(places).not.toContain(-1);
 });
 
-test("the channel that a person looks at beside a thread on Slack is known to the process that hears the question", async () => {
+test("the process that answers a question knows which channel the person looks at, even if another process received it", async () => {
   const database = new DatabaseSync(":memory:");
   const scripts = [["Hello."], ["The disk is full."]];
   const events = [...DEFAULT_EVENTS, "assistant_thread_context_changed"];
@@ -66,7 +66,7 @@ test("the channel that a person looks at beside a thread on Slack is known to th
   expect(saidIn(second.requests[0] as ChatRequest)).toContain("Disk full on db-1");
 });
 
-test("a thread with the bot alone on Slack is named after the question that begins it, where the app is an agent", async () => {
+test("a direct thread on Slack gets its title from its first question if the app is an agent", async () => {
   const { slack, ada, finished, idle } = await startBot({ scripts: [["At noon."]] });
   const asked = ada.dm("When is *high tide*, today, in the harbour of Le Havre, and when is it tomorrow?");
   const direct = ada.direct();

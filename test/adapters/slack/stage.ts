@@ -1,15 +1,15 @@
 import { onTestFinished } from "vitest";
-import { createSlackAdapter, type SlackAdapter } from "../../../adapters/slack/index.ts";
+import { createSlackAdapter, type SlackAdapter } from "../../../adapters/slack/adapter.ts";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
+import type { Person } from "../../../lab/slack-sim/people.ts";
+import type { SimulatorOptions } from "../../../lab/slack-sim/simulator.ts";
+import type { Channel } from "../../../lab/slack-sim/world.ts";
+import { silent } from "../../../lab/support/log.ts";
 import { startHttpServer } from "../../../src/http/server.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Draft } from "../../../src/port/sink.ts";
-import type { TransportName } from "../../simulators/slack/bolt-app.ts";
-import type { Person } from "../../simulators/slack/people.ts";
-import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
-import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
-import type { Channel } from "../../simulators/slack/world.ts";
-import { silent } from "../../support/log.ts";
+import type { TransportName } from "../../support/bolt-app.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
 
 export const TRANSPORTS: readonly TransportName[] = ["Socket Mode", "HTTP"];
 
@@ -18,7 +18,7 @@ export interface StageOptions extends Partial<Omit<SlackAdapterOptions, "transpo
   simulator?: SimulatorOptions;
   transport?: TransportName;
   accept?: Accept;
-  /** False: the adapter writes and never listens. */
+  /** If false, the adapter only writes. */
   listens?: boolean;
 }
 
@@ -28,19 +28,19 @@ export interface Stage {
   general: Channel;
   ada: Person;
   bob: Person;
-  /** Taken over, in this order. */
+  /** The accepted events, in order. */
   events: InboundEvent[];
   reasons: string[];
-  /** The address of the HTTP server, where there is one. */
+  /** The address of the HTTP server. Set only with HTTP. */
   url: string;
-  /** Resolves to the event of this index, once it was taken over. */
+  /** Resolves to the event with this index when it is accepted. */
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
-  /** Resolves when everything that happened so far was heard. */
+  /** Resolves when the bot has received everything that has happened so far. */
   heard(): Promise<void>;
 }
 
-/** A workspace with two people and a channel, and the adapter in it, which ends with the test. */
+/** A workspace with two people, a channel and the adapter. The adapter stops after the test. */
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const { slack = await startSlack(options.simulator), ...rest } = options;
   const ada = slack.user({ name: "Ada" });
@@ -50,7 +50,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   return { slack, general, ada, bob, ...started };
 }
 
-/** One process of the bot, connected to Slack when this resolves. */
+/** One process of the bot. Resolves when it is connected to Slack. */
 export async function startAdapter(
   slack: Slack,
   { accept = async () => {}, listens = true, transport = "Socket Mode", ...options }: StageOptions = {},
@@ -63,7 +63,7 @@ export async function startAdapter(
     installed: { botToken },
     markKey: "key",
     apiUrl: slack.apiUrl,
-    commands: [{ name: "help", description: "Says what I can do." }],
+    commands: [{ name: "help", description: "Show what I can do." }],
     listModels: async () => ["sandbox-chat"],
     findTurn: async () => undefined,
     log: silent,
@@ -72,7 +72,8 @@ export async function startAdapter(
     ...options,
   });
   onTestFinished(async () => {
-    // What the bot wrote last is told to it as well, and an end in the middle of that would look like a refusal.
+    // Slack also sends the bot's last messages to the bot. If the bot shut down before it acknowledged them, this would
+    // look like a refusal.
     const isTold = () => slack.deliveries.every(({ attempts }) => attempts.length > 0);
     if (adapter.isConnected()) await slack.until(isTold, "the last deliveries", 3_000).catch(() => {});
     await adapter.close();

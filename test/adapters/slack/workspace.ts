@@ -1,15 +1,15 @@
 import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
-import type { Person } from "../../../adapters/slack/people/people.ts";
-import type { Slack } from "../../simulators/slack/slack.ts";
+import type { Person } from "../../../adapters/slack/hear/people.ts";
+import type { Slack } from "../../support/slack.ts";
 
 export const ACME: Workspace = { teamId: "T1", botUserId: "UBOT", botId: "B1", token: "xoxb-1" };
 
-/** Who somebody of the simulator is to the core. */
+/** A simulated person's id in the bot's format. */
 export function personOf({ workspace }: Pick<Slack, "workspace">, { id }: { id: string }): string {
   return `${workspace.id}/${id}`;
 }
 
-/** People and channels whose names are given; nobody else is known. */
+/** Knows only the given people and channels. */
 export function fakeNames(names: Readonly<Record<string, string>>) {
   return {
     async person(_: Workspace, id: string): Promise<Person | undefined> {

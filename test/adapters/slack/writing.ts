@@ -1,15 +1,16 @@
 import { createSlackApi, type SlackApi } from "../../../adapters/slack/api/client.ts";
 import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/install/single-workspace.ts";
 import { createOutbound, type Outbound } from "../../../adapters/slack/write/outbound.ts";
+import type { Person } from "../../../lab/slack-sim/people.ts";
+import type { SimulatorOptions } from "../../../lab/slack-sim/simulator.ts";
+import type { Channel, Message } from "../../../lab/slack-sim/world.ts";
+import { silent } from "../../../lab/support/log.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import type { Button, Draft, ReplySink, Step } from "../../../src/port/sink.ts";
-import type { Person } from "../../simulators/slack/people.ts";
-import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
-import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
-import type { Channel, Message } from "../../simulators/slack/world.ts";
-import { silent } from "../../support/log.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
 
-/** Marks what the bot writes here. */
+/** The key for the marks on the bot's messages in these tests. */
 export const MARK_KEY = "key";
 
 export const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
@@ -17,7 +18,7 @@ export const RETRY: Button = { action: "retry", turnId: "turn-1", label: "Retry"
 export const GOOD: Button = { action: "good", turnId: "turn-1", label: "Good answer" };
 export const BAD: Button = { action: "bad", turnId: "turn-1", label: "Bad answer" };
 
-/** A draft of a text that grows, as the core makes it. */
+/** A draft of a growing text, as the core makes it. */
 export function growing(source: string, more: Partial<Draft> = {}): Draft {
   return { markdown: source, source, buttons: [STOP], streaming: true, ...more };
 }
@@ -29,12 +30,12 @@ export function finalDraft(markdown: string, buttons: Button[] = []): Draft {
 export const LOOKING: Step = { id: "1.0", title: "looking up the time", state: "running" };
 export const LOOKED: Step = { ...LOOKING, state: "done" };
 
-/** The draft with these steps. */
+/** The same draft with these steps. */
 export function withSteps(draft: Draft, ...steps: Step[]): Draft {
   return { ...draft, steps };
 }
 
-/** Writes a draft until it stands there, as the core does. */
+/** Retries a draft until it is visible, as the core does. */
 export async function settle(sink: ReplySink, id: string, draft: Draft): Promise<void> {
   for (let attempt = 0; attempt < 6; attempt++) {
     const receipt = await sink.edit(id, draft, new AbortController().signal).catch(() => ({ isPartial: true }));
@@ -52,13 +53,13 @@ export interface Desk {
   address: ReplyAddress;
   api: SlackApi;
   outbound: Outbound;
-  /** A process of its own: it remembers nothing of the others. */
+  /** A separate process that knows nothing about the others. */
   restart(): Outbound;
-  /** How often a method was called. */
+  /** The number of calls of a method. */
   calls(method: string): number;
 }
 
-/** A question in a thread, and the half of the adapter that answers it. */
+/** A question in a thread, and the half of the adapter that answers the question. */
 export async function startDesk(options: SimulatorOptions & { pollPausesMs?: readonly number[] } = {}): Promise<Desk> {
   const slack = await startSlack(options);
   const ada = slack.user({ name: "Ada" });
@@ -90,7 +91,7 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
   };
 }
 
-/** The address of an answer in the thread of a message. */
+/** The address of an answer in a message's thread. */
 export function addressOf(slack: Slack, channel: Channel, question: Message, asker: Person): ReplyAddress {
   const team = slack.workspace.id;
   return {
@@ -102,13 +103,13 @@ export function addressOf(slack: Slack, channel: Channel, question: Message, ask
   };
 }
 
-/** A desk, a sink at it, and what people see of its answers. */
+/** A desk, its sink, and its answers as people see them. */
 export async function startWriting(options?: SimulatorOptions) {
   const desk = await startDesk(options);
   const { slack, general, question } = desk;
   return {
     ...desk,
-    sink: desk.outbound.sink(desk.address),
+    sink: desk.outbound.sink(desk.address, NO_RIGHT),
     texts: () => slack.texts(general, question),
     /** Title and status of each card of the first answer. */
     cards() {

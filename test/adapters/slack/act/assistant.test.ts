@@ -22,7 +22,7 @@ describe("Slack's own Stop", () => {
     return { ...stage, question, grow };
   }
 
-  test("stops the turns that write the messages it names, each once", async () => {
+  test("Slack's Stop stops the turns that write the named messages, each once", async () => {
     const { slack, bob, general, question, events, workspace, grow } = await startStreams();
     await grow("turn-1");
     await grow("turn-1");
@@ -42,18 +42,17 @@ describe("Slack's own Stop", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
   });
 
-  test("of what no turn writes is acknowledged", async () => {
-    const { slack, ada, question, events, grow } = await startStreams();
+  test("Slack's Stop stops the answer in the thread if its turn has not stored the message yet", async () => {
+    const { slack, ada, workspace, general, question, events, grow } = await startStreams();
     await grow(undefined);
     ada.stop(question);
-    await slack.acknowledged();
-    expect(events).toEqual([]);
-    expect(slack.deliveries.find(({ name }) => name === "agent_session_stopped")?.attempts).toMatchObject([
-      { isAcknowledged: true },
+    await slack.until(() => events.length > 0, "the stop");
+    expect(events).toMatchObject([
+      { kind: "command", name: "stop", conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}` },
     ]);
   });
 
-  test("before there is a word stops what is written in the thread", async () => {
+  test("Slack's Stop before the first word stops the answer in the thread", async () => {
     const { slack, ada, workspace, general, question, events } = await startStreams();
     ada.stop(question);
     await slack.until(() => events.length > 0, "the stop");
@@ -62,13 +61,13 @@ describe("Slack's own Stop", () => {
     ]);
   });
 
-  test("that does not say who pressed it stops nothing, and is acknowledged", async () => {
+  test("Slack's Stop without a person stops nothing and is acknowledged", async () => {
     const { interactions, workspace } = await startInteractions();
     const event = { type: "agent_session_stopped", channel: "C1" };
     expect(await interactions.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
   });
 
-  test("told once more has the same keys", async () => {
+  test("a repeated Stop event has the same keys", async () => {
     const { slack, ada, question, events, grow } = await startStreams();
     await grow("turn-1");
     ada.stop(question);
@@ -79,7 +78,7 @@ describe("Slack's own Stop", () => {
   });
 });
 
-test("the channel that a person looks at is remembered by thread for the older assistant, else by person", async () => {
+test("the bot remembers the channel that a person looks at, by thread in the older assistant and else by person", async () => {
   const noted: unknown[] = [];
   const looking = { note: async (...given: unknown[]) => void noted.push(given) };
   const { interactions, workspace } = await startInteractions({ looking });
@@ -102,7 +101,7 @@ test("the channel that a person looks at is remembered by thread for the older a
   ]);
 });
 
-test("a thread of the older assistant gets its suggestions too", async () => {
+test("a thread of the older assistant gets suggested prompts too", async () => {
   const { slack, ada, interactions, workspace } = await startInteractions();
   const root = ada.dm("hello");
   const event = {

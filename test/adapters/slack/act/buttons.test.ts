@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { toButtonValue } from "../../../../adapters/slack/write/blocks.ts";
+import { toButtonValue } from "../../../../adapters/slack/write/draft.ts";
 import type { PressedAction } from "../../../../src/port/events.ts";
-import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import type { TransportName } from "../../../support/bolt-app.ts";
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -30,7 +30,7 @@ async function startAnswer(values: Readonly<Record<string, string>>, transport?:
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transport) => {
-  test("a press names the turn, the place and the person", async () => {
+  test("a button press names the turn, the channel and the person", async () => {
     const { slack, bob, general, question, message, events, workspace } = await startAnswer(
       { stop: "stop:turn:1" },
       transport,
@@ -52,29 +52,29 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transp
 
 const PRESSED: PressedAction[] = ["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"];
 
-test.each(PRESSED)("%s is understood", async (action) => {
+test.each(PRESSED)("the button %s becomes an action", async (action) => {
   const { ada, message, events } = await startAnswer({ [action]: toButtonValue({ action, turnId: "t" }) });
   await ada.press(message, action);
   expect(events).toMatchObject([{ action, turnId: "t" }]);
 });
 
-test("two presses are two events", async () => {
+test("two presses of a button are two events", async () => {
   const { ada, message, events } = await startAnswer({ again: "again:t" });
   await ada.press(message, "again");
   await ada.press(message, "again");
   expect(new Set(events.map(({ key }) => key)).size).toBe(2);
 });
 
-test("a button of an unknown kind says to its person that it does nothing any more", async () => {
+test("pressing an unknown button tells the person that it no longer works", async () => {
   const { slack, ada, general, message, events } = await startAnswer({ old: "gone:t" });
   expect(await ada.press(message, "old")).toMatchObject({ isAcknowledged: true });
   const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
-  expect(told.shown).toMatch(/does not do anything any more/);
+  expect(told.shown).toMatch(/no longer works/);
   expect(events).toEqual([]);
   expect(slack.texts(general)).toEqual(["hello"]);
 });
 
-test("the result of a button at the top level of a channel comes in the thread of its message", async () => {
+test("the result of a button at the top level of a channel goes into the thread of its message", async () => {
   const { slack, ada, general, call, events, workspace } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("again", "again:job.1")] }];
   await call("chat.postMessage", { channel: general.id, text: "a picture", blocks });
@@ -85,7 +85,7 @@ test("the result of a button at the top level of a channel comes in the thread o
   expect(events).toMatchObject([{ conversationId, reply: { threadId: picture.ts } }]);
 });
 
-test("Edit under a private picture makes a private picture", async () => {
+test("Edit under a private picture creates a private picture", async () => {
   const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("edit", "edit:job.1")] }];
   await call("chat.postEphemeral", { channel: general.id, user: ada.id, text: "a picture", blocks });

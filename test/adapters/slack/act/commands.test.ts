@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { readCommand } from "../../../../adapters/slack/interactions/commands.ts";
-import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import { readCommand } from "../../../../adapters/slack/act/commands.ts";
+import type { TransportName } from "../../../support/bolt-app.ts";
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 const KNOWN = new Set(["ask", "imagine", "model", "help"]);
 
-describe("the name of a command", () => {
+describe("reading a command's name", () => {
   test.each([
     ["/model", " sandbox-text ", { name: "model", text: "sandbox-text" }],
     ["/Model", "", { name: "model", text: "" }],
@@ -15,13 +15,13 @@ describe("the name of a command", () => {
     ["/palaver", "/imagine a cat\nand a dog", { name: "imagine", text: "a cat\nand a dog" }],
     ["/palaver", "why is the sky blue?", { name: "ask", text: "why is the sky blue?" }],
     ["/palaver", "  ", { name: "help", text: "" }],
-  ])("is found in %s %s", (command, text, said) => {
+  ])("the command is found in %s %s", (command, text, said) => {
     expect(readCommand(command, text, KNOWN)).toEqual(said);
   });
 });
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (transport) => {
-  test("are about the channel, and answered to who gave them", async () => {
+  test("a command applies to its channel, and only its author sees the answer", async () => {
     const { ada, general, events, slack } = await startInteractions({ transport });
     expect(await ada.command("/model", "sandbox-text", general)).toMatchObject({ isAcknowledged: true });
     const [event] = events;
@@ -41,7 +41,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
   });
 
-  test("given twice have a key each", async () => {
+  test("the same command given twice has two keys", async () => {
     const { ada, general, events } = await startInteractions({ transport });
     await ada.command("/help", "", general);
     await ada.command("/help", "", general);
@@ -50,7 +50,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
 });
 
 describe("/ask", () => {
-  test("shows a question once, however often Slack delivers it", async () => {
+  test("/ask shows a question once, however often Slack delivers it", async () => {
     const { slack, ada, general, interactions, workspace } = await startInteractions();
     const asked = { command: "/ask", text: "why?", channel_id: general.id, user_id: ada.id, trigger_id: "t" };
     const taken = await Promise.all([asked, asked].map((body) => interactions.onInteraction(body, workspace)));
@@ -59,17 +59,17 @@ describe("/ask", () => {
     expect(slack.messages(general)).toHaveLength(1);
   });
 
-  test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
+  test("/ask is acknowledged in time even if Slack is slow and returns no names", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
     for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 800);
     const asked = bob.say(general, `hello <@${ada.id}>`);
     await Promise.all([ada.command("/ask", "why?", general), ada.shortcut("ask_about", asked)]);
     expect(events.map(({ kind }) => kind)).toEqual(["message", "message"]);
-    // That it came in time is what the workspace itself looks at.
+    // The workspace itself checks that the acknowledgement arrived in time.
   });
 
-  test("shows the question in the channel and is answered in its thread", async () => {
+  test("/ask shows the question in the channel and answers in its thread", async () => {
     const { slack, ada, general, events, workspace } = await startInteractions();
     await ada.command("/ask", "why is <!channel> & co *blue*?\nreally?", general);
     const [shown] = slack.answers(general);
@@ -87,7 +87,7 @@ describe("/ask", () => {
     expect(slack.pings).toEqual([]);
   });
 
-  test("says how to invite the bot where it is not", async () => {
+  test("/ask explains how to invite the bot to a channel that it is not in", async () => {
     const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.command("/ask", "why?", elsewhere);
     expect(slack.ephemerals(elsewhere, ada.id).map(({ shown }) => shown)).toEqual([
@@ -96,14 +96,14 @@ describe("/ask", () => {
     expect(events).toEqual([]);
   });
 
-  test("without a question says what is missing", async () => {
+  test("/ask without a question says what is missing", async () => {
     const { slack, ada, general, events } = await startInteractions();
     await ada.command("/ask", "", general);
     expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Write your question/);
     expect(events).toEqual([]);
   });
 
-  test("that cannot be shown is not answered, and says so", async () => {
+  test("/ask does not answer a question that it cannot show, and says so", async () => {
     const { slack, ada, general, events } = await startInteractions();
     slack.failNext("chat.postMessage", { error: "restricted_action" });
     await ada.command("/ask", "why?", general);
@@ -111,7 +111,7 @@ describe("/ask", () => {
     expect(events).toEqual([]);
   });
 
-  test("shows the beginning of a very long question, and asks all of it", async () => {
+  test("/ask shows the start of a very long question, and asks all of it", async () => {
     const { slack, ada, general, events } = await startInteractions();
     const text = `${"&".repeat(1_998)}${"🍵".repeat(2_000)}`;
     await ada.command("/ask", text, general);
@@ -122,7 +122,7 @@ describe("/ask", () => {
 });
 
 describe("/imagine", () => {
-  test("with words draws for everybody", async () => {
+  test("/imagine with words draws for everyone in the channel", async () => {
     const { ada, general, events } = await startInteractions();
     await ada.command("/imagine", "a cat --ar 16:9", general);
     expect(events).toMatchObject([{ kind: "command", name: "imagine", text: "a cat --ar 16:9" }]);
@@ -130,7 +130,7 @@ describe("/imagine", () => {
     expect(events[0]?.reply.visibleTo).toBeUndefined();
   });
 
-  test("says how to invite the bot where it is not", async () => {
+  test("/imagine explains how to invite the bot to a channel that it is not in", async () => {
     const { slack, ada, bob, elsewhere, events } = await startInteractions();
     const secret = slack.channel({ name: "secret", kind: "private", members: [bob], hasApp: false });
     await ada.command("/imagine", "a cat", elsewhere);
@@ -141,20 +141,20 @@ describe("/imagine", () => {
     expect(events).toEqual([]);
   });
 
-  test("draws where it cannot be told whether the bot is in the channel", async () => {
+  test("/imagine draws if it is unknown whether the bot is in the channel", async () => {
     const { slack, ada, general, events } = await startInteractions();
     slack.failNext("conversations.history", { error: "missing_scope" });
     await ada.command("/imagine", "a cat", general);
     expect(events).toHaveLength(1);
   });
 
-  test("draws in the direct conversation", async () => {
+  test("/imagine draws in a direct conversation", async () => {
     const { ada, events } = await startInteractions();
     await ada.command("/imagine", "a cat", ada.direct());
     expect(events).toHaveLength(1);
   });
 
-  test("without words is for the core to answer where pictures are off", async () => {
+  test("/imagine without words is left to the core if pictures are off", async () => {
     const { ada, general, events } = await startInteractions({ imagine: undefined });
     await ada.command("/imagine", "", general);
     expect(events).toMatchObject([{ name: "imagine", text: "" }]);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
-import { recordingLog } from "../../../support/log.ts";
+import { recordingLog } from "../../../../lab/support/log.ts";
 import { startInteractions } from "../interaction-stage.ts";
 
-describe("a payload of Slack", () => {
+describe("dispatching a payload from Slack", () => {
   test.each<Body>([
     { command: "/ask" },
     { command: 1, channel_id: "C1" },
@@ -18,12 +18,12 @@ describe("a payload of Slack", () => {
     { type: "shortcut", callback_id: "unknown", user: { id: "U1" }, trigger_id: "t" },
     { type: "workflow_step_edit" },
     {},
-  ])("that is not understood is acknowledged and does nothing: %j", async (body) => {
+  ])("an unknown payload is acknowledged and does nothing: %j", async (body) => {
     const { interactions, workspace } = await startInteractions();
     expect(await interactions.onInteraction(body, workspace)).toEqual({ events: [] });
   });
 
-  test("is understood also where it says that something is not there", async () => {
+  test("a payload with null instead of absent values is read", async () => {
     const { interactions, workspace, general } = await startInteractions();
     const press = {
       type: "block_actions",
@@ -47,7 +47,7 @@ describe("a payload of Slack", () => {
     expect(asked.events).toMatchObject([{ kind: "message" }]);
   });
 
-  test("is told from another one that has the same trigger or none, and not from its own second delivery", async () => {
+  test("two payloads with the same trigger, or none, are two actions, and a second delivery is none", async () => {
     const { interactions, workspace, general } = await startInteractions();
     const user = { id: "U1" };
     const place = { channel_id: general.id, user_id: "U1" };
@@ -71,7 +71,7 @@ describe("a payload of Slack", () => {
     expect((await Promise.all(payloads.map((body) => read({ ...body, trigger_id: "t" })))).flat()).toEqual(keys);
   });
 
-  test("that is not understood is noted without what people wrote", async () => {
+  test("an unknown payload is logged without people's words", async () => {
     const { log, lines } = recordingLog();
     const { interactions, workspace } = await startInteractions({ log });
     await interactions.onInteraction({ command: "/ask", text: "a secret" }, workspace);
@@ -86,13 +86,13 @@ describe("a payload of Slack", () => {
     { type: "app_context_changed" },
     { type: "tokens_revoked" },
     {},
-  ])("as an event that says nothing is acknowledged: %j", async (event) => {
+  ])("an empty event is acknowledged: %j", async (event) => {
     const { interactions, workspace } = await startInteractions();
     expect(await interactions.onEvent(event, { event }, workspace)).toEqual({ events: [] });
   });
 });
 
-describe("the end in a workspace", () => {
+describe("the end of an installation", () => {
   async function startTold() {
     const told: unknown[] = [];
     const stage = await startInteractions({
@@ -101,7 +101,7 @@ describe("the end in a workspace", () => {
     return { ...stage, told };
   }
 
-  test("counts from the end of the second that Slack names, so that an installation of that second is gone", async () => {
+  test("an uninstall counts from the end of Slack's second, so that an installation in that second is gone", async () => {
     const { slack, workspace, told } = await startTold();
     slack.revoke("account_inactive", { isTold: true });
     await slack.acknowledged();
@@ -113,7 +113,7 @@ describe("the end in a workspace", () => {
     ]);
   });
 
-  test("is told also when the bot is not known to be there", async () => {
+  test("an uninstall is reported even if the bot is not known to be installed", async () => {
     const { interactions, told } = await startTold();
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
@@ -123,14 +123,14 @@ describe("the end in a workspace", () => {
     ]);
   });
 
-  test("is not told for tokens of people", async () => {
+  test("revoking people's tokens is not reported as an uninstall", async () => {
     const { interactions, workspace, told } = await startTold();
     const event = { type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } };
     await interactions.onEvent(event, { event, team_id: "T1" }, workspace);
     expect(told).toEqual([]);
   });
 
-  test("that could not be kept is told again", async () => {
+  test("an uninstall that could not be stored is delivered again", async () => {
     const { interactions } = await startInteractions({ onUninstalled: () => Promise.reject(new Error("away")) });
     const telling = interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9" }, undefined);
     await expect(telling).rejects.toThrow(/away/);

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { section, select } from "../../../../adapters/slack/interactions/views.ts";
+import { section, select } from "../../../../adapters/slack/act/forms.ts";
 import { escapeMarkup } from "../../../../adapters/slack/write/markdown.ts";
 
 const textOf = (block: ReturnType<typeof section>) => (block["text"] as { text: string }).text;
 
-test("markup is only letters when it is escaped", () => {
+test("escaped markup shows as plain characters", () => {
   expect(escapeMarkup("<!channel> & <@U1>")).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt;");
 });
 
-test("a paragraph fits, and ends with no half of anything", () => {
+test("a paragraph is truncated to the limit without splitting a character or an escape", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2_985, max: 3_000 }), fc.constantFrom("&", "<", "😀", "x"), (length, last) => {
       const text = textOf(section(escapeMarkup("x".repeat(length) + last.repeat(20))));
@@ -20,7 +20,7 @@ test("a paragraph fits, and ends with no half of anything", () => {
   );
 });
 
-test("a select offers only valid values, and preselects only an offered one", () => {
+test("a select offers only valid values, and preselects only one of them", () => {
   const offered = select("model", ["", "a", "b"], { placeholder: "Model", chosen: "b" });
   expect(offered).toMatchObject({ initial_option: { value: "b" } });
   expect(offered?.["options"]).toHaveLength(2);

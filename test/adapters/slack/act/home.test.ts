@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { HOME_ACTIONS, withHome } from "../../../../adapters/slack/interactions/home.ts";
+import { HOME_ACTIONS, withHome } from "../../../../adapters/slack/act/home.ts";
+import { fakePlatform } from "../../../../lab/support/fake-platform.ts";
 import type { About } from "../../../../src/port/catalogue.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
-import { fakePlatform } from "../../../support/fake-platform.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { type InteractionStageOptions, startInteractions } from "../interaction-stage.ts";
 import { draft, signal } from "../stage.ts";
 import { personOf } from "../workspace.ts";
@@ -22,8 +23,8 @@ async function openHome(options: InteractionStageOptions = {}) {
   return { ...stage, view, text: JSON.stringify(view.body) };
 }
 
-describe("the home", () => {
-  test("shows what the bot does, its commands, and the person's own settings", async () => {
+describe("the home tab", () => {
+  test("the home tab shows what the bot does, its commands, and the person's settings", async () => {
     const asked: unknown[] = [];
     const { slack, ada, text, workspace } = await openHome({
       readAbout: async (who) => {
@@ -54,7 +55,7 @@ describe("the home", () => {
     ]);
   });
 
-  test("comes when Slack takes it, where Slack wants time first", async () => {
+  test("the home tab is published after a rate limit", async () => {
     const { slack, ada } = await startInteractions();
     slack.failNext("views.publish", { retryAfterS: 1 });
     ada.openHome();
@@ -62,7 +63,7 @@ describe("the home", () => {
     expect(slack.requests.filter(({ method }) => method === "views.publish")).toHaveLength(2);
   });
 
-  test("is shown without the parts that cannot be read", async () => {
+  test("the home tab leaves out the parts that cannot be read", async () => {
     const { text } = await openHome({
       readAbout: async () => Promise.reject(new Error("the store is away")),
       listModels: async () => Promise.reject(new Error("the gateway is away")),
@@ -73,13 +74,13 @@ describe("the home", () => {
     expect(text).not.toContain("Draw a picture");
   });
 
-  test("holds as many models as Slack takes", async () => {
+  test("the home tab lists as many models as Slack allows", async () => {
     const models = Array.from({ length: 300 }, (_, index) => `model-${index}`);
     const { view } = await openHome({ listModels: async () => ["x".repeat(76), ...models] });
     expect(JSON.stringify(view.body).match(/"value":"model-\d+"/g)).toHaveLength(100);
   });
 
-  test("sets the model of the direct conversation", async () => {
+  test("choosing a model on the home tab sets the model of the direct conversation", async () => {
     const { slack, ada, events, view, workspace } = await openHome();
     const selected_option = { value: "sandbox-text" };
     await ada.pressInView(view, { type: "static_select", action_id: HOME_ACTIONS.model, selected_option });
@@ -96,7 +97,7 @@ describe("the home", () => {
     ]);
   });
 
-  test("does nothing for anybody but the one it was drawn for", async () => {
+  test("the home tab of one person does nothing for another", async () => {
     const { ada, bob, events, view } = await openHome();
     const { userId: _, ...old } = JSON.parse(String(view.body["private_metadata"])) as Record<string, unknown>;
     const forged = { ...view, body: { ...view.body, private_metadata: JSON.stringify(old) } };
@@ -109,7 +110,7 @@ describe("the home", () => {
     expect(events).toEqual([]);
   });
 
-  test("sends and forgets what is kept", async () => {
+  test("the home tab exports and erases the person's data", async () => {
     const { ada, events, view } = await openHome();
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.export });
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
@@ -120,7 +121,7 @@ describe("the home", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
   });
 
-  test("opens the form for a picture in the direct conversation", async () => {
+  test("the home tab opens the form for a picture in the direct conversation", async () => {
     const { slack, ada, events, view } = await openHome();
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.draw });
     const form = await slack.until(() => slack.view(ada), "the form");
@@ -130,7 +131,7 @@ describe("the home", () => {
 });
 
 describe("the messages tab", () => {
-  test("suggests prompts", async () => {
+  test("the messages tab suggests prompts", async () => {
     const { slack, ada } = await startInteractions();
     ada.openHome("messages");
     const prompts = await slack.until(() => slack.assistant.prompts(ada.direct()).length > 0);
@@ -139,7 +140,7 @@ describe("the messages tab", () => {
     expect(slack.home(ada)).toBeUndefined();
   });
 
-  test("suggests what is set for the channel beside it, then for the conversation itself", async () => {
+  test("the messages tab suggests the prompts of the channel next to it, or else those of the conversation", async () => {
     const set = new Map<string, string[]>();
     const readPersona = async ({ channelId }: { channelId: string }) => {
       const prompts = set.get(channelId);
@@ -165,7 +166,7 @@ describe("the messages tab", () => {
     expect(await shown({})).toEqual(["Mine"]);
   });
 
-  test("is left alone where the app is no agent", async () => {
+  test("the messages tab gets no suggestions if the app is not an agent", async () => {
     const { slack, ada, interactions, workspace } = await startInteractions();
     slack.failNext("assistant.threads.setSuggestedPrompts", { error: "not_agent_app" });
     const event = { type: "app_home_opened", tab: "messages", user: ada.id, channel: ada.direct().id };
@@ -184,26 +185,26 @@ function open(extra: Record<string, string>) {
   const drawn: object[] = [];
   const address = { platform: "slack", channelId: "D1", extra };
   const platform = fakePlatform();
-  const sink = withHome(platform.adapter.sink(address), address, async (home) => void drawn.push(home));
+  const sink = withHome(platform.adapter.sink(address, NO_RIGHT), address, async (home) => void drawn.push(home));
   return { ...platform, sink, drawn };
 }
 
-describe("an answer to what was asked on the home", () => {
-  test("has the home drawn again, once it stands", async () => {
+describe("an answer to an action on the home tab", () => {
+  test("an answer to an action on the home tab redraws the tab", async () => {
     const { sink, drawn, channel } = open(EXTRA);
     await sink.post(draft("Done."), "n", signal);
     expect(channel).toHaveLength(1);
     expect(drawn).toEqual([{ teamId: "T1", userId: "U1", channelId: "D1" }]);
   });
 
-  test("that was not taken changes nothing there", async () => {
+  test("an answer that Slack refused does not redraw the home tab", async () => {
     const { sink, drawn, setTrouble } = open(EXTRA);
     setTrouble(() => ({ kind: "gone" }));
     await expect(sink.post(draft("Done."), "n", signal)).rejects.toThrow(SinkError);
     expect(drawn).toEqual([]);
   });
 
-  test("is told from answers to questions elsewhere", async () => {
+  test("an answer to a question elsewhere does not redraw the home tab", async () => {
     const { sink, drawn } = open({ team: "T1", user: "U1" });
     await sink.post(draft("Done."), "n", signal);
     expect(drawn).toEqual([]);

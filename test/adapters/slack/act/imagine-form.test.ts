@@ -1,10 +1,73 @@
 import { describe, expect, test } from "vitest";
+import { readContext, readImagineForm, toImagineForm } from "../../../../adapters/slack/act/imagine-form.ts";
+import type { View } from "../../../../lab/slack-sim/views.ts";
+import type { Json } from "../../../../lab/slack-sim/world.ts";
 import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
-import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
-import type { View } from "../../../simulators/slack/views.ts";
-import type { Json } from "../../../simulators/slack/world.ts";
+import type { TransportName } from "../../../support/bolt-app.ts";
 import { blocksOf, MENU, startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
+
+const PREFILL = { prompt: "", options: {}, models: [] };
+const reference = (index: number) => ({
+  platform: "slack",
+  id: `T012345678:F${index}:${"x".repeat(20)}`,
+  name: `picture ${index} ${"é".repeat(300)}.png`,
+  sizeBytes: 1_000_000 + index,
+});
+
+describe("the context of an imagine form", () => {
+  test("the context of an imagine form survives a round trip", () => {
+    const context = {
+      channelId: "C1",
+      threadTs: "1700000000.000100",
+      responseUrl: "https://hooks.slack.com/actions/T/1/x",
+      personId: "U1",
+      isPrivate: true,
+      basis: "job.2",
+      references: [{ platform: "slack", id: "F1", name: "cat.png", sizeBytes: 3 }],
+    };
+    const { private_metadata } = toImagineForm(MENU, context, PREFILL);
+    expect(readContext(String(private_metadata))).toEqual(context);
+  });
+
+  test("the context of an imagine form fits into Slack's limit with any number of pictures", () => {
+    const references = Array.from({ length: 40 }, (_, index) => reference(index));
+    const menu = { ...MENU, maxReferences: 40 };
+    const { private_metadata } = toImagineForm(menu, { channelId: "C1", personId: "U1", references }, PREFILL);
+    expect(String(private_metadata).length).toBeLessThanOrEqual(3_000);
+    const kept = readContext(String(private_metadata)).references;
+    expect(kept.length).toBeGreaterThanOrEqual(10);
+    expect(kept.map(({ id }) => id)).toEqual(references.slice(0, kept.length).map(({ id }) => id));
+  });
+});
+
+describe("the fields of an imagine form", () => {
+  test("the imagine form has no file field if no more pictures are possible", () => {
+    const references = Array.from({ length: 3 }, (_, index) => reference(index));
+    expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", references }, PREFILL))).not.toContain(
+      "file_input",
+    );
+  });
+
+  test("the imagine form counts the edited picture against the file limit", () => {
+    const view = toImagineForm(MENU, { channelId: "C1", personId: "U1", basis: "job.1", references: [] }, PREFILL);
+    expect(JSON.stringify(view)).toContain('"max_files":2');
+    expect(JSON.stringify(view)).toContain("the picture itself");
+  });
+
+  test("the imagine form accepts the longest prompt", () => {
+    const view = toImagineForm(
+      MENU,
+      { channelId: "C1", personId: "U1", references: [] },
+      { ...PREFILL, prompt: "x".repeat(9_000) },
+    );
+    expect(JSON.stringify(view)).toContain(`"initial_value":"${"x".repeat(3_000)}"`);
+  });
+
+  test("empty fields of the imagine form are absent from the values", () => {
+    expect(readImagineForm({})).toEqual({ prompt: "", options: {}, files: [] });
+  });
+});
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const prompt = (value: string | null) => ({ prompt: { value: { type: "plain_text_input", value } } });
@@ -17,7 +80,7 @@ async function openForm(stage: Awaited<ReturnType<typeof startInteractions>>) {
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures over %s", (transport) => {
-  test("becomes the command it stands for", async () => {
+  test("a submitted imagine form becomes the /imagine command", async () => {
     const stage = await startInteractions({ transport });
     const { ada, general, events, slack, workspace } = stage;
     const view = await openForm(stage);
@@ -47,7 +110,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
     expect(events[0]?.reply.visibleTo).toBeUndefined();
   });
 
-  test("without words is given back", async () => {
+  test("an imagine form without words is rejected with an error at the field", async () => {
     const stage = await startInteractions({ transport });
     const view = await openForm(stage);
     for (const empty of [null, "   "]) {
@@ -63,7 +126,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
 });
 
 describe("the form for pictures", () => {
-  test("offers what the menu has", async () => {
+  test("the imagine form offers the choices of the menu", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
     const blocks = blocksOf(view.body);
@@ -81,21 +144,21 @@ describe("the form for pictures", () => {
     expect(blocks[1]).toMatchObject({ optional: true, element: { type: "file_input", max_files: 3 } });
   });
 
-  test("opens without the models when they are late", async () => {
+  test("the imagine form opens without models if they are late", async () => {
     const stage = await startInteractions({ imagine: { ...MENU, listModels: never } });
     const view = await openForm(stage);
     expect(blocksOf(view.body).map(({ block_id }) => block_id)).not.toContain("model");
   });
 
-  test("that does not open says so, and what else one can do", async () => {
+  test("the person learns that the imagine form did not open, and what they can do instead", async () => {
     const { slack, ada, general } = await startInteractions();
     slack.failNext("views.open", { error: "internal_error" });
     await ada.command("/imagine", "", general);
     const [told] = await slack.until(() => slack.ephemerals(general, ada.id).length > 0 && slack.ephemerals(general));
-    expect(told?.shown).toMatch(/did not let me open the form.*\/imagine/);
+    expect(told?.shown).toMatch(/couldn't open the form.*\/imagine/);
   });
 
-  test("is given back where the bot is not in the channel", async () => {
+  test("the imagine form is rejected if the bot is not in the channel", async () => {
     const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.command("/imagine", "", elsewhere);
     const view = await slack.until(() => slack.view(ada), "the form");
@@ -104,7 +167,7 @@ describe("the form for pictures", () => {
     expect(events).toEqual([]);
   });
 
-  test("from the list of shortcuts asks where the picture goes", async () => {
+  test("the imagine form of the global shortcut asks for the channel", async () => {
     const { slack, ada, general, elsewhere, events } = await startInteractions();
     await ada.shortcut("imagine_global");
     const view = await slack.until(() => slack.view(ada), "the form");
@@ -117,7 +180,7 @@ describe("the form for pictures", () => {
     expect(events).toMatchObject([{ name: "imagine", reply: { channelId: general.id } }]);
   });
 
-  test("sent twice is one command", async () => {
+  test("an imagine form that is sent twice is one command", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
     await stage.ada.submitView(view, prompt("a cat"));
@@ -128,26 +191,26 @@ describe("the form for pictures", () => {
   });
 });
 
-/** A form as somebody sends it who has changed what it remembers. */
+/** A form whose stored context the sender has changed. */
 function forged(view: View, changes: Json): View {
   const remembered = JSON.parse(String(view.body["private_metadata"])) as Json;
   return { ...view, body: { ...view.body, private_metadata: JSON.stringify({ ...remembered, ...changes }) } };
 }
 
-describe("a form for pictures that is forged", () => {
-  test("is given back to anybody but the one who opened it", async () => {
+describe("a forged imagine form", () => {
+  test("an imagine form is rejected if anyone but its opener sends it", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
     for (const sent of [
       stage.bob.submitView(view, prompt("a cat")),
       stage.ada.submitView(forged(view, { p: undefined }), prompt("a cat")),
     ]) {
-      expect((await sent).response).toMatchObject({ errors: { prompt: expect.stringContaining("somebody else") } });
+      expect((await sent).response).toMatchObject({ errors: { prompt: expect.stringContaining("Someone else") } });
     }
     expect(stage.events).toEqual([]);
   });
 
-  test("brings no files of another workspace", async () => {
+  test("a forged imagine form gets no files of another workspace", async () => {
     const stage = await startInteractions();
     const { ada, events, workspace } = stage;
     const view = await openForm(stage);
@@ -159,24 +222,27 @@ describe("a form for pictures that is forged", () => {
     expect(events).toMatchObject([{ attachments: [{ name: "ours.png" }] }]);
   });
 
-  test.each(["private", "mpim"] as const)("brings no picture to a %s conversation of others", async (kind) => {
-    const { slack, ada, bob, events } = await startInteractions();
-    const theirs = slack.channel({ name: "theirs", kind, members: [bob] });
-    const ours = slack.channel({ name: "ours", kind, members: [ada, bob] });
-    await ada.shortcut("imagine_global");
-    const view = await slack.until(() => slack.view(ada), "the form");
-    const to = (id: string) => ({ ...prompt("a cat"), where: { value: { selected_conversation: id } } });
-    for (const id of [theirs.id, bob.direct().id]) {
-      expect((await ada.submitView(view, to(id))).response).toMatchObject({
-        errors: { where: expect.stringContaining("Slack does not tell me that you are in this conversation") },
-      });
-    }
-    expect(events).toEqual([]);
-    await ada.submitView(view, to(ours.id));
-    expect(events).toMatchObject([{ name: "imagine", reply: { channelId: ours.id } }]);
-  });
+  test.each(["private", "mpim"] as const)(
+    "a forged imagine form posts no picture to a %s conversation of others",
+    async (kind) => {
+      const { slack, ada, bob, events } = await startInteractions();
+      const theirs = slack.channel({ name: "theirs", kind, members: [bob] });
+      const ours = slack.channel({ name: "ours", kind, members: [ada, bob] });
+      await ada.shortcut("imagine_global");
+      const view = await slack.until(() => slack.view(ada), "the form");
+      const to = (id: string) => ({ ...prompt("a cat"), where: { value: { selected_conversation: id } } });
+      for (const id of [theirs.id, bob.direct().id]) {
+        expect((await ada.submitView(view, to(id))).response).toMatchObject({
+          errors: { where: expect.stringContaining("couldn't check whether you're in this conversation") },
+        });
+      }
+      expect(events).toEqual([]);
+      await ada.submitView(view, to(ours.id));
+      expect(events).toMatchObject([{ name: "imagine", reply: { channelId: ours.id } }]);
+    },
+  );
 
-  test("brings no picture to a private channel without the scope to see who is there, and names the scope", async () => {
+  test("a forged imagine form posts no picture to a private channel without the scope to list its members, and names the scope", async () => {
     const { slack, ada, events } = await startInteractions();
     const ours = slack.channel({ name: "ours", kind: "private", members: [ada] });
     slack.workspace.scopes.delete("groups:read");
@@ -184,13 +250,13 @@ describe("a form for pictures that is forged", () => {
     const view = await slack.until(() => slack.view(ada), "the form");
     const values = { ...prompt("a cat"), where: { value: { selected_conversation: ours.id } } };
     expect((await ada.submitView(view, values)).response).toMatchObject({
-      errors: { where: expect.stringMatching(/I lack the permission groups:read.*administrator.*\/imagine/) },
+      errors: { where: expect.stringMatching(/I need the permission groups:read.*admin.*\/imagine/) },
     });
     expect(events).toEqual([]);
   });
 });
 
-describe("the form of a picture's Edit", () => {
+describe("the form for editing a picture", () => {
   const described: ImagineMenu["describe"] = async (id) =>
     id === "job.1" ? { prompt: "a cat", options: { ratio: "16:9", size: "2K", model: "gone-model" } } : undefined;
 
@@ -211,7 +277,7 @@ describe("the form of a picture's Edit", () => {
     return { ...stage, root, view };
   }
 
-  test("says how the picture was asked for, and becomes a command with the picture", async () => {
+  test("the form for editing a picture shows its prompt, and becomes a command with the picture", async () => {
     const { ada, events, view, root } = await pressEdit({ ...MENU, describe: described });
     const element = (name: string) => blocksOf(view.body).find(({ block_id }) => block_id === name)?.["element"];
     expect(element("prompt")).toMatchObject({ initial_value: "a cat" });
@@ -223,7 +289,7 @@ describe("the form of a picture's Edit", () => {
     ]);
   });
 
-  test("asks how the picture was asked for in the name of who pressed, and for the place of the button", async () => {
+  test("the form for editing a picture reads the prompt as the person who pressed, for the button's channel", async () => {
     const asked: unknown[] = [];
     const imagine: ImagineMenu = { ...MENU, describe: async (...args) => void asked.push(args) };
     const { slack, ada, general, root } = await pressEdit(imagine);
@@ -231,7 +297,7 @@ describe("the form of a picture's Edit", () => {
     expect(asked).toMatchObject([["job.1", { author: { id: personOf(slack, ada) }, reply }, {}]]);
   });
 
-  test("opens empty when nothing is known in time", async () => {
+  test("the form for editing a picture opens empty if the prompt is late", async () => {
     const { view } = await pressEdit({ ...MENU, describe: never });
     const [first] = blocksOf(view.body);
     expect(first?.["element"]).not.toHaveProperty("initial_value");

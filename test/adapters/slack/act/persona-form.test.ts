@@ -8,7 +8,7 @@ const written = (persona: string | null, prompts: string | null) => ({
   prompts: { value: { type: "plain_text_input", value: prompts } },
 });
 
-test("/persona alone on Slack opens a form with what is set, whose fields come as one command", async () => {
+test("/persona without words opens a form with the current values, and its fields become one command", async () => {
   const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
   const { slack, ada, general, events } = await startInteractions({ commands, readPersona });
   await ada.command("/persona", "", general);
@@ -28,7 +28,7 @@ test("/persona alone on Slack opens a form with what is set, whose fields come a
   ]);
 });
 
-test("/persona with words on Slack is the command, and nobody sends the form of another", async () => {
+test("/persona with words is a command, and no one can send another person's form", async () => {
   const { slack, ada, bob, general, events, interactions, workspace } = await startInteractions({ commands });
   await ada.command("/persona", "show", general);
   expect(events).toMatchObject([{ kind: "command", name: "persona", text: "show" }]);
@@ -40,24 +40,24 @@ test("/persona with words on Slack is the command, and nobody sends the form of 
   expect(await interactions.onInteraction(forged, workspace)).toEqual({ events: [] });
 });
 
-test("a form for a persona with too much in it stays open on Slack, with what is wrong at its field", async () => {
+test("a persona form with too much text stays open and shows the error at its field", async () => {
   const { slack, ada, general, events } = await startInteractions({ commands });
   await ada.command("/persona", "", general);
   const form = await slack.until(() => slack.view(ada), "the form");
   const { response } = await ada.submitView(form, written("x".repeat(1_501), "a|b|c|d|e"));
   expect(response).toMatchObject({
     errors: {
-      persona: "A persona has at most 1500 characters, and this has 1501.",
-      prompts: "At most 4 prompts of 150 characters can be suggested.",
+      persona: "A persona can have at most 1500 characters; this one has 1501.",
+      prompts: "I can suggest at most 4 prompts of up to 150 characters each.",
     },
   });
   expect(events).toEqual([]);
 });
 
-test("a form for a persona that Slack does not open is said to whoever asked for it", async () => {
+test("a person learns that the persona form did not open", async () => {
   const { slack, ada, general } = await startInteractions({ commands });
   slack.failNext("views.open", { error: "internal_error" });
   await ada.command("/persona", "", general);
   const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the words");
-  expect(told.shown).toContain("could not be opened");
+  expect(told.shown).toContain("couldn't open the form");
 });

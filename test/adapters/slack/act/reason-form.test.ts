@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createWebClient, postMessage } from "../../../simulators/slack/web-api.ts";
+import { createWebClient, postMessage } from "../../../../lab/slack-sim/web-api.ts";
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
-/** Somebody presses the button under an answer in a thread. */
+/** A person presses the button under an answer in a thread. */
 async function judge(stage: Awaited<ReturnType<typeof startInteractions>>) {
   const { slack, ada, general } = stage;
   const question = ada.say(general, "why?");
@@ -19,8 +19,8 @@ async function judge(stage: Awaited<ReturnType<typeof startInteractions>>) {
 
 const written = (value: string | null) => ({ reason: { value: { type: "plain_text_input", value } } });
 
-describe("an answer on Slack that is judged bad", () => {
-  test("counts at once, and opens a form that asks why, whose reason comes under the same turn", async () => {
+describe("a bad rating on Slack", () => {
+  test("a bad rating counts at once and opens a form, whose reason belongs to the same turn", async () => {
     const stage = await startInteractions();
     const { slack, ada, general, events, workspace } = stage;
     const { question } = await judge(stage);
@@ -35,7 +35,7 @@ describe("an answer on Slack that is judged bad", () => {
     expect(slack.view(ada)).toBeUndefined();
   });
 
-  test("needs no reason, and nobody else can give one in its form", async () => {
+  test("a bad rating needs no reason, and no one else can send its form", async () => {
     const stage = await startInteractions();
     const { slack, ada, bob, events, interactions, workspace } = stage;
     await judge(stage);
@@ -48,7 +48,7 @@ describe("an answer on Slack that is judged bad", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("counts also where the form does not open", async () => {
+  test("a bad rating counts even if the form does not open", async () => {
     const stage = await startInteractions();
     stage.slack.failNext("views.open", { error: "internal_error" });
     await judge(stage);

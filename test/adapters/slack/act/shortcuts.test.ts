@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/interactions/shortcuts.ts";
+import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/act/shortcuts.ts";
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -8,7 +8,7 @@ const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const TEXT = { name: "notes.txt", bytes: Buffer.from("words") };
 
 describe("Ask about this", () => {
-  test("asks in the thread of the message, with its files", async () => {
+  test("Ask about this asks in the thread of the message, with its files", async () => {
     const { slack, ada, bob, general, events, workspace } = await startInteractions();
     const root = bob.say(general, "hello");
     const message = bob.upload(general, [TEXT], "look\nat this", { thread: root });
@@ -18,7 +18,7 @@ describe("Ask about this", () => {
         kind: "message",
         addressed: "bot",
         author: { id: personOf(slack, ada) },
-        text: "Explain or answer this message of Bob:\n> look\n> at this",
+        text: "Explain or answer this message from Bob:\n> look\n> at this",
         attachments: [{ name: "notes.txt" }],
         conversationId: `slack:${workspace.teamId}:${general.id}:${root.ts}`,
         reply: { threadId: root.ts },
@@ -30,14 +30,14 @@ describe("Ask about this", () => {
     expect(asked.endsWith(message.ts)).toBe(false);
   });
 
-  test("of a message outside of a thread begins one", async () => {
+  test("Ask about this starts a thread at a top-level message", async () => {
     const { ada, bob, general, events } = await startInteractions();
     const message = bob.say(general, "hello");
     await ada.shortcut("ask_about", message);
     expect(events).toMatchObject([{ reply: { threadId: message.ts } }]);
   });
 
-  test("says how to invite the bot where it is not", async () => {
+  test("Ask about this explains how to invite the bot to a channel that it is not in", async () => {
     const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.shortcut("ask_about", ada.say(elsewhere, "hello"));
     const told = await slack.until(() => slack.ephemerals(elsewhere, ada.id)[0], "the answer");
@@ -47,12 +47,12 @@ describe("Ask about this", () => {
 });
 
 describe("Use as reference", () => {
-  test("opens the form with the pictures of the message, for its thread", async () => {
+  test("Use as reference opens the form with the pictures of the message, for its thread", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     const message = bob.upload(general, [PNG, TEXT], "my cat");
     await ada.shortcut("imagine_from_message", message);
     const view = await slack.until(() => slack.view(ada), "the form");
-    expect(JSON.stringify(view.body)).toContain("I will draw from cat.png.");
+    expect(JSON.stringify(view.body)).toContain("I'll start from cat.png.");
     expect(JSON.stringify(view.body)).toContain('"max_files":2');
     const files = ada.attach([{ ...PNG, name: "dog.png" }]);
     await ada.submitView(view, { prompt: { value: { value: "both" } }, references: { value: { files } } });
@@ -61,7 +61,7 @@ describe("Use as reference", () => {
     ]);
   });
 
-  test("finds the pictures that the bot itself has drawn", async () => {
+  test("Use as reference finds the pictures that the bot drew itself", async () => {
     const { slack, ada, general, call, events } = await startInteractions();
     const [file] = ada.attach([PNG]);
     const blocks = [{ type: "image", slack_file: { id: file?.["id"] }, alt_text: "a cat" }];
@@ -76,35 +76,35 @@ describe("Use as reference", () => {
     ]);
   });
 
-  test("of a message without pictures says so", async () => {
+  test("Use as reference explains that a message has no pictures", async () => {
     const { slack, ada, general } = await startInteractions();
     await ada.shortcut("imagine_from_message", ada.upload(general, [TEXT]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
-    expect(told.shown).toMatch(/no pictures/);
+    expect(told.shown).toMatch(/can't find a picture/);
   });
 
-  test("says so where pictures are off", async () => {
+  test("Use as reference says that pictures are off", async () => {
     const { slack, ada, general } = await startInteractions({ imagine: undefined });
     await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
-    expect(told.shown).toMatch(/not switched on/);
+    expect(told.shown).toMatch(/switched off/);
   });
 });
 
-test("Draw a picture says so where pictures are off", async () => {
+test("Draw a picture says that pictures are off", async () => {
   const { slack, ada } = await startInteractions({ imagine: undefined });
   await ada.shortcut("imagine_global");
   const view = await slack.until(() => slack.view(ada), "the answer");
-  expect(JSON.stringify(view.body)).toContain("not switched on");
+  expect(JSON.stringify(view.body)).toContain("switched off");
 });
 
-test("a shortcut that is not ours is acknowledged and does nothing", async () => {
+test("an unknown shortcut is acknowledged and does nothing", async () => {
   const { ada, general, events } = await startInteractions();
   const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
   expect([pressed.isAcknowledged, events]).toEqual([true, []]);
 });
 
-test("the manifest asks for the shortcuts that are understood", () => {
+test("the manifest lists exactly the shortcuts that the adapter handles", () => {
   const text = readFileSync(new URL("../../../../manifest.json", import.meta.url), "utf8");
   const { features } = JSON.parse(text) as { features: { shortcuts: { type: string; callback_id: string }[] } };
   const asked = features.shortcuts.map(({ type, callback_id }) => `${type} ${callback_id}`);

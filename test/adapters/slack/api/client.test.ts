@@ -1,16 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
-import { FencedError, withFence } from "../../../../src/concurrency/fence.ts";
-import type { SharedWaits } from "../../../../src/port/pace.ts";
-import type { Fault } from "../../../simulators/slack/faults.ts";
-import { type Slack, startSlack } from "../../../simulators/slack/slack.ts";
-import { connectWaits } from "../../../support/waits.ts";
+import { ApiError } from "../../../../adapters/slack/api/error.ts";
+import type { Fault } from "../../../../lab/slack-sim/faults.ts";
+import { FencedError, NO_RIGHT, withFence, withRight } from "../../../../src/port/right.ts";
+import { type Slack, startSlack } from "../../../support/slack.ts";
 
 const signal = new AbortController().signal;
 
 async function start(
-  waits?: SharedWaits,
   given?: Slack,
 ): Promise<{ slack: Slack; api: SlackApi; team: string; test(fault?: Fault): Promise<unknown> }> {
   const slack = given ?? (await startSlack());
@@ -18,7 +15,6 @@ async function start(
     apiUrl: slack.apiUrl,
     tokenOf: async () => slack.botToken,
     now: slack.now,
-    waits,
   });
   const team = slack.workspace.id;
   return {
@@ -32,8 +28,8 @@ async function start(
   };
 }
 
-describe("the Web API", () => {
-  test("is called with the token of the workspace, and with structured values", async () => {
+describe("the Slack client", () => {
+  test("the Slack client sends the workspace's token and structured values", async () => {
     const slack = await startSlack();
     const other = slack.addWorkspace("Other");
     const tokens = new Map([slack.workspace, other].map(({ id, botToken }) => [id, botToken]));
@@ -50,22 +46,22 @@ describe("the Web API", () => {
     expect(slack.requests.map(({ args }) => args["list"])).toContain("[1]");
   });
 
-  test("is not called for work that another process has taken over", async () => {
+  test("the Slack client makes no call for work that another process took over", async () => {
     const { slack, api, team } = await start();
     const fence = { key: "lane", value: "first", check: () => Promise.reject(new FencedError("taken over")) };
-    const call = withFence(fence, () => api.call(team, "auth.test", {}, signal));
+    const call = withRight(api, withFence(NO_RIGHT, fence)).call(team, "auth.test", {}, signal);
     await expect(call).rejects.toThrow(FencedError);
     expect(slack.requests).toEqual([]);
   });
 
-  test("takes a text with half a character", async () => {
+  test("the Slack client sends a text with half a surrogate pair", async () => {
     const { slack, api, team } = await start();
     expect(await api.call(team, "auth.test", { text: "half \ud83d" }, signal)).toMatchObject({ ok: true });
     expect(slack.requests.map(({ args }) => args["text"])).toEqual(["half \ufffd"]);
   });
 
-  test("is understood where a proxy packs its answers unasked", async () => {
-    const { test: call } = await start(undefined, await startSlack({ dialect: "spare" }));
+  test("the Slack client reads a response that a proxy compressed", async () => {
+    const { test: call } = await start(await startSlack({ dialect: "spare" }));
     expect(await call()).toMatchObject({ ok: true });
   });
 
@@ -79,30 +75,30 @@ describe("the Web API", () => {
     ["an unknown place", { status: 404 }, { code: "", status: 404 }],
     ["a page", { html: "<html>" }, { code: "", status: 200 }],
     ["a cut connection", { cutsConnection: true }, { code: "", status: 0 }],
-  ])("names %s", async (_, fault, expected) => {
+  ])("the Slack client reports %s", async (_, fault, expected) => {
     const { test } = await start();
     const error = await test(fault);
-    expect(error).toBeInstanceOf(SlackApiError);
+    expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject(expected);
   });
 
-  test("is called once, also after a failure", async () => {
+  test("the Slack client makes a call once, even after a failure", async () => {
     const { slack, test } = await start();
     for (const fault of [{ status: 503 }, { cutsConnection: true }, { retryAfterS: 1 }]) await test(fault);
     expect(slack.requests).toHaveLength(3);
   });
 
-  test("is not kept waiting by a limit that another method met", async () => {
+  test("a rate limit of one method does not delay another", async () => {
     const { slack, api, team, test } = await start();
     await test({ retryAfterS: 600 });
     expect(await api.call(team, "users.info", { user: slack.workspace.bot.id }, signal)).toMatchObject({ ok: true });
   });
 
-  test("is not called again by anybody before the end of the wait that Slack asked for", async () => {
+  test("the Slack client makes no call of a method before Slack's wait is over", async () => {
     const { slack, api, team, test } = await start();
     await test({ retryAfterS: 30 });
     slack.advance(10_000);
-    const refusal = (await test()) as SlackApiError;
+    const refusal = (await test()) as ApiError;
     expect(refusal.code).toBe("ratelimited");
     expect(refusal.retryAfterMs).toBeLessThanOrEqual(20_000);
     expect(slack.requests).toHaveLength(1);
@@ -110,18 +106,7 @@ describe("the Web API", () => {
     expect(await api.call(team, "auth.test", {}, signal)).toMatchObject({ ok: true });
   });
 
-  test("is not called by one process before the end of the wait that another one was told", async () => {
-    const [own, others] = connectWaits(2);
-    const { slack, test } = await start(own);
-    const other = await start(others, slack);
-    await test({ retryAfterS: 30 });
-    expect(await other.test()).toMatchObject({ code: "ratelimited", status: 0 });
-    expect(slack.requests).toHaveLength(1);
-    slack.advance(30_000);
-    expect(await other.test()).toMatchObject({ ok: true });
-  });
-
-  test("is called with each call's own signal", async () => {
+  test("the Slack client uses a separate signal for each call", async () => {
     const { slack, api, team } = await start();
     const controller = new AbortController();
     slack.failNext("auth.test", { delayMs: 60_000 });
@@ -134,7 +119,7 @@ describe("the Web API", () => {
     await api.settled();
   });
 
-  test("is not called any more with a token that was revoked, until there is another", async () => {
+  test("the Slack client stops using a revoked token until there is another", async () => {
     const slack = await startSlack();
     let token = slack.botToken;
     const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now });
@@ -146,14 +131,14 @@ describe("the Web API", () => {
     expect(await call()).toMatchObject({ ok: true });
   });
 
-  test("is not called where the app is not installed", async () => {
+  test("the Slack client makes no call if the app is not installed", async () => {
     const slack = await startSlack();
     const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => undefined, now: slack.now });
     await expect(api.call("T1", "auth.test", {}, signal)).rejects.toMatchObject({ code: "app_not_installed" });
     expect(slack.requests).toEqual([]);
   });
 
-  test("names nothing in its errors that people write", async () => {
+  test("the Slack client's errors contain no text by people", async () => {
     const slack = await startSlack();
     const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, now: slack.now });
     const call = () => api.call(slack.workspace.id, "chat.postMessage", { channel: "C1", text: "SECRET" }, signal);

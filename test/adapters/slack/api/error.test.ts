@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { codeOf, describeAuthError, isHopeless, SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { ApiError, codeOf, describeAuthError, isHopeless } from "../../../../adapters/slack/api/error.ts";
 
-const refused = (code: string) => new SlackApiError("auth.test", "Slack refused it.", { code, status: 200 });
+const refused = (code: string) => new ApiError("auth.test", "Slack refused it.", { code, status: 200 });
 
 describe("a token that Slack refuses", () => {
-  test("is told from other failures", () => {
+  test("an error of a refused token differs from other failures", () => {
     expect(["invalid_auth", "token_revoked", "account_inactive"].map((code) => isHopeless(refused(code)))).toEqual([
       true,
       true,
@@ -19,7 +19,7 @@ describe("a token that Slack refuses", () => {
     expect(codeOf({ data: { error: 5 } })).toBe("");
   });
 
-  test("is named with what to do about it", () => {
+  test("the error of a refused token says what to do", () => {
     expect(describeAuthError(refused("invalid_auth"), "bot")).toMatch(/bot token \(invalid_auth\).*SLACK_BOT_TOKEN/);
     expect(describeAuthError(refused(""), "app")).toMatch(/app-level token \(refused\).*connections:write/);
   });

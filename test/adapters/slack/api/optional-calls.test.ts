@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createThrottle } from "../../../../adapters/slack/api/rate-limits.ts";
+import { createThrottle } from "../../../../adapters/slack/api/optional-calls.ts";
 
 function start() {
   let nowMs = 0;
@@ -7,7 +7,7 @@ function start() {
   return { throttle, wait: (ms: number) => void (nowMs += ms) };
 }
 
-test("a throttle limits the calls of a minute, for each key by itself", () => {
+test("a throttle limits the calls per minute for each key separately", () => {
   const { throttle, wait } = start();
   const taken = Array.from({ length: 31 }, () => throttle.take("T1", 30));
   expect(taken.filter(Boolean)).toHaveLength(30);
@@ -16,7 +16,7 @@ test("a throttle limits the calls of a minute, for each key by itself", () => {
   expect(throttle.take("T1", 30)).toBe(true);
 });
 
-test("a paused throttle lets nothing through until the pause is over", () => {
+test("a paused throttle allows nothing until the pause is over", () => {
   const { throttle, wait } = start();
   throttle.pause("T1", 5_000);
   expect(throttle.take("T1", 30)).toBe(false);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Workspace } from "../../../../adapters/slack/api/workspaces.ts";
-import { readForwards, readShown, readWritten } from "../../../../adapters/slack/people/content.ts";
-import { readWords } from "../../../../adapters/slack/people/wording.ts";
+import { readForwards, readShown, readWritten } from "../../../../adapters/slack/hear/content.ts";
+import { readWords } from "../../../../adapters/slack/hear/wording.ts";
 import { readShapes } from "../../../support/shapes.ts";
 
 const ACME = { teamId: "T1", botUserId: "U0", botId: "B0" } as Workspace;
@@ -14,13 +14,13 @@ const NAMES = {
 describe("the shown content of a message on Slack", () => {
   const shapes = readShapes("slack");
 
-  test("is read from many apps", () => expect(shapes.length).toBeGreaterThan(30));
+  test("readShown reads the messages of many apps", () => expect(shapes.length).toBeGreaterThan(30));
 
-  test.each(shapes)("is text: $about", async ({ message, text }) => {
+  test.each(shapes)("readShown reads a message as text: $about", async ({ message, text }) => {
     expect(await readWords(readShown(message), ACME, NAMES)).toBe(text);
   });
 
-  test("is empty for an empty or malformed message", () => {
+  test("readShown returns nothing for an empty or malformed message", () => {
     for (const odd of [
       {},
       { attachments: [null, "x", { fields: "x", blocks: [[]], color: 7 }], blocks: [null, { type: 7 }] },
@@ -29,20 +29,20 @@ describe("the shown content of a message on Slack", () => {
     }
   });
 
-  test("ends where somebody nests without end", () => {
+  test("readShown stops at endlessly nested blocks", () => {
     let block: Record<string, unknown> = { type: "section", text: { type: "mrkdwn", text: "deep" } };
     for (let depth = 0; depth < 10_000; depth++) block = { type: "container", blocks: [block] };
     expect(readShown({ blocks: [block] })).toBe("");
   });
 });
 
-describe("the words and tables that a person wrote", () => {
+describe("reading a person's words and tables", () => {
   const cell = (text: string) => ({ type: "raw_text", text });
   const words = (text: string) => ({ type: "rich_text_section", elements: [{ type: "text", text }] });
   const link = { type: "link", url: "https://example.com/?a=1", text: "a|b" };
   const read = (message: Record<string, unknown>) => readWords(readWritten(message), ACME, NAMES);
 
-  test("hold a pasted table as Markdown, whose cells neither a bar nor a line break ends", async () => {
+  test("readWritten returns a pasted table as Markdown, whose cells contain no bar or line break", async () => {
     const rich = { type: "rich_text", elements: [{ type: "rich_text_section", elements: [link] }, words("two")] };
     const rows = [[cell("Name"), cell("a|b"), cell("")], [cell("<one>\ntwo"), rich], []];
     const pasted = { id: 1, fallback: "[no preview available]", blocks: [{ type: "table", rows }] };
@@ -58,7 +58,7 @@ describe("the words and tables that a person wrote", () => {
     );
   });
 
-  test("hold a table that is a block of the message in its place between the words", async () => {
+  test("readWritten keeps a table block in its position between the words", async () => {
     const table = { type: "table", rows: [[cell("a")], [cell("1")]] };
     const blocks = [
       { type: "rich_text", elements: [words("Before")] },
@@ -70,7 +70,7 @@ describe("the words and tables that a person wrote", () => {
     expect(await read({ text: "", blocks: [{ type: "table", rows: [[cell("")], []] }] })).toBe("");
   });
 
-  test("leave out previews of links, whatever these show", async () => {
+  test("readWritten leaves out previews of links, whatever they show", async () => {
     const table = { type: "table", rows: [[cell("a")]] };
     const previews = [
       { from_url: "https://example.com", blocks: [table] },
@@ -81,15 +81,15 @@ describe("the words and tables that a person wrote", () => {
   });
 });
 
-describe("the forwarded messages of a message", () => {
-  test("hold the tables of the message that was forwarded", async () => {
+describe("reading forwarded messages", () => {
+  test("readForwards includes the tables of the forwarded message", async () => {
     const rows = [[{ type: "raw_text", text: "a" }], [{ type: "raw_text", text: "1" }]];
     const message_blocks = [{ team: "T1", channel: "C1", ts: "1.0", message: { blocks: [{ type: "table", rows }] } }];
     const forwards = readForwards({ attachments: [{ is_share: true, author_name: "Bob", text: "", message_blocks }] });
     expect(await readWords(forwards, ACME, NAMES)).toBe("Forwarded from Bob:\n> | a |\n> | --- |\n> | 1 |");
   });
 
-  test("are quoted, and previews of links are not", async () => {
+  test("readForwards quotes forwarded messages, and no previews of links", async () => {
     const attachments = [
       { is_share: true, author_name: "Bob", text: "see <@U1>\nplease" },
       { is_msg_unfurl: false, title: "A page", text: "preview" },
@@ -99,7 +99,7 @@ describe("the forwarded messages of a message", () => {
     expect(readForwards({})).toBe("");
   });
 
-  test("are truncated when they are long, and not within a flag", () => {
+  test("readForwards truncates a long message, but not inside a flag", () => {
     const forward = (text: string) => readForwards({ attachments: [{ is_share: true, text }] });
     expect(forward("x".repeat(5_000))).toHaveLength("Forwarded:\n&gt; ".length + 2_000);
     expect(forward(`${"x".repeat(1_990)} <https://example.com|page> and`)).toMatch(/x …$/);

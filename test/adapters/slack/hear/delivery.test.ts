@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
+import { createDelivery } from "../../../../adapters/slack/hear/delivery.ts";
 import type { InboundEvent } from "../../../../src/port/events.ts";
 
 const event = (key: string) => ({ key }) as InboundEvent;
 
 describe("the delivery", () => {
-  test("keeps the order in a channel, whatever takes longer to read, and no other channel waits", async () => {
+  test("the delivery keeps the order in a channel when one event takes long to read, and delays no other channel", async () => {
     const taken: string[] = [];
     const delivery = createDelivery(async ({ key }) => void taken.push(key));
     const slow = Promise.withResolvers<InboundEvent[]>();
@@ -18,7 +18,7 @@ describe("the delivery", () => {
     expect(taken).toEqual(["elsewhere", "first", "also first", "second"]);
   });
 
-  test("reads waiting deliveries side by side", async () => {
+  test("the delivery reads waiting events in parallel", async () => {
     const delivery = createDelivery(async () => {});
     const begun: number[] = [];
     const end = Promise.withResolvers<InboundEvent[]>();
@@ -33,7 +33,7 @@ describe("the delivery", () => {
     await Promise.all(reading);
   });
 
-  test("rejects for an event that could not be taken over, and goes on with the next", async () => {
+  test("the delivery rejects an event that the core refused, and continues with the next", async () => {
     const delivery = createDelivery(async ({ key }) => {
       if (key === "bad") throw new Error("the disk is full");
     });
@@ -43,7 +43,7 @@ describe("the delivery", () => {
     await delivery.enqueue("a", async () => [event("good")]);
   });
 
-  test("a delivery that could not be read lets no later one overtake an earlier one", async () => {
+  test("after an event that could not be read, no later event overtakes an earlier one", async () => {
     const taken: string[] = [];
     const delivery = createDelivery(async ({ key }) => void taken.push(key));
     const slow = Promise.withResolvers<InboundEvent[]>();
@@ -57,13 +57,13 @@ describe("the delivery", () => {
     expect(taken).toEqual(["elsewhere", "elsewhere", "first", "last"]);
   });
 
-  test("takes nothing more after its end, which waits for what is under way", async () => {
+  test("a stopped delivery accepts nothing more, and stopping waits for events in flight", async () => {
     const stored = Promise.withResolvers<void>();
     const delivery = createDelivery(() => stored.promise);
     const delivering = delivery.enqueue("a", async () => [event("last")]);
     let isStopped = false;
     const stopping = delivery.stop().then(() => (isStopped = true));
-    await expect(delivery.enqueue("b", async () => [])).rejects.toThrow("no more events");
+    await expect(delivery.enqueue("b", async () => [])).rejects.toThrow("no longer accepts events");
     expect(isStopped).toBe(false);
     stored.resolve();
     await Promise.all([delivering, stopping]);

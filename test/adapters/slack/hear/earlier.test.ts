@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { createWebClient, postMessage } from "../../../../lab/slack-sim/web-api.ts";
+import type { Message } from "../../../../lab/slack-sim/world.ts";
 import type { EarlierMessage, EarlierRange, MessageEvent } from "../../../../src/port/events.ts";
-import { createWebClient, postMessage } from "../../../simulators/slack/web-api.ts";
-import type { Message } from "../../../simulators/slack/world.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { type Stage, signal, startStage } from "../stage.ts";
 import { personOf } from "../workspace.ts";
 
-/** A thread of people in which the bot is mentioned. */
+/** A thread in which people mention the bot. */
 async function startThread(stage: Stage) {
   const { general, ada, bob, slack, message } = stage;
   const root = ada.say(general, "Lunch at <@U0>?");
@@ -21,7 +21,7 @@ async function startThread(stage: Stage) {
   }
 }
 
-/** Mentions the bot in a thread whose other messages it hears too. */
+/** Mentions the bot in a thread. The bot also receives the thread's other messages. */
 async function ask({ general, ada, message }: Stage, root: Message): Promise<MessageEvent> {
   const asked = ada.mention(general, "sum up", { thread: root });
   for (let index = 0; ; index++) {
@@ -35,8 +35,8 @@ function readEarlier({ adapter }: Stage, event: MessageEvent, range: Partial<Ear
   return adapter.readEarlier(event, { maxMessages: 400, ...range }, signal);
 }
 
-describe("the earlier messages of a thread", () => {
-  test("is what people, apps and the bot said in the thread up to the question, with their files", async () => {
+describe("reading the earlier messages of a thread", () => {
+  test("readEarlier returns what people, apps and the bot wrote in the thread before the question, with files", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);
     const { messages, isPartial } = await readEarlier(stage, event);
@@ -56,7 +56,7 @@ describe("the earlier messages of a thread", () => {
     expect(messages[0]?.at).toBe(Math.floor(Number(root.ts) * 1_000));
   });
 
-  test("since a time are the others' messages, without the bot's own", async () => {
+  test("readEarlier since a time returns the others' messages, without the bot's own", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);
     const { messages } = await readEarlier(stage, event, { since: Math.floor(Number(root.ts) * 1_000) });
@@ -65,7 +65,7 @@ describe("the earlier messages of a thread", () => {
     expect((await readEarlier(stage, event, { since: event.at + 1 })).messages).toEqual([]);
   });
 
-  test("is the newest of a long thread and what it began with, over as many pages as Slack makes of it", async () => {
+  test("readEarlier returns the newest messages of a long thread and its first, over as many pages as Slack uses", async () => {
     const stage = await startStage({ simulator: { limits: { maxPage: 40 } } });
     const { general, ada, bob } = stage;
     const root = ada.say(general, "The plan");
@@ -78,7 +78,7 @@ describe("the earlier messages of a thread", () => {
     expect((await readEarlier(stage, event)).messages).toHaveLength(101);
   });
 
-  test("is what Slack gives where it gives less, which is said", async () => {
+  test("readEarlier returns the part that Slack gives, and says that it is partial", async () => {
     const stage = await startStage({ simulator: { limits: { history: "commercial" } } });
     const { slack, general, ada, bob } = stage;
     const root = ada.say(general, "The plan");
@@ -86,12 +86,12 @@ describe("the earlier messages of a thread", () => {
     const event = await ask(stage, root);
     const { messages, isPartial } = await readEarlier(stage, event);
     expect([messages.length, isPartial]).toEqual([15, true]);
-    // What came since is not worth a call that the next thread needs.
+    // Reading newer messages would use up the call that the next thread needs.
     expect(await readEarlier(stage, event, { since: 1 })).toEqual({ messages: [], isPartial: true });
     expect(slack.requests.filter(({ method }) => method === "conversations.replies")).toHaveLength(1);
   });
 
-  test("keeps the pages it has when Slack gives no more of them", async () => {
+  test("readEarlier keeps the pages that it has if Slack gives no more", async () => {
     const stage = await startStage({
       simulator: { limits: { maxPage: 40, perMinute: { "conversations.replies": 1 } } },
     });
@@ -103,14 +103,14 @@ describe("the earlier messages of a thread", () => {
     expect([messages.length, isPartial]).toEqual([40, true]);
   });
 
-  test("is nothing where the question began the thread, and nobody is asked then", async () => {
+  test("readEarlier returns nothing, without a call, if the question started the thread", async () => {
     const stage = await startStage();
     stage.ada.mention(stage.general, "hello");
     expect((await readEarlier(stage, await stage.message(0))).messages).toEqual([]);
     expect(stage.slack.requests.some(({ method }) => method === "conversations.replies")).toBe(false);
   });
 
-  test("is not asked for again before Slack allows it", async () => {
+  test("readEarlier makes no new call before Slack allows one", async () => {
     const stage = await startStage();
     const { event } = await startThread(stage);
     stage.slack.failNext("conversations.replies", { retryAfterS: 2 });
@@ -123,14 +123,14 @@ describe("the earlier messages of a thread", () => {
   });
 });
 
-describe("the channel around a question", () => {
+describe("reading the channel around a question", () => {
   const texts = (messages: readonly EarlierMessage[]) => messages.map(({ text }) => text);
 
   async function readChannel({ adapter }: Stage, { reply, messageId }: MessageEvent, more: string[] = [], count = 15) {
     return (await adapter.readChannel?.(reply, [messageId, ...more], count, signal)) ?? [];
   }
 
-  test("is its last messages before the question, oldest first, threads left out", async () => {
+  test("readChannel returns the last messages before the question, oldest first, without threads", async () => {
     const stage = await startStage();
     const { slack, general, ada, bob } = stage;
     const first = bob.say(general, "one");
@@ -144,7 +144,7 @@ describe("the channel around a question", () => {
     expect((await readChannel(stage, event))[1]).toMatchObject({ author: { name: "Alarm" }, by: "app" });
   });
 
-  test("is there for a question in the thread that another one began, and in no other thread", async () => {
+  test("readChannel works for a question in another person's thread, and in no other thread", async () => {
     const stage = await startStage();
     const { general, ada, bob } = stage;
     bob.say(general, "one");
@@ -156,7 +156,7 @@ describe("the channel around a question", () => {
     expect(await readChannel(stage, other)).toEqual([]);
   });
 
-  test("is nothing in a direct conversation, and is not read where the bot is not let in", async () => {
+  test("readChannel returns nothing in a direct conversation, and reads no channel that is closed to the bot", async () => {
     const stage = await startStage();
     stage.ada.dm("one");
     stage.ada.dm("two");
@@ -173,7 +173,7 @@ describe("the channel around a question", () => {
     return (await event(count)) as MessageEvent;
   }
 
-  test("is of a question to the bot alone the channel that the person looks at, by its name", async () => {
+  test("for a question to the bot alone, readChannel reads the channel that the person looks at, with its name", async () => {
     const stage = await startStage();
     const { slack, ada, bob, general } = stage;
     bob.say(general, "one");
@@ -187,7 +187,7 @@ describe("the channel around a question", () => {
     expect(texts((await readChannel(stage, event, [], 1)).slice(1))).toEqual(["beep"]);
   });
 
-  test("is nothing where the bot or the person may not read what they look at, nor its name", async () => {
+  test("readChannel shows neither messages nor name of a looked-at channel that is closed to the bot or the person", async () => {
     const stage = await startStage();
     const { slack, ada, bob } = stage;
     const secret = slack.channel({ name: "secret", members: [bob], kind: "private" });

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
+import { toAttachments } from "../../../../adapters/slack/api/files.ts";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import {
+  readLookedAt,
   readSlackMessage,
   toAddressed,
   toBodyKey,
   toConversationId,
   toMessageEvent,
-} from "../../../../adapters/slack/listen/inbound.ts";
+} from "../../../../adapters/slack/hear/inbound.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
 const deps = { people: fakeNames({ U1: "Ada", UBOT: "Palaver" }), toAttachments };
@@ -25,13 +26,13 @@ function addressed(fields: Body, place?: Parameters<typeof readSlackMessage>[1])
   return said && toAddressed(said);
 }
 
-describe("reading a message that somebody wrote", () => {
+describe("reading a person's message", () => {
   test.each([
     ["a plain message", {}],
     ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
     ["a reply that the channel sees too", { subtype: "thread_broadcast", thread_ts: "90.0" }],
     ["what somebody does", { subtype: "me_message" }],
-  ])("is %s", (_, fields) => {
+  ])("a Slack message is read as %s", (_, fields) => {
     expect(read(fields)).toMatchObject({ userId: "U1", isBot: false });
   });
 
@@ -45,11 +46,11 @@ describe("reading a message that somebody wrote", () => {
     ["nobody", { user: undefined }],
     ["no message", { ts: undefined }],
     ["nothing that can be read", { ts: 5, text: {}, user: [] }],
-  ])("is undefined for a notice about %s", (_, fields) => {
+  ])("a notice about %s is not a message", (_, fields) => {
     expect(read(fields)).toBeUndefined();
   });
 
-  test("by another bot is known as that", () => {
+  test("a message by another bot is marked as one", () => {
     expect(read({ bot_id: "B9", bot_profile: { name: "Alarm" } })).toMatchObject({ isBot: true, userName: "Alarm" });
     const nameless = { user: undefined, bot_id: "B9", subtype: "bot_message", username: "alarm" };
     expect(read(nameless)).toMatchObject({ userId: "B9", isBot: true, userName: "alarm" });
@@ -70,19 +71,19 @@ describe("the addressee of a message", () => {
     ["nobody, by another bot in private", { bot_id: "B9" }, DIRECT, undefined],
     ["nobody, by another bot in a thread", { bot_id: "B9", thread_ts: "90.0" }, CHANNEL, undefined],
     ["nobody, at the root of a thread", { thread_ts: "100.000200" }, CHANNEL, undefined],
-  ])("is %s", (_, fields, place, whom) => {
+  ])("the addressee of a message is %s", (_, fields, place, whom) => {
     expect(addressed(fields, place)).toBe(whom);
   });
 });
 
 describe("a message event", () => {
-  test("stands in the thread it is in, and else begins one", () => {
+  test("a message event belongs to its thread, or starts one", () => {
     const [root, reply] = [read({}), read({ thread_ts: "90.000100" })];
     expect(root && toConversationId(root)).toBe("slack:T1:C1:100.000200");
     expect(reply && toConversationId(reply)).toBe("slack:T1:C1:90.000100");
   });
 
-  test("says who of which workspace is to be answered, and when it was said", async () => {
+  test("a message event says which person in which workspace to answer, and when they wrote", async () => {
     const said = read({ thread_ts: "90.0", user_team: "T9", text: "<@UBOT> hello" });
     expect(said && (await toMessageEvent(said, "bot", deps))).toEqual({
       kind: "message",
@@ -105,7 +106,7 @@ describe("a message event", () => {
     });
   });
 
-  test("has what is passed on below the words, and does not exist where there is nothing", async () => {
+  test("a message event contains forwarded messages below the words, and an empty message is no event", async () => {
     const attachments = [{ is_share: true, text: "news" }];
     const said = read({ text: "look", attachments });
     expect(said && (await toMessageEvent(said, "bot", deps))?.text).toBe("look\n\nForwarded:\n> news");
@@ -113,7 +114,7 @@ describe("a message event", () => {
     expect(empty && (await toMessageEvent(empty, "bot", deps))).toBeUndefined();
   });
 
-  test("is the same for the same words and files, whatever else Slack shows with them", () => {
+  test("the body key depends only on words and files, however Slack shows them", () => {
     const keyOf = (fields: Body) => {
       const said = read(fields);
       return said && toBodyKey(said);
@@ -123,4 +124,16 @@ describe("a message event", () => {
     expect(keyOf({ files })).not.toBe(keyOf({}));
     expect(keyOf({ text: "a" })).not.toBe(keyOf({ text: "b" }));
   });
+});
+
+const channel = { type: "slack#/types/channel_id", value: "C1", team_id: "T1" };
+
+test("the channel that a person looks at is the first channel in the context", () => {
+  const canvas = { type: "slack#/types/canvas_id", value: "F1" };
+  const message = { type: "slack#/types/message_context", value: { channel_id: "C2", message_ts: "1.2" } };
+  expect(readLookedAt({ entities: [canvas, message, channel] })).toBe("C2");
+  expect(readLookedAt({ channel_id: "C3", team_id: "T1", enterprise_id: null })).toBe("C3");
+  for (const nothing of [undefined, null, {}, { entities: [canvas] }, { entities: [{}] }, "C1"]) {
+    expect(readLookedAt(nothing)).toBeUndefined();
+  }
 });

@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
+import type { Channel, Message } from "../../../../lab/slack-sim/world.ts";
 import type { EarlierMessage, MessageEvent } from "../../../../src/port/events.ts";
-import type { Channel, Message } from "../../../simulators/slack/world.ts";
 import { signal, startStage } from "../stage.ts";
 
 const linkTo = (channel: Channel, { ts }: Message, query = "") =>
   `https://acme.slack.com/archives/${channel.id}/p${ts.replace(".", "")}${query}`;
 const texts = (found: EarlierMessage[] | undefined) => found?.map(({ text }) => text);
 
-/** A public channel of others, a private one of Ada's and one of Bob's, and Ada asking in a channel and directly. */
+/**
+ * Three channels: a public one of other people, a private one of Ada's, and a private one of Bob's. Ada asks in a
+ * channel and directly.
+ */
 async function start() {
   const stage = await startStage();
   const { slack, general, ada, bob, adapter, message } = stage;
@@ -28,8 +31,8 @@ async function start() {
   return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, directly, find, read };
 }
 
-describe("a message that somebody links to", () => {
-  test("is read with its thread where everybody may read it", async () => {
+describe("reading a linked message", () => {
+  test("a linked message in a public channel is read with its thread", async () => {
     const { open, inOpen, inChannel, read, adapter } = await start();
     expect(texts(await read(linkTo(open, inOpen), inChannel))).toEqual(["open word", "a reply"]);
     const toReply = linkTo(open, inOpen, `?thread_ts=${inOpen.ts}&cid=${open.id}`);
@@ -39,7 +42,7 @@ describe("a message that somebody links to", () => {
     );
   });
 
-  test("is read of a private channel only for its members, and only where nobody else reads the answer", async () => {
+  test("a linked message in a private channel is read only for its members, and only if no one else sees the answer", async () => {
     const { hers, his, inHers, inHis, inChannel, directly, read } = await start();
     expect(await read(linkTo(hers, inHers), inChannel)).toBeUndefined();
     expect(texts(await read(linkTo(hers, inHers), directly))).toEqual(["her word"]);
@@ -47,7 +50,7 @@ describe("a message that somebody links to", () => {
     expect(await read(linkTo(his, inHis), directly)).toBeUndefined();
   });
 
-  test("is read in a channel shared with another organisation only if it is from there", async () => {
+  test("in a channel shared with another organisation, only links into that channel are read", async () => {
     const { slack, ada, bob, open, inOpen, find, read } = await start();
     const shared = slack.channel({ name: "partners", members: [ada, bob], isShared: true });
     const asked = await find(ada.mention(shared, "look").ts);
@@ -55,12 +58,12 @@ describe("a message that somebody links to", () => {
     expect(texts(await read(linkTo(shared, bob.say(shared, "here")), asked))).toEqual(["here"]);
   });
 
-  test("is read in the channel of the question itself", async () => {
+  test("a linked message in the channel of the question is read", async () => {
     const { general, bob, inChannel, read } = await start();
     expect(texts(await read(linkTo(general, bob.say(general, "here")), inChannel))).toEqual(["here"]);
   });
 
-  test("is none at an address that leads elsewhere, or to a direct conversation of others", async () => {
+  test("a link that leads elsewhere, or to others' direct conversation, is not read", async () => {
     const { bob, inChannel, directly, read } = await start();
     const other = bob.dm("a secret");
     for (const link of [

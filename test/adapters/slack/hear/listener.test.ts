@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
+import { toAttachments } from "../../../../adapters/slack/api/files.ts";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
-import type { SlackMessage } from "../../../../adapters/slack/listen/inbound.ts";
-import { createKnownMessages, createListener } from "../../../../adapters/slack/listen/listener.ts";
-import { createOtherBots } from "../../../../adapters/slack/listen/other-bots.ts";
+import { type EventChannel, readSlackMessage, type SlackMessage } from "../../../../adapters/slack/hear/inbound.ts";
+import { createKnownMessages, createListener, createOtherBots } from "../../../../adapters/slack/hear/listener.ts";
 import type { InboundEvent } from "../../../../src/port/events.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
-/** Slack's time of the messages below, and a minute more. */
+/** One minute after Slack's time of the messages below. */
 const NOW_MS = 160_000;
 
 function start({ nowMs = NOW_MS }: { nowMs?: number } = {}) {
@@ -35,7 +34,7 @@ function changed(before: Body | undefined, after: Body): Body {
 }
 
 describe("the listener", () => {
-  test("gives an edit a key that a repetition of it has too", async () => {
+  test("an edit and its repeated delivery have the same key", async () => {
     const { events, hear } = start();
     const edit = changed(said("<@UBOT> frist"), said("<@UBOT> first"));
     await hear(edit);
@@ -44,7 +43,7 @@ describe("the listener", () => {
     expect(events[0]).toMatchObject({ kind: "edited", text: "first", conversationId: "slack:T1:C1:100.0", at: NOW_MS });
   });
 
-  test("leaves an older edit alone that is told once more after a later one", async () => {
+  test("an older edit that is repeated after a later one is ignored", async () => {
     const { events, hear } = start();
     const older = changed(said("<@UBOT> one"), said("<@UBOT> two"));
     const later = changed(said("<@UBOT> two"), said("<@UBOT> three"));
@@ -53,19 +52,19 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "edited", text: "three" }]);
   });
 
-  test("does not hear the mention that Slack repeats after an edit", async () => {
+  test("the mention that Slack repeats after an edit is ignored", async () => {
     const { events, hear } = start();
     await hear({ type: "app_mention", ...said("<@UBOT> first", { edited: { user: "U1", ts: "110.0" } }) });
     expect(events).toEqual([]);
   });
 
-  test("hears an edit that takes the mention away, since the bot had heard the message", async () => {
+  test("an edit that removes the mention is an event, because the bot knew the message", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> hello"), said("hello")));
     expect(events).toMatchObject([{ kind: "edited", text: "hello" }]);
   });
 
-  test("takes a message to which an edit adds the mention as a new one, unless it is old", async () => {
+  test("a message that gets a mention by an edit counts as new, unless it is old", async () => {
     const edit = changed(said("hello"), said("<@UBOT> hello"));
     const fresh = start();
     await fresh.hear(edit);
@@ -75,7 +74,7 @@ describe("the listener", () => {
     expect(late.events).toEqual([]);
   });
 
-  test("asks for an answer where an edit adds the mention, in a thread in which the message was heard before", async () => {
+  test("an edit that adds a mention asks a question, even in a thread that the bot already follows", async () => {
     const { events, hear } = start();
     const thread = { ts: "150.0", thread_ts: "100.0" };
     const open = said("hello", thread);
@@ -90,7 +89,7 @@ describe("the listener", () => {
     expect([...other.events, ...late.events].map((event) => "addressed" in event)).toEqual([false, false]);
   });
 
-  test("hands an edited message over whole where Slack does not show its former text", async () => {
+  test("an edit is passed on completely if Slack omits the former text", async () => {
     const { events, hear } = start();
     const edit = changed(undefined, said("<@UBOT> first"));
     await hear(edit);
@@ -105,7 +104,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(3);
   });
 
-  test("hears of a deletion also where Slack does not show what was deleted, and of no edit after it", async () => {
+  test("a deletion is an event even if Slack omits the deleted message, and no edit follows it", async () => {
     const { events, hear } = start();
     await hear({ subtype: "message_deleted", deleted_ts: "100.0", previous_message: null });
     const id = "slack:T1:C1:100.0";
@@ -114,14 +113,14 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("hears of a file that is taken away", async () => {
+  test("removing a file from a message is an event", async () => {
     const { events, hear } = start();
     const files = [{ id: "F1", name: "cat.png", size: 3 }];
     await hear(changed(said("<@UBOT> look", { files }), said("<@UBOT> look")));
     expect(events).toMatchObject([{ kind: "edited", attachments: [] }]);
   });
 
-  test("ignores edits by bots, its own included", async () => {
+  test("edits by bots are ignored, including the bot's own", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> a", { bot_id: "B8" }), said("<@UBOT> b", { bot_id: "B8" })));
     await hear(changed(said("a", { user: "UBOT", bot_id: "B1" }), said("<@UBOT> b", { user: "UBOT", bot_id: "B1" })));
@@ -130,7 +129,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("hears the deletion of a message that it had heard, in both of Slack's forms", async () => {
+  test("deleting a message that the bot knew is an event, in both of Slack's forms", async () => {
     const { events, hear } = start();
     const deleted = (before: Body): Body => ({
       subtype: "message_deleted",
@@ -148,7 +147,7 @@ describe("the listener", () => {
     ]);
   });
 
-  test("ignores events that it cannot read", async () => {
+  test("unreadable events are ignored", async () => {
     const { events, hear } = start();
     const odd = [
       { channel: undefined },
@@ -167,7 +166,7 @@ describe("the listener", () => {
 const messageOf = (text: string) => ({ text }) as SlackMessage;
 
 describe("an edit or a deletion that overtakes its message", () => {
-  test("an edit takes the place of the message, and a deletion leaves none", () => {
+  test("an edit that overtakes its message replaces it, and a deletion removes it", () => {
     const known = createKnownMessages();
     expect(known.latest("a", messageOf("first"))).toEqual(messageOf("first"));
     known.setEdited("a", messageOf("edited"));
@@ -183,10 +182,58 @@ describe("an edit or a deletion that overtakes its message", () => {
     expect(known.latest("a", messageOf("first"))).toBeUndefined();
   });
 
-  test("is forgotten when there is too much of it, the oldest first", () => {
+  test("old edits and deletions are forgotten first", () => {
     const known = createKnownMessages();
     for (let count = 0; count <= 5_000; count++) known.setDeleted(`${count}`);
     expect(known.latest("0", messageOf("first"))).toBeDefined();
     expect(known.latest("1", messageOf("second"))).toBeUndefined();
+  });
+});
+
+const PLACE: EventChannel = { channelId: "C1", channelType: "channel" };
+
+function say(ts: number, fields: Readonly<Record<string, unknown>>) {
+  const said = readSlackMessage(
+    { type: "message", text: "hi", ts: `${ts}.0`, thread_ts: "1.0", ...fields },
+    PLACE,
+    ACME,
+  );
+  if (said === undefined) throw new Error("Nobody said that.");
+  return said;
+}
+
+const byBot = (ts: number, fields = {}) => say(ts, { user: "U9", bot_id: "B9", ...fields });
+
+describe("other bots", () => {
+  test("other bots on the list are answered, by either of their ids, and people always", () => {
+    expect(createOtherBots([], () => 0).mayAsk(byBot(2))).toBe(false);
+    expect(createOtherBots(["U9"], () => 0).mayAsk(byBot(2))).toBe(true);
+    expect(createOtherBots(["B9"], () => 0).mayAsk(byBot(2))).toBe(true);
+    expect(createOtherBots([], () => 0).mayAsk(say(2, { user: "U1" }))).toBe(true);
+  });
+
+  test("another bot can ask three times in a thread until a person writes there", () => {
+    const bots = createOtherBots(["B9"], () => 0);
+    expect([2, 3, 4, 5, 6].map((ts) => bots.mayAsk(byBot(ts)))).toEqual([true, true, true, false, false]);
+    // A repeated delivery is not another question.
+    expect(bots.mayAsk(byBot(2, {}))).toBe(false);
+    expect(bots.mayAsk(byBot(7, { thread_ts: "other.0" }))).toBe(true);
+    bots.mayAsk(say(8, { user: "U1" }));
+    expect(bots.mayAsk(byBot(9))).toBe(true);
+  });
+
+  test("a message that is delivered twice counts once", () => {
+    const bots = createOtherBots(["B9"], () => 0);
+    expect([2, 2, 2, 3, 4].map((ts) => bots.mayAsk(byBot(ts)))).toEqual([true, true, true, true, true]);
+    expect(bots.mayAsk(byBot(5))).toBe(false);
+  });
+
+  test("another bot can ask twenty times an hour in a channel, in any of its threads", () => {
+    let nowMs = 0;
+    const bots = createOtherBots(["B9"], () => nowMs);
+    const ask = (ts: number) => bots.mayAsk(byBot(ts, { thread_ts: `${ts}.0` }));
+    expect(Array.from({ length: 21 }, (_, index) => ask(index + 10)).filter(Boolean)).toHaveLength(20);
+    nowMs += 3_600_001;
+    expect(ask(100)).toBe(true);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
-import { createPeople, createPeopleQuery } from "../../../../adapters/slack/people/people.ts";
-import { silent } from "../../../support/log.ts";
+import { createPeople, createPeopleQuery } from "../../../../adapters/slack/hear/people.ts";
+import { silent } from "../../../../lab/support/log.ts";
 import { ACME } from "../workspace.ts";
 
 type Answer = Body | Error | Promise<Body>;
@@ -23,8 +23,7 @@ function start(
         : method === "usergroups.users.list"
           ? (given.groups ?? {})
           : channels)[id];
-      if (found === undefined)
-        throw new SlackApiError(method, "It is not there.", { code: "user_not_found", status: 200 });
+      if (found === undefined) throw new ApiError(method, "It is not there.", { code: "user_not_found", status: 200 });
       if (found instanceof Error) throw found;
       return found;
     },
@@ -37,7 +36,7 @@ const user = (fields: Readonly<Record<string, unknown>>) => ({ user: { team_id: 
 const ADA = user({ name: "ada", real_name: "Ada L.", profile: { display_name: "Ada" } });
 
 describe("people", () => {
-  test("have the name that Slack shows", async () => {
+  test("a person has the name that Slack shows", async () => {
     const { people } = start({
       U1: ADA,
       U2: user({ name: "bob", profile: { display_name: "", real_name: "Bob B." } }),
@@ -48,15 +47,15 @@ describe("people", () => {
     expect(await people.toAuthor(ACME, "U3", { name: "" })).toMatchObject({ name: "U3" });
   });
 
-  test("of two workspaces are two, though Slack gives them one id", async () => {
+  test("people of two workspaces are different even if they have the same id on Slack", async () => {
     const { people } = start({ U1: ADA });
     const [one, other] = [ACME, { ...ACME, teamId: "T2" }].map((workspace) => people.toAuthor(workspace, "U1"));
-    expect(await one).toMatchObject({ id: "T1/U1", former: { id: "U1", within: "slack:T1:" } });
-    expect(await other).toMatchObject({ id: "T2/U1", former: { id: "U1", within: "slack:T2:" } });
+    expect(await one).toMatchObject({ id: "T1/U1" });
+    expect(await other).toMatchObject({ id: "T2/U1" });
     expect(await people.toAuthor(ACME, "U1", { team: "T2" })).toMatchObject({ id: "T2/U1" });
   });
 
-  test("of an organisation are the same in all its workspaces", async () => {
+  test("people of an organisation are the same in all its workspaces", async () => {
     const { people } = start({ U1: ADA });
     const workspaces = ["T1", "T2"].map((teamId) => ({ ...ACME, teamId, enterpriseId: "E1" }));
     for (const workspace of workspaces) {
@@ -66,13 +65,7 @@ describe("people", () => {
     }
   });
 
-  test("of the only workspace there is are all whom their former id names", async () => {
-    const { people } = start({ U1: ADA });
-    const { former } = await people.toAuthor({ ...ACME, isSole: true }, "U1");
-    expect(former).toEqual({ id: "U1" });
-  });
-
-  test("who run the workspace act for others, and may change channel settings like a channel's creator", async () => {
+  test("admins of a workspace act for others, and can change channel settings like a channel's creator", async () => {
     const { people } = start(
       { U1: ADA, U2: user({ name: "boss", is_owner: true }), U3: user({ name: "guest", is_restricted: true }) },
       { C1: { channel: { name: "general", creator: "U1" } }, C2: { channel: { name: "other", creator: "U3" } } },
@@ -86,7 +79,7 @@ describe("people", () => {
     expect(await author("U1", "D1")).not.toHaveProperty("mayConfigure");
   });
 
-  test("in a direct conversation of several all have the same say", async () => {
+  test("people in a group direct message all have the same rights", async () => {
     const { people } = start(
       { U1: ADA },
       { C1: { channel: { name: "mpdm-ada--bob-1", creator: "U2", is_mpim: true } } },
@@ -94,7 +87,7 @@ describe("people", () => {
     expect(await people.toAuthor(ACME, "U1", { channelId: "C1" })).not.toHaveProperty("mayConfigure");
   });
 
-  test("are guests, or of other organisations, or bots", async () => {
+  test("people are marked as guests, members of other organisations, or bots", async () => {
     const { people } = start({
       U1: ADA,
       U2: user({ name: "guest", is_ultra_restricted: true }),
@@ -105,13 +98,13 @@ describe("people", () => {
     expect(await people.toAuthor(ACME, "U2")).toMatchObject({ kind: "guest" });
     expect(await people.toAuthor(ACME, "U3", { team: "T2" })).toMatchObject({ kind: "external", workspaceId: "T2" });
     expect(await people.toAuthor(ACME, "U4")).toMatchObject({ kind: "bot" });
-    // In an organisation of many workspaces nobody of it is a stranger.
+    // In an organisation with several workspaces, no member of the organisation is external.
     const { people: wide } = start({ U1: user({ name: "org", team_id: "T2", enterprise_user: { id: "U1" } }) });
     const workspace = { ...ACME, enterpriseId: "E1" };
     expect(await wide.toAuthor(workspace, "U1", { team: "T2" })).not.toHaveProperty("kind");
   });
 
-  test("of another organisation are no members, though that has many workspaces as well", async () => {
+  test("a person of another organisation is external even if that has several workspaces too", async () => {
     const eve = user({ name: "eve", team_id: "T9", is_admin: true, enterprise_user: { enterprise_id: "E9" } });
     const { people } = start({ U1: eve });
     const stranger = { name: "eve", isAdmin: false, isGuest: true, kind: "external" };
@@ -121,7 +114,7 @@ describe("people", () => {
     expect(await people.person(ours, "U1")).toEqual({ name: "eve", isAdmin: true, isGuest: false });
   });
 
-  test("are looked up in the user groups that the policy names, and in no others", async () => {
+  test("people are looked up in exactly the user groups that the policy names", async () => {
     let named: string[] = [];
     const groups = { S1: { users: ["U1", "U2"] }, S2: { users: ["U2"] } };
     const { people, asked } = start({ U1: ADA }, {}, { groups, namedGroups: async () => named });
@@ -132,7 +125,7 @@ describe("people", () => {
     expect(asked).toEqual(["U1", "S1", "S2", "S9"]);
   });
 
-  test("of other organisations run nothing here", async () => {
+  test("people of other organisations have no admin rights here", async () => {
     const { people } = start({
       U1: user({ name: "eve", team_id: "T2", is_admin: true }),
       U2: user({ name: "org", team_id: "T2", is_admin: true, enterprise_user: {} }),
@@ -147,7 +140,7 @@ describe("people", () => {
     expect(await people.person(organisation, "U2")).toEqual({ name: "org", isAdmin: true, isGuest: false });
   });
 
-  test("are asked for once, by however many at a time, and again after an hour", async () => {
+  test("several parallel lookups of a person are one call, repeated after an hour", async () => {
     const { people, asked, wait } = start({ U1: ADA });
     await Promise.all([people.person(ACME, "U1"), people.person(ACME, "U1")]);
     await people.person(ACME, "U1");
@@ -158,7 +151,7 @@ describe("people", () => {
     expect(asked).toEqual(["U1", "U1", "U1"]);
   });
 
-  test("nobody is kept waiting by a Slack that does not answer, and the name is there the next time", async () => {
+  test("a Slack that does not answer delays no one, and the name is known the next time", async () => {
     const answer = Promise.withResolvers<Body>();
     const { people, asked } = start({ U1: answer.promise });
     expect(await people.person(ACME, "U1")).toBeUndefined();
@@ -183,8 +176,8 @@ function startQuery(answer: () => Promise<Readonly<Record<string, unknown>>>) {
   };
 }
 
-describe("the look-up of people", () => {
-  test("stays below what Slack allows in a minute", async () => {
+describe("looking up people", () => {
+  test("looking up people stays below Slack's limits per minute", async () => {
     const { look, calls, wait } = startQuery(async () => ({ user: "Ada" }));
     for (let count = 0; count < 200; count++) await look();
     expect(calls()).toBe(80);
@@ -193,9 +186,9 @@ describe("the look-up of people", () => {
     expect(await look()).toBe("Ada");
   });
 
-  test("waits for as long as Slack asks, without asking it", async () => {
+  test("looking up people pauses as long as Slack asks, without further calls", async () => {
     const refusal = { code: "ratelimited", status: 429, retryAfterMs: 30_000 };
-    const { look, calls, wait } = startQuery(() => Promise.reject(new SlackApiError("users.info", "Wait.", refusal)));
+    const { look, calls, wait } = startQuery(() => Promise.reject(new ApiError("users.info", "Wait.", refusal)));
     expect(await look()).toBeUndefined();
     wait(29_000);
     await look();

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createReplays, findHeaderProblem } from "../../../../adapters/slack/listen/requests.ts";
-import { signatureHeaders } from "../../../simulators/slack/http-delivery.ts";
+import { createReplays, findHeaderProblem } from "../../../../adapters/slack/hear/requests.ts";
+import { signatureHeaders } from "../../../../lab/slack-sim/http-delivery.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { draft, type Stage, signal, startStage } from "../stage.ts";
 
 type Headers = Record<string, string | string[]>;
 
-/** Status of a request as it stands on the wire, doubled headers and all. */
+/** Resolves to the status of a request that is sent unchanged, even with duplicate headers. */
 function send(url: string, path: string, body: string, headers: Headers, method = "POST"): Promise<number> {
   return new Promise((resolve, reject) => {
     const sending = request(url + path, { method, headers, path }, (response) => {
@@ -44,13 +45,13 @@ async function startHttp() {
 }
 
 describe("requests from Slack", () => {
-  test("signed ones are taken, also in chunks, as a proxy may pass them on", async () => {
+  test("signed requests are accepted, even in chunks from a proxy", async () => {
     const { post, sign, body, events } = await startHttp();
     expect(await post(body, { ...sign(body), "transfer-encoding": "chunked" })).toBe(200);
     expect(events).toHaveLength(1);
   });
 
-  test("forged, stale and future ones are refused, and nothing comes of them", async () => {
+  test("forged, old and future requests are refused, and have no effect", async () => {
     const { post, sign, body, events } = await startHttp();
     const forged = { ...sign(body), "x-slack-signature": `v0=${"0".repeat(64)}` };
     expect(await post(body, forged)).toBe(401);
@@ -61,7 +62,7 @@ describe("requests from Slack", () => {
     expect(events).toEqual([]);
   });
 
-  test("missing and doubled headers are refused", async () => {
+  test("requests with missing or duplicate headers are refused", async () => {
     const { post, sign, body, events } = await startHttp();
     for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
       const headers: Headers = sign(body);
@@ -74,7 +75,7 @@ describe("requests from Slack", () => {
     expect(events).toEqual([]);
   });
 
-  test("one that was taken is refused when it comes again, unless Slack itself says that it repeats it", async () => {
+  test("a repeated request is refused, unless Slack marks it as a retry", async () => {
     const { post, sign, body, events } = await startHttp();
     const headers = sign(body);
     expect(await post(body, headers)).toBe(200);
@@ -83,7 +84,7 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("unreadable ones are refused, and the server goes on", async () => {
+  test("unreadable requests are refused, and the server keeps running", async () => {
     const { post, sign, body, url, events } = await startHttp();
     expect(await post("{", sign("{"))).toBe(400);
     for (const odd of ["null", "1", '"text"']) expect(await post(odd, sign(odd))).toBe(400);
@@ -99,9 +100,9 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("an unsigned body is refused at its first kilobyte, and without a signature's shape none is read", async () => {
+  test("an unsigned body is refused after one kilobyte, and a malformed signature before any body is read", async () => {
     const { url, sign, body } = await startHttp();
-    /** The status, while the body is still on its way. */
+    /** Resolves to the status that arrives while the body is still being sent. */
     const begin = async (headers: Headers, bytes: number) => {
       const sending = request(`${url}/slack/events`, { method: "POST", headers });
       sending.on("error", () => {});
@@ -115,7 +116,7 @@ describe("requests from Slack", () => {
     expect(await begin(sign(body, nowS() - 6 * 60), 1)).toBe(401);
   });
 
-  test("a form is read also where its type says what characters it is in", async () => {
+  test("a form is read even if its media type names a charset", async () => {
     const { post, sign, slack, ada, general } = await startHttp();
     const form = new URLSearchParams({
       command: "/help",
@@ -131,7 +132,7 @@ describe("requests from Slack", () => {
     expect(await post(form, { ...sign(form), ...type })).toBe(200);
   });
 
-  test("Slack's own questions are answered", async () => {
+  test("Slack's own test requests are answered", async () => {
     const { url, sign, post } = await startHttp();
     const asked = JSON.stringify({ type: "url_verification", challenge: "abc", token: "t" });
     const answer = await fetch(`${url}/slack/events`, { method: "POST", headers: sign(asked), body: asked });
@@ -140,12 +141,12 @@ describe("requests from Slack", () => {
     expect(await post("ssl_check=1&token=t", form)).toBe(200);
   });
 
-  test("ones without an event are acknowledged", async () => {
+  test("requests without an event are acknowledged", async () => {
     const { slack } = await startHttp();
     expect(await slack.reachEventLimit().outcome).toMatchObject({ isAcknowledged: true });
   });
 
-  test("are refused before the adapter listens, and after a pause", async () => {
+  test("requests are refused before the adapter listens, and after a pause", async () => {
     const stage = await startStage({ transport: "HTTP", listens: false });
     const [body, again] = [toEvent(stage, "hello"), toEvent(stage, "again")];
     const sign = (text: string) => ({ ...JSON_TYPE, ...signatureHeaders(stage.slack.signingSecret, text) });
@@ -159,13 +160,13 @@ describe("requests from Slack", () => {
     expect(await send(stage.url, "/slack/events", again, sign(again))).toBe(503);
   });
 
-  test("what the bot writes after a pause is acknowledged, since nobody would miss it", async () => {
+  test("events about the bot's own messages are acknowledged after a pause, because no one would miss them", async () => {
     const { slack, adapter, general, ada, message } = await startStage({ transport: "HTTP" });
     ada.mention(general, "hello");
     const { reply } = await message(0);
     await slack.acknowledged();
     await adapter.pause();
-    await adapter.sink(reply).post(draft("good night"), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("good night"), "n", signal);
     await slack.acknowledged();
     expect(slack.deliveries.at(-1)?.attempts).toMatchObject([{ isAcknowledged: true }]);
   });
@@ -183,29 +184,29 @@ function problem(timestamp: string | undefined, signature: readonly string[] = [
 }
 
 describe("the headers of a request", () => {
-  test("may be as old as five minutes, and as far ahead", () => {
+  test("a request can be five minutes old, or as far in the future", () => {
     for (const skewS of [0, -299, 299]) expect(problem(String(NOW_S + skewS))).toBeUndefined();
     expect(problem(String(NOW_S - 301))).toMatch(/old/);
     expect(problem(String(NOW_S + 301))).toMatch(/future/);
   });
 
-  test("must have the shape of a signature", () => {
+  test("a request needs a well-formed signature", () => {
     for (const odd of ["", "v0=", "v0=abc", `v1=${"a".repeat(64)}`, `${SIGNATURE}a`, SIGNATURE.toUpperCase()]) {
       expect(problem(String(NOW_S), [odd])).toMatch(/no signature/);
     }
   });
 
-  test("stand there once, with a time that is one", () => {
+  test("a request needs each header once, with a numeric timestamp", () => {
     expect(problem(String(NOW_S), [SIGNATURE, SIGNATURE])).toMatch(/more than once/);
     for (const odd of ["", "soon", "1e9", "-5", "0x10", "1700000000.5", "9".repeat(20)]) {
-      expect(problem(odd)).toMatch(/no number/);
+      expect(problem(odd)).toMatch(/not a number/);
     }
-    expect(problem(undefined)).toMatch(/no number/);
+    expect(problem(undefined)).toMatch(/not a number/);
   });
 });
 
 describe("the replay guard of requests", () => {
-  test("are known for as long as their time could still be right", () => {
+  test("the replay guard remembers a signature while its timestamp could be valid", () => {
     let nowMs = 0;
     const replays = createReplays(() => nowMs);
     replays.add("a");
@@ -217,7 +218,7 @@ describe("the replay guard of requests", () => {
     expect([replays.has("a"), replays.has("b"), replays.has("c")]).toEqual([false, true, true]);
   });
 
-  test("are no more than fit", () => {
+  test("the replay guard remembers a limited number of signatures", () => {
     const replays = createReplays(() => 0);
     for (let count = 0; count <= 10_000; count++) replays.add(`${count}`);
     expect([replays.has("0"), replays.has("1"), replays.has("10000")]).toEqual([false, true, true]);

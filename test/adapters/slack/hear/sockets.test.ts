@@ -1,20 +1,19 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { App } from "@slack/bolt";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { createSlackAdapter } from "../../../../adapters/slack/index.ts";
-import { toBoltLogger } from "../../../../adapters/slack/listen/dispatcher.ts";
-import { openSocket, readEnvelope } from "../../../../adapters/slack/listen/sockets.ts";
-import { startSlack } from "../../../simulators/slack/slack.ts";
-import { silent } from "../../../support/log.ts";
+import { createSlackAdapter } from "../../../../adapters/slack/adapter.ts";
+import { openSocket, readEnvelope } from "../../../../adapters/slack/hear/sockets.ts";
+import { toBoltLogger } from "../../../../adapters/slack/hear/transport.ts";
+import { silent } from "../../../../lab/support/log.ts";
+import { startSlack } from "../../../support/slack.ts";
 import { startStage } from "../stage.ts";
 
 const OPEN = "apps.connections.open";
 
 describe("the sockets to Slack", () => {
-  test("are two, and each event comes over one of them", async () => {
+  test("the adapter keeps two sockets, and each event arrives on one of them", async () => {
     const { slack, ada, events, heard } = await startStage();
     expect(slack.connections()).toBe(2);
     ada.dm("hello");
@@ -22,7 +21,7 @@ describe("the sockets to Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("one that is refreshed loses nothing, and another takes its place at once", async () => {
+  test("a socket that Slack refreshes loses nothing and is replaced at once", async () => {
     const { slack, ada, adapter, events, heard } = await startStage();
     slack.disconnect("refresh_requested", { isOne: true });
     expect(adapter.isConnected()).toBe(true);
@@ -32,7 +31,7 @@ describe("the sockets to Slack", () => {
     await slack.until(() => slack.connections() === 2, "another socket");
   });
 
-  test("an event that is being stored while its socket is asked to go is acknowledged there, once", async () => {
+  test("an event in progress is acknowledged once, on the socket that Slack asked to go", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await startStage({ accept: () => stored.promise });
     ada.dm("hello");
@@ -45,7 +44,7 @@ describe("the sockets to Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("all of them refreshed under load drop no event", async () => {
+  test("refreshing all sockets under load drops no event", async () => {
     const { slack, ada, events, heard } = await startStage();
     const texts = Array.from({ length: 40 }, (_, index) => `message ${index}`);
     for (const [index, text] of texts.entries()) {
@@ -59,7 +58,7 @@ describe("the sockets to Slack", () => {
     expect(heardTexts).toEqual(new Set(texts));
   });
 
-  test("cut ones are opened again, however often that fails first", async () => {
+  test("dropped sockets are reopened, however often that fails", async () => {
     const { slack, ada, adapter, message } = await startStage();
     slack.failNext(OPEN, { cutsConnection: true });
     slack.failNext(OPEN, { status: 503 });
@@ -71,7 +70,7 @@ describe("the sockets to Slack", () => {
     expect((await message(0)).text).toBe("hello again");
   });
 
-  test("are opened again when Slack allows it, and not before", async () => {
+  test("sockets are reopened when Slack allows it, and not before", async () => {
     const { slack } = await startStage();
     slack.failNext(OPEN, { retryAfterS: 1 });
     slack.disconnect("refresh_requested", { isOne: true });
@@ -81,7 +80,7 @@ describe("the sockets to Slack", () => {
     expect((taken?.atMs ?? 0) - (refused?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test("an envelope without an event is acknowledged, and the next event is heard", async () => {
+  test("an envelope without an event is acknowledged, and the next event arrives", async () => {
     const { slack, ada, message } = await startStage();
     const told = slack.reachEventLimit();
     expect(await told.outcome).toMatchObject({ isAcknowledged: true });
@@ -89,7 +88,7 @@ describe("the sockets to Slack", () => {
     expect((await message(0)).text).toBe("still there?");
   });
 
-  test("a token that is taken no more ends the adapter in plain words, once, and not the process", async () => {
+  test("a revoked token stops the adapter once, with a plain sentence, and does not crash the process", async () => {
     const reasons: string[] = [];
     const told = Promise.withResolvers<void>();
     const onFatal = (reason: string) => {
@@ -105,7 +104,7 @@ describe("the sockets to Slack", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("a start without a valid token says what to do", async () => {
+  test("starting without a valid token says what to do", async () => {
     const slack = await startSlack();
     const adapter = createSlackAdapter({
       transport: { mode: "socket", appToken: "xapp-1-wrong" },
@@ -123,7 +122,7 @@ describe("the sockets to Slack", () => {
     await adapter.close();
   });
 
-  test("none is left after the end, nor one that was being opened", async () => {
+  test("no socket stays open after the end, not even one that was being opened", async () => {
     const { slack, adapter } = await startStage();
     slack.slow(OPEN, 200);
     slack.dropConnections();
@@ -134,7 +133,7 @@ describe("the sockets to Slack", () => {
   });
 });
 
-/** Something in Slack's place that says whatever it is told to, and keeps what it is answered. */
+/** A server that imitates Slack, can send anything, and records the responses. */
 async function startOdd(greeting: string | undefined) {
   const server = createServer((_, response) => {
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/link`;
@@ -165,7 +164,7 @@ async function startOdd(greeting: string | undefined) {
     apiUrl,
     said,
     clients: sockets.clients,
-    /** Resolves when that is so; asked whenever a socket comes, goes or says something. */
+    /** Resolves when the condition is true. It is checked whenever a socket opens, closes or sends something. */
     async until(isSo: () => boolean) {
       while (!isSo()) {
         await changed.promise;
@@ -181,18 +180,14 @@ async function startOdd(greeting: string | undefined) {
 const HELLO = JSON.stringify({ type: "hello", num_connections: 1 });
 
 function open(apiUrl: string, signal: AbortSignal) {
-  const boltLog = toBoltLogger(silent);
-  const receiver = { init: () => {}, start: async () => {}, stop: async () => {} };
-  const authorize = async () => ({ botToken: "xoxb-1", botId: "B1", botUserId: "U1" });
-  const app = new App({ receiver, authorize, logger: boltLog, convoStore: false });
-  app.processEvent = ({ ack }) => ack();
-  return openSocket({ app, appToken: "xapp-1", apiUrl, boltLog, log: silent }, signal);
+  const options = { appToken: "xapp-1", apiUrl, boltLog: toBoltLogger(silent), log: silent };
+  return openSocket({ ...options, take: ({ ack }) => ack() }, signal);
 }
 
 const never = new AbortController().signal;
 
 describe("a socket to Slack", () => {
-  test("outlives any message on it", async () => {
+  test("a socket survives any message", async () => {
     const odd = await startOdd(HELLO);
     const line = await open(odd.apiUrl, never);
     const frames = [
@@ -217,7 +212,7 @@ describe("a socket to Slack", () => {
     await odd.until(() => odd.clients.size === 0);
   });
 
-  test("that is cut ends", async () => {
+  test("a dropped socket ends", async () => {
     const odd = await startOdd(HELLO);
     const line = await open(odd.apiUrl, never);
     for (const socket of odd.clients) socket.terminate();
@@ -225,15 +220,15 @@ describe("a socket to Slack", () => {
     await line.gone;
   });
 
-  test("that is closed before its greeting was none", async () => {
+  test("opening fails if Slack closes the socket before its hello", async () => {
     const odd = await startOdd(undefined);
     const opening = open(odd.apiUrl, never);
     await odd.until(() => odd.clients.size === 1);
     for (const socket of odd.clients) socket.close();
-    await expect(opening).rejects.toThrow("before greeting it");
+    await expect(opening).rejects.toThrow("before sending hello");
   });
 
-  test("that does not greet is given up when the signal aborts, and does not stay", async () => {
+  test("opening a socket without a hello ends when the signal aborts, and leaves no socket", async () => {
     const odd = await startOdd(undefined);
     const ending = new AbortController();
     const opening = open(odd.apiUrl, ending.signal);
@@ -247,11 +242,11 @@ describe("a socket to Slack", () => {
 const read = (value: unknown) => readEnvelope(JSON.stringify(value));
 
 describe("an envelope", () => {
-  test("says why a socket shall go", () => {
+  test("an envelope says why a socket should go", () => {
     expect(read({ type: "disconnect", reason: "warning" })).toMatchObject({ type: "disconnect", reason: "warning" });
   });
 
-  test("holds an event or does not", () => {
+  test("an envelope shows whether it contains an event", () => {
     const holds = (payload: unknown) => !read({ type: "events_api", envelope_id: "e", payload }).isEmptyEvent;
     expect(holds({ event: { type: "message" } })).toBe(true);
     for (const payload of [undefined, null, {}, { event: null }, { event: {} }, { event: { type: 5 } }]) {
@@ -264,7 +259,7 @@ describe("an envelope", () => {
     });
   });
 
-  test("is read from anything without failing", () => {
+  test("an envelope is read from anything without failing", () => {
     for (const odd of [undefined, 5, Buffer.from("x"), "", "x", "null", "[]", "5"]) {
       expect(readEnvelope(odd)).toMatchObject({ type: undefined, isEmptyEvent: false });
     }

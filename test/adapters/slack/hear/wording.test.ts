@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { firstMention, mentions, readWords } from "../../../../adapters/slack/people/wording.ts";
+import { firstMention, mentions, readWords } from "../../../../adapters/slack/hear/wording.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
 const NAMES = fakeNames({ U1: "Ada", UBOT: "Palaver", C1: "general" });
@@ -19,7 +19,7 @@ describe("the words of a message", () => {
     ["what people themselves wrote in brackets", "1 &lt; 2 &amp;&amp; &lt;b&gt;", "1 < 2 && <b>"],
     ["what is escaped twice once", "&amp;lt;", "&lt;"],
     ["lines as they are", "one\n\n  two", "one\n\n  two"],
-  ])("shows %s", async (_, text, shown) => {
+  ])("readWords shows %s", async (_, text, shown) => {
     expect(await read(text)).toBe(shown);
   });
 
@@ -31,11 +31,11 @@ describe("the words of a message", () => {
     ["is <@UBOT> here?", "is @Palaver here?"],
     ["<@UBOT>", "@Palaver"],
     ["", ""],
-  ])("%j addresses the bot and says %j", async (text, said) => {
+  ])("readWords treats %j as addressed to the bot, with the words %j", async (text, said) => {
     expect(await read(text)).toBe(said);
   });
 
-  test("holds no more names than are looked up for one message", async () => {
+  test("readWords looks up a limited number of names for one message", async () => {
     const asked: string[] = [];
     const person = async (_: unknown, id: string) => {
       asked.push(id);
@@ -48,7 +48,7 @@ describe("the words of a message", () => {
 });
 
 describe("mentions", () => {
-  test("are found with and without a name beside them", () => {
+  test("mentions are found with and without a name", () => {
     expect(mentions("a <@U1> b", "U1")).toBe(true);
     expect(mentions("a <@U1|ada> b", "U1")).toBe(true);
     expect(mentions("a <@U11> b", "U1")).toBe(false);
@@ -61,11 +61,11 @@ describe("mentions", () => {
     ["a ` alone <@U1>", true],
     ["an open ``` <@U1>", true],
     ["one `\n<@U1> another `", true],
-  ])("are none inside code: %j", (text, isMentioned) => {
+  ])("code contains no mentions: %j", (text, isMentioned) => {
     expect(mentions(text, "U1")).toBe(isMentioned);
   });
 
-  test("count as addressing somebody only at the beginning", () => {
+  test("a mention addresses a person only at the start of a text", () => {
     expect(firstMention(" <@U1|ada> you")).toBe("U1");
     expect(firstMention("you, <@U1>")).toBeUndefined();
   });

@@ -1,20 +1,25 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Keyv } from "keyv";
-import { describe, expect, test } from "vitest";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
-import type { Grant } from "../../../../adapters/slack/install/grants.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import {
   createInstallationStore,
   createInstallations,
+  createRefresh,
   type Installation,
+  type Refresh,
 } from "../../../../adapters/slack/install/installations.ts";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
 import { createSeal } from "../../../../src/port/seal.ts";
-import { recordingLog, silent } from "../../../support/log.ts";
 
 const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
 const INSTALLATION: Installation = {
   teamId: "T1",
+  isOrgWide: false,
   botUserId: "U1",
   botId: "B1",
   token: "xoxb-first",
@@ -22,33 +27,36 @@ const INSTALLATION: Installation = {
 };
 const EXPIRING = { ...INSTALLATION, refreshToken: "xoxe-first", expiresAt: 12 * HOUR_MS };
 
-/** Gives tokens out as Slack does: each refresh token once. */
-function createSlack(good = "xoxe-first") {
+/** Issues tokens as Slack does. Each refresh token works once. */
+function createSlack(good = "xoxe-first"): { asked: string[]; refresh: Refresh } {
   const asked: string[] = [];
   let next = good;
   return {
     asked,
-    async refresh(refreshToken: string): Promise<Grant> {
+    async refresh(refreshToken) {
       asked.push(refreshToken);
       if (refreshToken !== next) {
-        throw new SlackApiError("oauth.v2.access", "refused", { code: "invalid_refresh_token", status: 200 });
+        throw new ApiError("oauth.v2.access", "refused", { code: "invalid_refresh_token", status: 200 });
       }
       next = `xoxe-${asked.length}`;
-      return { token: `xoxb-${asked.length}`, refreshToken: next, expiresInS: 12 * 3_600, appId: "A1" };
+      return { token: `xoxb-${asked.length}`, refreshToken: next, expiresInS: 12 * 3_600 };
     },
   };
 }
 
-function startInstallations(options: Partial<Parameters<typeof createInstallations>[0]> = {}) {
+function startInstallations({
+  refresh = createSlack().refresh,
+  ...options
+}: Partial<Parameters<typeof createInstallations>[0]> = {}) {
   const clock = { now: 10_000 };
   const store = options.store ?? new Keyv();
   const key = randomBytes(32);
-  const deps = { store, encryptionKey: key, grants: createSlack(), log: silent, now: () => clock.now, ...options };
-  return { installations: createInstallations(deps), another: () => createInstallations(deps), clock, store, deps };
+  const deps = { store, encryptionKey: key, refresh, log: silent, now: () => clock.now, ...options };
+  return { installations: createInstallations(deps), another: () => createInstallations(deps), clock, store };
 }
 
-describe("an installation", () => {
-  test("is found by every process that has the key, and its token is nowhere to be read", async () => {
+describe("a stored installation", () => {
+  test("an installation is found by every process with the key, and its token is stored nowhere in the clear", async () => {
     const { installations, another, store } = startInstallations();
     await installations.keep(INSTALLATION);
     const workspace = { teamId: "T1", botUserId: "U1", botId: "B1", token: "xoxb-first" };
@@ -58,36 +66,36 @@ describe("an installation", () => {
     expect(JSON.stringify(await store.get("T1"))).not.toMatch(/xoxb|first/);
   });
 
-  test("names the organisation of its workspace, where there is one", async () => {
+  test("an installation names the organisation of its workspace, if it has one", async () => {
     const { installations, another } = startInstallations();
     await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
     expect(await another().find("T1", signal)).toMatchObject({ teamId: "T1", enterpriseId: "E1" });
   });
 
-  test("that was copied over another workspace's is rejected", async () => {
+  test("an installation copied over another workspace's is rejected", async () => {
     const { installations, another, store } = startInstallations();
     await installations.keep(INSTALLATION);
     await store.set("T2", await store.get("T1"));
     expect(await another().find("T2", signal)).toBeUndefined();
   });
 
-  test("stored with another key is absent, and the log says what to do without any secret", async () => {
+  test("an installation stored with another key counts as absent, and the log says what to do without any secret", async () => {
     const { installations, store } = startInstallations();
     await installations.keep(INSTALLATION);
     const { log, lines } = recordingLog();
     const { installations: other } = startInstallations({ store, log });
     expect(await other.find("T1", signal)).toBeUndefined();
-    expect(lines[0]?.["msg"]).toMatch(/ENCRYPTION_KEY.*install again/);
+    expect(lines[0]?.["msg"]).toMatch(/ENCRYPTION_KEY.*install the app again/);
     expect(JSON.stringify(lines)).not.toContain("xoxb");
   });
 
-  test("cannot be told while the store is away", async () => {
+  test("finding an installation rejects while the store is unavailable", async () => {
     const store = { get: () => Promise.reject(new Error("away")) } as unknown as Keyv;
     const { installations } = startInstallations({ store });
     await expect(installations.find("T1", signal)).rejects.toThrow(/away/);
   });
 
-  test("is not waited for longer than somebody wants to wait", async () => {
+  test("finding an installation ends when its signal aborts", async () => {
     const store = { get: () => new Promise(() => {}) } as unknown as Keyv;
     const { installations } = startInstallations({ store });
     const waiting = new AbortController();
@@ -97,23 +105,61 @@ describe("an installation", () => {
   });
 });
 
-describe("the end of an installation", () => {
-  test("removes it", async () => {
+const ORGANISATION: Installation = {
+  ...INSTALLATION,
+  teamId: "E1",
+  isOrgWide: true,
+  enterpriseId: "E1",
+  token: "xoxb-all",
+};
+
+describe("an installation of a whole organisation", () => {
+  test("an organisation's installation serves the workspaces that Slack names, from then on in every process", async () => {
+    const { installations, another } = startInstallations();
+    await installations.keep(ORGANISATION);
+    expect(await installations.find("T1", signal)).toBeUndefined();
+    const workspace = { teamId: "T1", enterpriseId: "E1", botUserId: "U1", botId: "B1", token: "xoxb-all" };
+    expect(await installations.find("T1", signal, "E1")).toEqual(workspace);
+    expect(await another().find("T1", signal)).toEqual(workspace);
+    expect(await another().find("T2", signal)).toBeUndefined();
+    expect(await another().find("T2", signal, "E2")).toBeUndefined();
+  });
+
+  test("an organisation's installation does not replace a workspace's own", async () => {
+    const { installations } = startInstallations();
+    await installations.keep(ORGANISATION);
+    await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
+    expect(await installations.find("T1", signal, "E1")).toMatchObject({ token: "xoxb-first" });
+    expect([await installations.hasNoOwn("T1"), await installations.hasNoOwn("T2")]).toEqual([false, true]);
+  });
+
+  test("removing an organisation's installation names the workspaces that it served", async () => {
+    const { installations, another } = startInstallations();
+    await installations.keep(ORGANISATION);
+    await Promise.all(["T1", "T2", "T3"].map((id) => installations.find(id, signal, "E1")));
+    await installations.unlink("T2");
+    expect(await another().remove("E1", 2_000)).toEqual(["E1", "T1", "T3"]);
+    expect(await another().find("T1", signal)).toBeUndefined();
+  });
+});
+
+describe("removing an installation", () => {
+  test("a removed installation is gone", async () => {
     const { installations, store } = startInstallations();
     await installations.keep(INSTALLATION);
-    expect(await installations.remove("T1", 2_000)).toBe(true);
+    expect(await installations.remove("T1", 2_000)).toEqual(["T1"]);
     expect(await installations.find("T1", signal)).toBeUndefined();
     expect(await store.get("T1")).toBeUndefined();
   });
 
-  test("that Slack tells late does not end the next one", async () => {
+  test("a late removal does not end the next installation", async () => {
     const { installations } = startInstallations();
     await installations.keep({ ...INSTALLATION, token: "xoxb-second", installedAt: 3_000 });
-    expect(await installations.remove("T1", 2_000)).toBe(false);
+    expect(await installations.remove("T1", 2_000)).toEqual([]);
     expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-second" });
   });
 
-  test("is seen by other processes within a minute", async () => {
+  test("other processes see a removal within a minute", async () => {
     const { installations, another, clock } = startInstallations();
     await installations.keep(INSTALLATION);
     const other = another();
@@ -124,21 +170,22 @@ describe("the end of an installation", () => {
   });
 });
 
-describe("a token that expires", () => {
-  test("is renewed two hours before that, once, and kept", async () => {
-    const { installations, another, clock, deps } = startInstallations({ grants: createSlack() });
+describe("refreshing a token", () => {
+  test("a token is refreshed once, two hours before it expires, and stored", async () => {
+    const { asked, refresh } = createSlack();
+    const { installations, another, clock } = startInstallations({ refresh });
     await installations.keep(EXPIRING);
     expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-first" });
     clock.now = 10 * HOUR_MS + 1;
     const found = await Promise.all([installations.find("T1", signal), installations.find("T1", signal)]);
     expect(found.map((one) => one?.token)).toEqual(["xoxb-1", "xoxb-1"]);
     expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
-    expect((deps.grants as ReturnType<typeof createSlack>).asked).toEqual(["xoxe-first"]);
+    expect(asked).toEqual(["xoxe-first"]);
     clock.now += 11 * HOUR_MS;
     expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-2" });
   });
 
-  test("that another process renewed is taken over from it", async () => {
+  test("a token that another process refreshed is used", async () => {
     const { installations, another, clock } = startInstallations();
     await installations.keep(EXPIRING);
     clock.now = 11 * HOUR_MS;
@@ -146,9 +193,8 @@ describe("a token that expires", () => {
     expect(found.map((one) => one?.token)).toEqual(["xoxb-1", "xoxb-1"]);
   });
 
-  test("is used to its end while it cannot be renewed, then it cannot be told", async () => {
-    const grants = { refresh: () => Promise.reject(new Error("away")) };
-    const { installations, clock } = startInstallations({ grants });
+  test("a token that cannot be refreshed is used until it expires, and then finding it rejects", async () => {
+    const { installations, clock } = startInstallations({ refresh: () => Promise.reject(new Error("away")) });
     await installations.keep(EXPIRING);
     clock.now = 11 * HOUR_MS;
     expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-first" });
@@ -156,7 +202,7 @@ describe("a token that expires", () => {
     await expect(installations.find("T1", signal)).rejects.toThrow(/away/);
   });
 
-  test("is not lost when the store is away just then", async () => {
+  test("a refreshed token survives an outage of the store", async () => {
     const store = new Keyv();
     const { installations, another, clock } = startInstallations({ store });
     await installations.keep(EXPIRING);
@@ -170,8 +216,8 @@ describe("a token that expires", () => {
     expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
   });
 
-  test("that Slack renews no more is no installation", async () => {
-    const { installations, clock } = startInstallations({ grants: createSlack("xoxe-other") });
+  test("a token that Slack no longer refreshes is no installation", async () => {
+    const { installations, clock } = startInstallations({ refresh: createSlack("xoxe-other").refresh });
     await installations.keep(EXPIRING);
     clock.now = 13 * HOUR_MS;
     expect(await installations.find("T1", signal)).toBeUndefined();
@@ -181,18 +227,18 @@ describe("a token that expires", () => {
 const key = randomBytes(32);
 const TEXT = "xoxb-a-token é";
 
-test("a sealed text opens with the same key and name", () => {
+test("sealed text opens with the same key and name", () => {
   const sealed = createSeal(key).close("T1", TEXT);
   expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
   expect(sealed).not.toContain("xoxb");
 });
 
-test("the same text is never sealed the same way twice", () => {
+test("sealing the same text twice gives different results", () => {
   const seal = createSeal(key);
   expect(seal.close("T1", TEXT)).not.toBe(seal.close("T1", TEXT));
 });
 
-test("nothing opens with another key, under another name, changed or cut", () => {
+test("sealed text does not open with another key or name, or if it is changed or truncated", () => {
   const seal = createSeal(key);
   const sealed = seal.close("T1", TEXT);
   const changed = Buffer.from(sealed, "base64url");
@@ -203,7 +249,7 @@ test("nothing opens with another key, under another name, changed or cut", () =>
   for (const length of [0, 5, 20, sealed.length - 2]) expect(() => seal.open("T1", sealed.slice(0, length))).toThrow();
 });
 
-test("a key of another length is refused", () => {
+test("a key of another length is rejected", () => {
   expect(() => createSeal(randomBytes(16))).toThrow(/16 bytes; 32 are needed/);
 });
 
@@ -216,7 +262,7 @@ function startStore() {
   return { clock, store, records };
 }
 
-test("an installation that was read is cached for a minute", async () => {
+test("an installation is cached for a minute after it was read", async () => {
   const { clock, records } = startStore();
   await records.keep(INSTALLATION);
   expect(records.peek("T1")).toEqual(INSTALLATION);
@@ -226,13 +272,13 @@ test("an installation that was read is cached for a minute", async () => {
   expect(records.peek("T1")).toEqual(INSTALLATION);
 });
 
-test("an installation that could not be stored rejects, or is kept until it is", async () => {
+test("keep rejects if an installation could not be stored, and keepUntilStored keeps it until it is", async () => {
   const { store, records } = startStore();
   const set = store.set.bind(store);
   store.set = away;
   await expect(records.keep(INSTALLATION)).rejects.toThrow(/away/);
   expect(records.peek("T1")).toBeUndefined();
-  await records.keepAnyhow(INSTALLATION);
+  await records.keepUntilStored(INSTALLATION);
   expect(await records.read("T1")).toEqual(INSTALLATION);
   expect(await store.get("T1")).toBeUndefined();
   store.set = set;
@@ -240,18 +286,57 @@ test("an installation that could not be stored rejects, or is kept until it is",
   expect(await store.get("T1")).toEqual(expect.any(String));
 });
 
-test("a forgotten installation is gone, also when it was waiting to be stored", async () => {
+test("a removed installation is gone, even if it was waiting to be stored", async () => {
   const { store, records } = startStore();
   store.set = away;
-  await records.keepAnyhow(INSTALLATION);
+  await records.keepUntilStored(INSTALLATION);
   await records.forget("T1");
   expect([records.peek("T1"), await records.read("T1")]).toEqual([undefined, undefined]);
 });
 
-test("a value that is no installation counts as absent", async () => {
+test("a stored value that is not an installation counts as absent", async () => {
   const { store, records } = startStore();
   for (const value of [null, 1, {}, "", "rubbish"]) {
     await store.set("T1", value);
     expect(await records.read("T1")).toBeUndefined();
   }
+});
+
+/** A Slack that always sends the same response. */
+async function startSaying(status: number, body: string) {
+  const heard: string[] = [];
+  const server = createServer((request, response) => {
+    request.on("data", (chunk: Buffer) => heard.push(chunk.toString()));
+    request.on("end", () => response.writeHead(status).end(body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/`;
+  return { heard, refresh: createRefresh(apiUrl, "1.2", "hush") };
+}
+
+test("a new token is requested in Slack's format", async () => {
+  const said = { ok: true, access_token: "xoxb-2", refresh_token: "r2", expires_in: 60 };
+  const { refresh, heard } = await startSaying(200, JSON.stringify(said));
+  expect(await refresh("r1")).toEqual({ token: "xoxb-2", refreshToken: "r2", expiresInS: 60 });
+  expect(Object.fromEntries(new URLSearchParams(heard.join("")))).toEqual({
+    client_id: "1.2",
+    client_secret: "hush",
+    grant_type: "refresh_token",
+    refresh_token: "r1",
+  });
+});
+
+test.each([
+  [200, JSON.stringify({ ok: false, error: "invalid_refresh_token" }), "invalid_refresh_token"],
+  [200, JSON.stringify({ ok: false, error: "<script>" }), ""],
+  [200, JSON.stringify({ ok: true }), ""],
+  [200, "<html>login</html>", ""],
+  [500, "", ""],
+])("the answer %i %s to a refresh is a failure without secrets", async (status, body, code) => {
+  const { refresh } = await startSaying(status, body);
+  const failure: unknown = await refresh("a token").catch((error: unknown) => error);
+  expect(failure).toMatchObject({ name: "ApiError", code });
+  expect(String(failure)).not.toMatch(/hush|a token|script|html/);
 });

@@ -7,12 +7,11 @@ import { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSlackApi } from "../../../../adapters/slack/api/client.ts";
-import { createGrants } from "../../../../adapters/slack/install/grants.ts";
-import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
-import { createOAuth, createStates, STATE_MS } from "../../../../adapters/slack/install/oauth.ts";
+import { createInstallations, createRefresh } from "../../../../adapters/slack/install/installations.ts";
+import { createOAuth } from "../../../../adapters/slack/install/oauth.ts";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
 import { createLogger } from "../../../../src/log/log.ts";
-import { startSlack } from "../../../simulators/slack/slack.ts";
-import { recordingLog, silent } from "../../../support/log.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 const signal = new AbortController().signal;
 
@@ -29,21 +28,21 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
   });
   const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { clientId, apiUrl, now } = slack;
-  const grants = createGrants({ apiUrl, clientId, clientSecret: changes.clientSecret ?? slack.clientSecret });
+  const clientSecret = changes.clientSecret ?? slack.clientSecret;
   const installations = createInstallations({
     store: new Keyv(),
     encryptionKey: randomBytes(32),
-    grants,
+    refresh: createRefresh(apiUrl, clientId, clientSecret),
     log,
     now,
   });
   const app = createOAuth({
     clientId,
+    clientSecret,
     stateSecret: "a secret for states",
     publicUrl,
-    authorizeUrl: slack.authorizeUrl,
+    apiUrl,
     scopes: ["chat:write", "commands"],
-    grants,
     installations,
     used: new Keyv(),
     log,
@@ -52,7 +51,7 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
   const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   server.on("request", (request, response) => void answer(request, response));
 
-  /** Opens the install page in a browser that has nothing of us yet. */
+  /** Opens the install page in a browser without cookies. */
   async function begin() {
     const page = await fetch(`${publicUrl}/slack/install`);
     const text = await page.text();
@@ -61,7 +60,7 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
     return { page, text, link: new URL(link), setCookie: cookie, cookie: cookie.split(";")[0] ?? "" };
   }
 
-  /** Agrees at Slack. Resolves to where that leads back to. */
+  /** Agrees on Slack's page. Resolves to the URL to which Slack returns. */
   async function agree(link: URL): Promise<URL> {
     const answer = await fetch(link, { redirect: "manual" });
     return new URL(answer.headers.get("location") ?? "");
@@ -81,7 +80,7 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
 }
 
 describe("the install page", () => {
-  test("leads to Slack with what the bot asks for, and binds the browser", async () => {
+  test("the install page links to Slack with the bot's scopes, and sets a cookie", async () => {
     const { begin, publicUrl, slack } = await startInstalling();
     const { page, link, setCookie } = await begin();
     expect(Object.fromEntries(link.searchParams)).toMatchObject({
@@ -95,14 +94,14 @@ describe("the install page", () => {
     expect(page.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
-  test("sends its cookie over https alone where it is reached that way", async () => {
+  test("the cookie of the install page is secure if the service has an https address", async () => {
     const app = createOAuth({
       clientId: "1.2",
+      clientSecret: "hush",
       stateSecret: "s",
       publicUrl: "https://bot.example/",
-      authorizeUrl: "https://slack.com/oauth/v2/authorize",
+      apiUrl: "https://slack.com/api/",
       scopes: ["commands"],
-      grants: { exchange: () => Promise.reject(new Error()), identify: () => Promise.reject(new Error()) },
       installations: { keep: async () => {} },
       used: new Keyv(),
       log: silent,
@@ -114,20 +113,34 @@ describe("the install page", () => {
   });
 });
 
-describe("an installation", () => {
-  test("is kept, and says so", async () => {
+describe("installing the bot", () => {
+  test("an installation is stored and confirmed", async () => {
     const { slack, install, installations, lines } = await startInstalling();
     const { status, text } = await install();
     const { id, name, bot, botToken } = slack.workspace;
     expect([status, text.includes(name)]).toEqual([200, true]);
-    // In a cloud of its own, such as GovSlack, the bot is opened there too.
+    // The bot can also be opened in a separate Slack cloud, for example GovSlack.
     expect(text).toContain(`${new URL("/app_redirect", slack.authorizeUrl).href}?app=`);
     const workspace = { teamId: id, botUserId: bot.id, botId: bot.botId, token: botToken };
     expect(await installations.find(id, signal)).toEqual(workspace);
     expect(JSON.stringify(lines)).not.toMatch(/xox|code-/);
   });
 
-  test("is completed once", async () => {
+  test("an organisation's installation is stored for all its workspaces, and the page says what remains to do", async () => {
+    const { slack, install, installations } = await startInstalling();
+    const starship = slack.addOrganisation("Starship");
+    const bridge = slack.addWorkspace("Bridge", undefined, starship);
+    slack.oauth.installInto(starship);
+    const { status, text } = await install();
+    expect([status, text.includes("Starship"), text.includes("workspaces/add")]).toEqual([200, true, true]);
+    expect(await installations.find(bridge.id, signal)).toBeUndefined();
+    const workspace = { teamId: bridge.id, enterpriseId: starship.id, token: starship.botToken };
+    expect(await installations.find(bridge.id, signal, starship.id)).toMatchObject(workspace);
+    expect(await installations.find(bridge.id, signal)).toMatchObject(workspace);
+    expect(await installations.find(slack.workspace.id, signal)).toBeUndefined();
+  });
+
+  test("an installation link works once", async () => {
     const { begin, agree, comeBack } = await startInstalling();
     const { link, cookie } = await begin();
     const back = await agree(link);
@@ -135,7 +148,7 @@ describe("an installation", () => {
     expect((await comeBack(back, cookie)).status).toBe(400);
   });
 
-  test("is not completed in another browser, with another state, or without a code", async () => {
+  test("an installation does not work in another browser, with another state, or without a code", async () => {
     const { slack, begin, agree, comeBack, installations } = await startInstalling();
     const { link, cookie } = await begin();
     const back = await agree(link);
@@ -159,23 +172,28 @@ describe("an installation", () => {
     expect(await installations.find(slack.workspace.id, signal)).toBeUndefined();
   });
 
-  test("that nobody agreed to, or that Slack refuses, says so in plain words", async () => {
+  test("an installation that a person cancels, or Slack refuses, fails with a plain sentence", async () => {
     const { begin, agree, comeBack, lines } = await startInstalling({ clientSecret: "wrong" });
     const first = await begin();
     const denied = await agree(first.link);
     denied.searchParams.delete("code");
     denied.searchParams.set("error", "access_denied");
-    expect((await comeBack(denied, first.cookie)).text).toContain("Nobody agreed");
+    expect((await comeBack(denied, first.cookie)).text).toContain("nothing was installed");
     const second = await begin();
     const { status, text } = await comeBack(await agree(second.link), second.cookie);
-    expect([status, text.includes("Slack did not complete it")]).toEqual([502, true]);
+    expect([status, text.includes("finish the installation")]).toEqual([502, true]);
     expect(lines.find(({ code }) => code === "bad_client_secret")).toBeDefined();
     expect(JSON.stringify(lines)).not.toMatch(/"wrong"|code-/);
   });
 
-  test("leaves no word of an address, of Slack's or of a workspace's name in a line above debug", async () => {
+  test("no log line above debug contains an address, an error of Slack's or the name of a workspace", async () => {
     const said: string[] = [];
-    const log = createLogger({ level: "debug", secrets: [], destination: { write: (line) => void said.push(line) } });
+    const log = createLogger({
+      level: "debug",
+      secrets: [],
+      tokens: [],
+      destination: { write: (line) => void said.push(line) },
+    });
     const { slack, publicUrl, install, begin, agree, comeBack } = await startInstalling({ log });
     slack.workspace.name = "Marmalade";
     expect((await install()).text).toContain("Marmalade");
@@ -189,15 +207,15 @@ describe("an installation", () => {
     expect(JSON.stringify(lines.filter(({ level }) => level !== "debug"))).not.toMatch(/marmalade/i);
   });
 
-  test("shows nothing that came with the address as markup", async () => {
+  test("the result page escapes everything from its address", async () => {
     const { publicUrl, comeBack } = await startInstalling();
     const url = new URL(`${publicUrl}/slack/oauth_redirect?error=<script>alert(1)</script>&state=<b>&code=<i>`);
     expect((await comeBack(url, "")).text).not.toMatch(/<script>|<b>|<i>/);
   });
 });
 
-describe("several workspaces", () => {
-  test("never have a call made with another one's token", async () => {
+describe("calls for several workspaces", () => {
+  test("no call uses another workspace's token", async () => {
     const { slack, install, installations } = await startInstalling();
     const beta = slack.addWorkspace("Beta");
     const gamma = slack.addWorkspace("Gamma");
@@ -214,12 +232,12 @@ describe("several workspaces", () => {
       calls.map(async ({ id }) => ({ id, answer: await api.call(id, "auth.test", { meant: id }, signal) })),
     );
     expect(answers.filter(({ id, answer }) => answer["team_id"] !== id)).toEqual([]);
-    // The workspace of a call is the one its token belongs to.
+    // A call belongs to the workspace of its token.
     const wrong = slack.requests.slice(from).filter(({ workspaceId, args }) => workspaceId !== args["meant"]);
     expect(wrong).toEqual([]);
   });
 
-  test("go on with the token that took the place of the one that expired", async () => {
+  test("calls continue with the new token when the old one expires", async () => {
     const { slack, install, installations } = await startInstalling();
     slack.oauth.rotate(12 * 3_600);
     await install();
@@ -231,36 +249,4 @@ describe("several workspaces", () => {
     expect(await api.call(id, "auth.test", {}, signal)).toMatchObject({ team_id: id });
     expect(slack.requests.filter(({ method }) => method === "oauth.v2.access")).toHaveLength(2);
   });
-});
-
-test("a state is good until it is old", () => {
-  let now = 1_000_000;
-  const states = createStates("secret", () => now);
-  const state = states.create();
-  expect(states.isGood(state)).toBe(true);
-  now += STATE_MS;
-  expect(states.isGood(state)).toBe(false);
-});
-
-test("no two states are the same", () => {
-  const states = createStates("secret", () => 0);
-  expect(states.create()).not.toBe(states.create());
-});
-
-test("a state of another secret, with more time, changed or made up is not good", () => {
-  const states = createStates("secret", () => 1_000_000);
-  const state = states.create();
-  const [nonce, expiresAt, signature] = state.split(".");
-  for (const forged of [
-    createStates("other", () => 1_000_000).create(),
-    `${nonce}.${Number(expiresAt) + 1}.${signature}`,
-    `${nonce}.${expiresAt}.`,
-    `${nonce}.${expiresAt}`,
-    `${state}x`,
-    state.slice(1),
-    "",
-    "..",
-  ]) {
-    expect(states.isGood(forged)).toBe(false);
-  }
 });

@@ -18,7 +18,7 @@ function step(id: string, state: Step["state"] = "running", title = `looking at 
 }
 
 describe("the cards of a stream on Slack", () => {
-  test("show each step and its state", () => {
+  test("the cards of a stream show each step and its state", () => {
     const cards = toCards([step("a"), step("b", "done"), step("c", "failed")], NONE);
     expect([...cards]).toEqual([
       ["a", { title: "Looking at a", status: "in_progress" }],
@@ -27,7 +27,7 @@ describe("the cards of a stream on Slack", () => {
     ]);
   });
 
-  test("are sent only where they have changed", () => {
+  test("only cards that have changed are sent", () => {
     const before = toCards([step("a"), step("b")], NONE);
     const after = toCards([step("a", "done"), step("b"), step("c")], before);
     expect(toTaskChunks(before, after)).toEqual([
@@ -37,13 +37,32 @@ describe("the cards of a stream on Slack", () => {
     expect(toTaskChunks(after, after)).toEqual([]);
   });
 
-  test("are closed when their step goes on elsewhere, or the stream ends", () => {
+  test("a card gets the sources of its step once, within the room for them", () => {
+    const running = toCards([step("a")], NONE);
+    const one = { url: "https://a.example/", title: "A" };
+    const long = { url: `https://a.example/${"x".repeat(300)}`, title: "long" };
+    const many = Array.from({ length: 5 }, (_, index) => ({
+      url: `https://a.example/${index}`,
+      title: "x".repeat(300),
+    }));
+    const done: Step = { ...step("a", "done"), sources: [long, one] };
+    const after = toCards([done], running);
+    const chunk = { type: "task_update", id: "a", title: "Looking at a", status: "complete" };
+    expect(toTaskChunks(running, after)).toEqual([{ ...chunk, sources: [{ type: "url", url: one.url, text: "A" }] }]);
+    // Slack appends them to those that the card has.
+    const again = toCards([{ ...done, title: "looking again" }], after);
+    expect(toTaskChunks(after, again)).toEqual([{ ...chunk, title: "Looking again" }]);
+    const [full] = toCards([{ ...done, sources: many }], NONE).values();
+    expect(full?.sources).toHaveLength(1);
+  });
+
+  test("cards are closed when their step continues elsewhere, or the stream ends", () => {
     const before = toCards([step("a"), step("b")], NONE);
     expect([...toCards([step("b")], before).values()].map(({ status }) => status)).toEqual(["complete", "in_progress"]);
     expect([...closeCards(before).values()].map(({ status }) => status)).toEqual(["complete", "complete"]);
   });
 
-  test("are few, however much is done: the rest shares one", () => {
+  test("the number of cards is limited, and further steps share one card", () => {
     const many = Array.from({ length: 40 }, (_, index) => step(`s${index}`, index < 39 ? "done" : "running"));
     const cards = toCards(many, NONE);
     expect(cards.size).toBe(MAX_CARDS + 1);
@@ -54,7 +73,7 @@ describe("the cards of a stream on Slack", () => {
     ]);
   });
 
-  test("have titles of one line that notify nobody, in whole characters", () => {
+  test("card titles have one line, notify no one, and split no character", () => {
     const [japanese, loud] = toCards([step("a", "done", "調".repeat(90)), step("b", "done", "asking <!channel>")], NONE)
       .values()
       .map(({ title }) => title)
@@ -63,12 +82,12 @@ describe("the cards of a stream on Slack", () => {
     expect(loud).toBe("Asking <\u200B!channel>");
   });
 
-  test("with a full text are within what a streamed message holds", () => {
+  test("cards with a full text fit into a streamed message", () => {
     const greatest = MAX_LENGTH + (MAX_CARDS + 1) * MAX_TITLE_BYTES;
     expect(greatest).toBeLessThan(10_571);
   });
 
-  test("come with text as chunks, and text alone as text", () => {
+  test("cards with text are sent as chunks, and text alone as text", () => {
     const task = { type: "task_update", id: "a", title: "A", status: "complete" };
     expect(toAddition("", [])).toEqual({});
     expect(toAddition("Hi", [])).toEqual({ markdown_text: "Hi" });

@@ -7,13 +7,13 @@ import {
   toButtonValue,
   toMessageBody,
   toMetadata,
-} from "../../../../adapters/slack/write/blocks.ts";
+} from "../../../../adapters/slack/write/draft.ts";
 import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
-import { checkBlocks } from "../../../simulators/slack/content-rules.ts";
+import { checkBlocks } from "../../../../lab/slack-sim/content-rules.ts";
 import { BAD, finalDraft, GOOD, growing, RETRY, STOP } from "../writing.ts";
 
 describe("a message on Slack", () => {
-  test("shows its text as Markdown, then its buttons, and says the text again for notifications", () => {
+  test("a message shows its text as Markdown, then its buttons, and repeats the text for notifications", () => {
     expect(toMessageBody(finalDraft("**Hi** <!here>", [RETRY]))).toEqual({
       blocks: [
         { type: "markdown", text: "**Hi** <\u200B!here>" },
@@ -33,7 +33,7 @@ describe("a message on Slack", () => {
     });
   });
 
-  test("has buttons that tell what they do", () => {
+  test("the buttons of a message contain their action", () => {
     const [block] = toButtonBlocks([STOP, RETRY]);
     const elements = block?.["elements"] as Array<{ value: string }>;
     expect(elements.map(({ value }) => readButtonValue(value))).toEqual([
@@ -42,7 +42,7 @@ describe("a message on Slack", () => {
     ]);
   });
 
-  test("is judged by Slack's own buttons where those are taken, and by plain ones elsewhere", () => {
+  test("a message uses Slack's own feedback buttons if possible, and plain ones otherwise", () => {
     const [feedback, ...rest] = toButtonBlocks([GOOD, BAD], { hasFeedbackButtons: true });
     expect([feedback, ...rest]).toEqual([
       {
@@ -63,28 +63,28 @@ describe("a message on Slack", () => {
     ]);
   });
 
-  test("has its other buttons beside those for judging, and no judging with one of them alone", () => {
+  test("a message shows other buttons next to feedback buttons, and no feedback with only one of them", () => {
     const types = (...args: Parameters<typeof toButtonBlocks>) => toButtonBlocks(...args).map(({ type }) => type);
     expect(types([RETRY, GOOD, BAD], { hasFeedbackButtons: true })).toEqual(["actions", "context_actions"]);
     expect(types([GOOD], { hasFeedbackButtons: true })).toEqual(["actions"]);
     expect([[GOOD, BAD], [GOOD], [RETRY]].map(hasFeedback)).toEqual([true, false, false]);
   });
 
-  test("of the greatest length is within Slack's limits, and a longer one is refused", () => {
+  test("a message of the maximum length is within Slack's limits, and a longer one is rejected", () => {
     const { blocks, text } = toMessageBody(finalDraft("&".repeat(MAX_LENGTH), [RETRY]));
     checkBlocks(blocks);
     expect(text.length).toBeLessThanOrEqual(4_000);
-    expect(() => toMessageBody(finalDraft("x".repeat(MAX_LENGTH + 1)))).toThrow(/9500 fit/);
-    expect(() => toMessageBody(finalDraft("漢".repeat(MAX_LENGTH / 3 + 1)))).toThrow(/9500 fit/);
+    expect(() => toMessageBody(finalDraft("x".repeat(MAX_LENGTH + 1)))).toThrow(/limit is 9500/);
+    expect(() => toMessageBody(finalDraft("漢".repeat(MAX_LENGTH / 3 + 1)))).toThrow(/limit is 9500/);
   });
 
-  test("without words has none but for notifications", () => {
+  test("a message without words has text only for notifications", () => {
     const { blocks, text } = toMessageBody(finalDraft("", [RETRY]));
     expect(blocks).toHaveLength(1);
     expect(text).not.toBe("");
   });
 
-  test("that grows shows what is healed, until it is nearly full", () => {
+  test("a growing message shows repaired Markdown until it is nearly full", () => {
     const [first] = toMessageBody(growing("**thr", { markdown: "**thr**" })).blocks;
     expect(first).toMatchObject({ text: "**thr**" });
     const source = `${"x".repeat(8_000)}\n\n**thr`;
@@ -94,22 +94,22 @@ describe("a message on Slack", () => {
 });
 
 describe("the metadata of a message", () => {
-  test("says what a message was posted for", () => {
+  test("the metadata of a message identifies its post", () => {
     expect(readMark({ metadata: toMetadata("mark") })).toBe("mark");
   });
 
-  test("of another kind says nothing", () => {
+  test("metadata of another kind is ignored", () => {
     for (const metadata of [undefined, {}, { event_payload: {} }, { event_payload: { mark: 1 } }]) {
       expect(readMark({ metadata })).toBeUndefined();
     }
   });
 });
 
-test("a button's value says what it does and for which turn, whatever the turn is called", () => {
+test("a button's value contains its action and its turn, whatever the turn's id", () => {
   const press = { action: "retry" as const, turnId: "slack:T:C:1.2:0\n" };
   expect(readButtonValue(toButtonValue(press))).toEqual(press);
 });
 
-test.each([undefined, 1, "", "retry", "retry:", "explode:t", ":t"])("%j is no button of ours", (value) => {
+test.each([undefined, 1, "", "retry", "retry:", "explode:t", ":t"])("%j is not one of the bot's buttons", (value) => {
   expect(readButtonValue(value)).toBeUndefined();
 });

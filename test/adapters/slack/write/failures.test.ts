@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import { guarded } from "../../../../adapters/slack/write/failures.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 
 const signal = new AbortController().signal;
 
-/** What Slack's word for a refusal of a method means. */
+/** The kind of the error for a code from a method. */
 async function kindOf(method: string, code: string, status = 200): Promise<string> {
-  const refusal = new SlackApiError(method, `Slack refused ${method}: ${code}.`, { code, status });
+  const refusal = new ApiError(method, `Slack refused ${method}: ${code}.`, { code, status });
   const error: unknown = await guarded(signal, () => Promise.reject(refusal)).catch((reason: unknown) => reason);
   return error instanceof SinkError ? error.kind : "none";
 }
@@ -21,11 +21,11 @@ describe("a refusal to change a message on Slack", () => {
     "unknown_method",
     "not_allowed_token_type",
     "some_error_of_tomorrow",
-  ])("leaves it as it is, and may leave further ones: %s", async (code) => {
+  ])("a refusal to change a message seals it, and further messages may be possible: %s", async (code) => {
     expect(await kindOf("chat.update", code)).toBe("sealed");
   });
 
-  test("is that too where the method is not there at all", async () => {
+  test("an unknown update method seals the message too", async () => {
     expect(await kindOf("chat.update", "", 404)).toBe("sealed");
   });
 
@@ -43,9 +43,12 @@ describe("a refusal to change a message on Slack", () => {
     ["streaming_state_conflict", "unavailable"],
     ["update_failed", "unavailable"],
     ["internal_error", "unavailable"],
-  ])("says something else of the message, its place or its text: %s", async (code, kind) => {
-    expect(await kindOf("chat.update", code)).toBe(kind);
-  });
+  ])(
+    "a refusal to change a message says something about the message, its channel or its text: %s",
+    async (code, kind) => {
+      expect(await kindOf("chat.update", code)).toBe(kind);
+    },
+  );
 });
 
 describe("a refusal to post a message on Slack", () => {
@@ -54,7 +57,7 @@ describe("a refusal to post a message on Slack", () => {
     ["some_error_of_tomorrow", "rejected"],
     ["not_in_channel", "forbidden"],
     ["thread_not_found", "gone"],
-  ])("means what it says: %s", async (code, kind) => {
+  ])("a refusal to post a message has the meaning of its code: %s", async (code, kind) => {
     expect(await kindOf("chat.postMessage", code)).toBe(kind);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createToMark, toFingerprint } from "../../../../adapters/slack/ids.ts";
-import { toMetadata } from "../../../../adapters/slack/write/blocks.ts";
+import { toMetadata } from "../../../../adapters/slack/write/draft.ts";
+import { toMarkedNames } from "../../../../adapters/slack/write/files.ts";
 import { createLookup, type Lookup, type ReplyPlace } from "../../../../adapters/slack/write/lookup.ts";
-import { toMarkedNames } from "../../../../adapters/slack/write/upload.ts";
-import type { Message } from "../../../simulators/slack/world.ts";
+import type { Message } from "../../../../lab/slack-sim/world.ts";
 import { type Desk, MARK_KEY, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
@@ -18,7 +18,7 @@ function placeOf({ slack, general, question }: Desk): ReplyPlace {
   return { teamId: slack.workspace.id, channelId: general.id, threadTs: question.ts, questionTs: question.ts };
 }
 
-/** A message of the bot's that was posted with a nonce. */
+/** Posts a message with a nonce as the bot. */
 async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(nonce)): Promise<string> {
   const { api, slack, general } = desk;
   const args = { channel: general.id, text: `for ${nonce}`, metadata: toMetadata(mark) };
@@ -27,8 +27,8 @@ async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(n
   return String(ts);
 }
 
-describe("looking for a message of an earlier attempt", () => {
-  test("is refused as unavailable, not for the rate of writing, after thirty looks in a minute", async () => {
+describe("looking up a message of an earlier attempt", () => {
+  test("after thirty lookups in a minute, the next fails as unavailable, not as a rate limit on writes", async () => {
     const desk = await startDesk();
     const lookup = createLookupAt(desk);
     for (let count = 0; count < 30; count++) await lookup.findPost(placeOf(desk), "a", signal);
@@ -36,7 +36,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(desk.calls("conversations.replies")).toBe(30);
   });
 
-  test("finds it by its nonce, in the thread and at the top level", async () => {
+  test("the lookup finds a message by its nonce, in the thread and at the top level", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     const lookup = createLookupAt(desk);
     const inThread = await say(desk, "a", desk.question.ts);
@@ -47,7 +47,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
   });
 
-  test("asks for no more at once than every app gets, and goes on behind it", async () => {
+  test("the lookup reads pages of the size that every app gets, and continues with the next", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     for (let index = 0; index < 20; index++) desk.ada.say(desk.general, `${index}`, { thread: desk.question });
     const ts = await say(desk, "a", desk.question.ts);
@@ -58,7 +58,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(asked.map(({ args }) => args["limit"])).toEqual(["15", "15"]);
   });
 
-  test("takes a stream that nobody finished for it, and one that carries a nonce for nothing but its own", async () => {
+  test("an unfinished stream counts as the message, and a stream with a nonce only for its own", async () => {
     const desk = await startDesk();
     const { api, slack, general } = desk;
     const team = slack.workspace.id;
@@ -70,7 +70,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
   });
 
-  test("takes no message of another app for the bot's, even with the right mark", async () => {
+  test("the lookup ignores another app's message, even with the right mark", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     const { slack, general, question } = desk;
     const other = slack.user({ name: "Other", isBot: true });
@@ -90,7 +90,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(await lookup.findFiles(placeOf(desk), names, signal)).toBeUndefined();
   });
 
-  test("does not recognise a mark that was made without the key", async () => {
+  test("the lookup does not recognize a mark made without the key", async () => {
     const desk = await startDesk();
     await say(desk, "a", desk.question.ts, toFingerprint("a"));
     await say(desk, "b", desk.question.ts, createToMark("the key of another installation")("b"));
@@ -99,7 +99,7 @@ describe("looking for a message of an earlier attempt", () => {
     expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
   });
 
-  test("is unavailable while Slack does not tell who the bot is", async () => {
+  test("the lookup is unavailable while Slack does not say who the bot is", async () => {
     const desk = await startDesk();
     await say(desk, "a", desk.question.ts);
     desk.slack.failNext("auth.test", { retryAfterS: 1 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTellPerson } from "../../../../adapters/slack/interactions/user-action.ts";
+import { createTellPerson } from "../../../../adapters/slack/write/notice.ts";
 import { type InteractionStageOptions, startInteractions } from "../interaction-stage.ts";
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
@@ -21,7 +21,7 @@ async function start(options: InteractionStageOptions = {}) {
 }
 
 describe("an ephemeral answer to an interaction", () => {
-  test("is read by that person alone, as the answer to what they did", async () => {
+  test("an ephemeral answer to an interaction is visible only to the person who acted", async () => {
     const { slack, bob, general, by, tellPerson, told, posts } = await start();
     await tellPerson(by, "psst");
     expect(told()).toEqual(["psst"]);
@@ -29,7 +29,7 @@ describe("an ephemeral answer to an interaction", () => {
     expect(posts()).toBe(0);
   });
 
-  test("is posted when Slack takes no more answers to what they did", async () => {
+  test("an ephemeral answer is posted if the response URL accepts no more answers", async () => {
     const { by, tellPerson, told, posts } = await start();
     for (let uses = 0; uses < 6; uses++) await tellPerson(by, `psst ${uses}`);
     expect(told()).toHaveLength(6);
@@ -37,7 +37,7 @@ describe("an ephemeral answer to an interaction", () => {
   });
 
   test.each(["https://hooks.slack.com.example/x", "http://hooks.slack.com/x", "http://169.254.169.254/", undefined])(
-    "is sent to no address but Slack's, and posted instead: %s",
+    "an ephemeral answer is posted instead of being sent to an address that is not Slack's: %s",
     async (responseUrl) => {
       const { by, tellPerson, told, posts } = await start();
       await tellPerson({ ...by, responseUrl }, "psst");
@@ -46,7 +46,7 @@ describe("an ephemeral answer to an interaction", () => {
     },
   );
 
-  test("is a failure without the address when it is not posted either", async () => {
+  test("an ephemeral answer that cannot be posted either fails without showing the address", async () => {
     const { slack, by, tellPerson } = await start();
     slack.advance(31 * 60_000);
     slack.failNext(EPHEMERAL, { error: "user_not_in_channel" });
@@ -56,8 +56,8 @@ describe("an ephemeral answer to an interaction", () => {
   });
 });
 
-describe("where the response_url is none of Slack's, the person is told by chat.postEphemeral", () => {
-  test("about a button that is worn out", async () => {
+describe("with a response URL that is not Slack's, chat.postEphemeral informs the person", () => {
+  test("chat.postEphemeral informs the person about an expired button", async () => {
     const { ada, slack, general, call, told } = await start({ hasForeignHooks: true });
     const text = { type: "plain_text", text: "old" };
     const elements = [{ type: "button", action_id: "old", value: "gone:t", text }];
@@ -66,21 +66,21 @@ describe("where the response_url is none of Slack's, the person is told by chat.
     if (message === undefined) throw new Error("There is no message.");
     await ada.press(message, "old");
     await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/does not do anything any more/)]);
+    expect(told()).toEqual([expect.stringMatching(/no longer works/)]);
   });
 
-  test("about a shortcut on a message without pictures", async () => {
+  test("chat.postEphemeral informs the person about a shortcut on a message without pictures", async () => {
     const { ada, slack, general, told } = await start({ hasForeignHooks: true });
     await ada.shortcut("imagine_from_message", ada.say(general, "hello"));
     await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/no pictures that I could use/)]);
+    expect(told()).toEqual([expect.stringMatching(/can't find a picture/)]);
   });
 
-  test("about a form that does not open", async () => {
+  test("chat.postEphemeral informs the person about a form that does not open", async () => {
     const { ada, slack, general, told } = await start({ hasForeignHooks: true });
     slack.failNext("views.open", { error: "expired_trigger_id" });
     await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
     await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/did not let me open the form/)]);
+    expect(told()).toEqual([expect.stringMatching(/couldn't open the form/)]);
   });
 });

@@ -1,19 +1,20 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Outbound } from "../../../../adapters/slack/write/outbound.ts";
+import { createRandom, type Random } from "../../../../lab/pacing/random.ts";
+import type { Fault } from "../../../../lab/slack-sim/faults.ts";
+import { DEFAULT_LIMITS } from "../../../../lab/slack-sim/limits.ts";
+import type { Message } from "../../../../lab/slack-sim/world.ts";
+import { createQuickScheduler } from "../../../../lab/support/quick-scheduler.ts";
 import { mapBounded } from "../../../../src/concurrency/deadlines.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
 import { type ProduceText, type ReplyOptions, writeReply } from "../../../../src/reply/reply.ts";
 import { createSteps, type Steps } from "../../../../src/reply/steps.ts";
-import type { Fault } from "../../../simulators/slack/faults.ts";
-import { DEFAULT_LIMITS } from "../../../simulators/slack/limits.ts";
-import type { Message } from "../../../simulators/slack/world.ts";
-import { createRandom, type Random } from "../../../support/pacing/random.ts";
-import { createQuickScheduler } from "../../../support/quick-scheduler.ts";
 import { addressOf, type Desk, RETRY, startDesk } from "../writing.ts";
 
-/** What is tested here is not the pace: no limit is met. */
+/** These tests are not about the pace, so there are no limits. */
 const UNLIMITED = {
   postBurst: 10_000,
   perMinute: Object.fromEntries(Object.keys(DEFAULT_LIMITS.perMinute).map((method) => [method, 1_000_000])),
@@ -49,7 +50,7 @@ const WORDS = [
   "&amp;",
 ];
 
-/** So many fit the messages that Slack's limits allow a reply, also where each ends as soon as it is nearly full. */
+/** The largest number of words that fit a reply's messages, even if each message ends when it is nearly full. */
 const MAX_WORDS = 1_700;
 
 type Record = ReplyOptions["record"];
@@ -61,9 +62,9 @@ interface Attempt {
   text: string;
   record: Record;
   isResumed: boolean;
-  /** The process dies in this call: it is carried out, and nobody hears of it. */
+  /** The process dies in this call. Slack executes the call, and no one gets the response. */
   diesIn?: number;
-  /** The text comes letter by letter. */
+  /** If true, the text arrives letter by letter. */
   isSlow?: boolean;
   random: Random;
 }
@@ -81,7 +82,7 @@ function toText(random: Random): string {
 function speak(text: string, steps: Steps, random: Random, isSlow = false): ProduceText {
   return async (onText) => {
     for (let at = 0, count = 0; at < text.length; count += 1) {
-      // Of each two beside each other one ends before more text comes, and one after.
+      // Of two parallel steps, one ends before more text arrives, and one ends later.
       if (count % 3 === 0) for (const id of [count, count + 1]) steps.note(step(id, "running"));
       if (count % 3 === 1) steps.note(step(count, "done"));
       if (count % 3 === 2) steps.note(step(count - 2, "failed"));
@@ -98,7 +99,7 @@ function step(id: number, state: Step["state"]): Step {
   return { id: String(id), title: `doing ${id}`, state };
 }
 
-/** A sink whose process dies in one of its calls. `died` resolves then. */
+/** A sink whose process dies in one of its calls. When it dies, `died` resolves. */
 function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Promise<void> } {
   const death = Promise.withResolvers<void>();
   let calls = 0;
@@ -115,7 +116,6 @@ function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Pro
     sink: new Proxy(sink, {
       get(target, name) {
         if (name === "post") return wrap(target.post);
-        if (name === "postFirst" && target.postFirst !== undefined) return wrap(target.postFirst);
         if (name === "edit") return wrap(target.edit);
         return Reflect.get(target, name);
       },
@@ -124,18 +124,21 @@ function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Pro
   };
 }
 
-/** One run of a reply. Resolves to the record it has left when the process died, and to undefined when it came to its end. */
+/**
+ * One run of a reply. Resolves to the remaining record if the process died, or to undefined if the reply is finished.
+ */
 async function run(attempt: Attempt): Promise<Record | undefined> {
   const { outbound, address, text, isResumed, diesIn, isSlow, random } = attempt;
   const record = structuredClone(attempt.record);
-  // As the turn keeps it before its first post.
+  // The turn also stores this before its first post.
   let saved: Record = { ...structuredClone(record), isPosting: record.isPosting || record.posted.length === 0 };
   const save = async () => void (saved = structuredClone(record));
-  const { sink, died } = dying(outbound.sink(address), diesIn);
+  const { sink, died } = dying(outbound.sink(address, NO_RIGHT), diesIn);
   const scheduler = createQuickScheduler();
   const steps = createSteps();
   const writing = writeReply(speak(text, steps, random, isSlow), {
     sink,
+    right: NO_RIGHT,
     steps,
     scheduler,
     record,
@@ -160,7 +163,9 @@ function bare(text: string): string {
   return text.replace(/[\s\u200B]+/g, "");
 }
 
-/** Where two texts begin to differ; "" when they do not. A whole text would be too much to read. */
+/**
+ * The text around the first difference between two texts. "" if they are equal. A whole text would be too long to read.
+ */
 function differenceOf(text: string, wanted: string): string {
   if (text === wanted) return "";
   let at = 0;
@@ -174,7 +179,7 @@ function isFinished(messages: readonly Message[]): boolean {
   return hasButtons && messages.every(({ stream }) => stream === undefined || stream.state !== "in_progress");
 }
 
-/** Answers one question in as many processes as it takes: each but the last dies in some call. */
+/** Answers one question with as many processes as needed. Each process except the last dies in some call. */
 async function answerDying(desk: Desk, seed: number): Promise<string> {
   const { slack, general, ada } = desk;
   const random = createRandom(seed);
@@ -193,7 +198,7 @@ async function answerDying(desk: Desk, seed: number): Promise<string> {
   return describeWrong(desk, question, text, seed);
 }
 
-/** Answers one question while some calls fail. Resolves to what is wrong with the answer. */
+/** Answers one question while some calls fail. Resolves to a description of the problem with the answer. */
 async function answerWrongly(desk: Desk, outbound: Outbound, seed: number): Promise<string> {
   const { slack, general, ada } = desk;
   const random = createRandom(seed);
@@ -218,11 +223,11 @@ describe("replies on Slack under faults", () => {
   for (const isNative of [true, false]) {
     const kind = isNative ? "native" : "fallback";
 
-    test(`none is lost, doubled or left growing: ${kind}`, async () => {
+    test(`no reply is lost, doubled or left growing: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const problems: string[] = [];
-      // Each process looks for lost messages no more often than Slack lets it.
+      // Each process looks up lost messages only as often as Slack allows.
       for (let batch = 0; batch < 3; batch++) {
         const outbound = desk.restart();
         const seeds = Array.from({ length: 12 }, (_, index) => 12 * batch + index + 1);
@@ -231,40 +236,43 @@ describe("replies on Slack under faults", () => {
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
 
-    test(`each is one answer when the process dies in any call: ${kind}`, async () => {
+    test(`a reply is one answer even if the process dies in any call: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
-      const seeds = Array.from({ length: 80 }, (_, index) => index + 1);
-      // Few at once: where calls wait for those of all others, the text has come to its end before the first one.
+      const seeds = Array.from({ length: 32 }, (_, index) => index + 1);
+      // Only few run at once. If calls waited for those of all others, the text would end before the first call.
       const problems = await mapBounded(seeds, 8, (seed) => answerDying(desk, seed));
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
   }
 });
 
-describe("a link on Slack that leads elsewhere than its words say", () => {
-  test.each([true, false])("is none, however slowly it comes; natively: %s", async (isNative) => {
-    const desk = await startDesk({ limits: UNLIMITED });
-    const { slack, general, question, address, outbound } = desk;
-    if (!isNative) slack.setStreaming("unknown_method");
-    const honest = "[the docs](https://docs.io) or [bank.com](https://bank.com/help)";
-    const text = `Read ${honest} and sign in at [https://bank.com](https://evil.net), <https://evil.net|bank.com>, a < b.`;
-    const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
-    await run({ desk, outbound, address, text, record, isResumed: false, isSlow: true, random: createRandom(1) });
-    const shown = text.replace("](https://evil", "]\u200B(https://evil").replace("<https", "<\u200Bhttps");
-    expect(slack.texts(general, question)).toEqual([shown]);
-    expect(desk.calls(isNative ? "chat.appendStream" : "chat.update")).toBeGreaterThan(0);
-    expect(desk.calls(isNative ? "chat.update" : "chat.appendStream")).toBe(0);
-    const sent = JSON.stringify(
-      slack.requests.map(({ args }) => [args["markdown_text"], args["chunks"], args["blocks"]]),
-    );
-    expect(sent).toContain("evil.net");
-    expect(sent).not.toMatch(/\[https:\/\/bank\.com\]\(|<https:\/\/evil\.net\|/);
-  });
+describe("deceptive links on Slack", () => {
+  test.each([true, false])(
+    "a link never leads elsewhere than its label says, however slowly it arrives; natively: %s",
+    async (isNative) => {
+      const desk = await startDesk({ limits: UNLIMITED });
+      const { slack, general, question, address, outbound } = desk;
+      if (!isNative) slack.setStreaming("unknown_method");
+      const honest = "[the docs](https://docs.io) or [bank.com](https://bank.com/help)";
+      const text = `Read ${honest} and sign in at [https://bank.com](https://evil.net), <https://evil.net|bank.com>, a < b.`;
+      const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
+      await run({ desk, outbound, address, text, record, isResumed: false, isSlow: true, random: createRandom(1) });
+      const shown = text.replace("](https://evil", "]\u200B(https://evil").replace("<https", "<\u200Bhttps");
+      expect(slack.texts(general, question)).toEqual([shown]);
+      expect(desk.calls(isNative ? "chat.appendStream" : "chat.update")).toBeGreaterThan(0);
+      expect(desk.calls(isNative ? "chat.update" : "chat.appendStream")).toBe(0);
+      const sent = JSON.stringify(
+        slack.requests.map(({ args }) => [args["markdown_text"], args["chunks"], args["blocks"]]),
+      );
+      expect(sent).toContain("evil.net");
+      expect(sent).not.toMatch(/\[https:\/\/bank\.com\]\(|<https:\/\/evil\.net\|/);
+    },
+  );
 });
 
 describe("a very long answer on Slack", () => {
-  test("shows its beginning in messages, and comes whole as a file", async () => {
+  test("a very long answer shows its start in messages, and is complete as a file", async () => {
     const desk = await startDesk({ limits: UNLIMITED });
     const { slack, general, question, address, outbound } = desk;
     const random = createRandom(1);

@@ -6,11 +6,11 @@ import {
   createSlackBudget,
   planGap,
 } from "../../../../adapters/slack/write/pace.ts";
+import { toFigures } from "../../../../lab/pacing/measure.ts";
+import { slackPlatform, slidingCounter } from "../../../../lab/pacing/platform.ts";
+import { afterQuestion, anything, mix, several, workday } from "../../../../lab/pacing/scenarios.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../../lab/pacing/trials.ts";
 import type { Call, Demand, Growth } from "../../../../src/pacing/budget.ts";
-import { toFigures } from "../../../support/pacing/measure.ts";
-import { slackPlatform, slidingCounter } from "../../../support/pacing/platform.ts";
-import { afterQuestion, anything, mix, several, workday } from "../../../support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../support/pacing/trials.ts";
 
 describe("slack budget", () => {
   const EDIT: Call = { kind: "edit", room: "general" };
@@ -23,7 +23,7 @@ describe("slack budget", () => {
     return { now, growing: [YOUNG], active: 1, unfinished: 1, starts };
   }
 
-  test("counts edits and finals of a workspace together, posts by room", () => {
+  test("slack budget counts a workspace's edits and finals together, and posts by channel", () => {
     const budget = createSlackBudget("update");
     expect(budget.credit(EDIT, 0)).toBe(49);
     budget.sent(EDIT, 0);
@@ -36,7 +36,7 @@ describe("slack budget", () => {
     expect(budget.creditAt(POST, 1, 1_000)).toBe(1_500);
   });
 
-  test("has a budget per method for native streams", () => {
+  test("slack budget has a limit per method for native streams", () => {
     const budget = createSlackBudget("append");
     expect([POST, EDIT, FINAL].map((call) => budget.credit(call, 0))).toEqual([19, 98, 19]);
     budget.sent(FINAL, 0);
@@ -44,36 +44,36 @@ describe("slack budget", () => {
     expect(budget.reserve(demand(0))).toBe(0);
   });
 
-  test("begins no stream that it could not stop", () => {
+  test("slack budget starts no stream that it could not stop", () => {
     const budget = createSlackBudget("append");
     for (let second = 0; second < 10; second++) budget.sent(FINAL, second * 1_000);
     for (let second = 10; second < 14; second++) {
       budget.sent(POST, second * 1_000);
       budget.done(POST, { kind: "post", sentAt: second * 1_000, answer: { ok: true } }, second * 1_000);
     }
-    // Nine stops are left, and the streams that have begun need four of them.
+    // Nine stops are left, and the open streams need four of them.
     expect(budget.credit(POST, 14_000)).toBe(5);
     expect(budget.creditAt(POST, 6, 14_000)).toBe(60_500);
     budget.sent(FINAL, 14_000);
     budget.done(FINAL, { kind: "final", sentAt: 14_000, answer: { ok: true } }, 14_000);
     expect(budget.credit(POST, 14_000)).toBe(5);
-    // After five minutes Slack has ended what nobody stopped.
+    // After five minutes, Slack has ended the streams that the bot did not stop.
     expect(budget.credit(POST, 314_000)).toBe(19);
   });
 
-  test("keeps more calls for finals the more replies there are", () => {
+  test("slack budget keeps more calls for finals if there are more replies", () => {
     const budget = createSlackBudget("update");
     expect(budget.reserve(demand(0))).toBe(2);
     expect(budget.reserve({ ...demand(60_000), active: 3, unfinished: 3, starts: [20_000, 30_000] })).toBe(4);
     expect(budget.reserve({ ...demand(60_000), active: 40, unfinished: 40 })).toBe(24);
   });
 
-  test("keeps a call for each reply that has ended and waits for its final", () => {
+  test("slack budget keeps a call for each ended reply that waits for its final", () => {
     const budget = createSlackBudget("update");
     expect(budget.reserve({ ...demand(0), unfinished: 6 })).toBe(6);
   });
 
-  test("counts a call as what it turned out to be", () => {
+  test("slack budget counts a call as what it turned out to be", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
     budget.done(EDIT, { kind: "post", sentAt: 0, answer: { ok: true } }, 1_000);
@@ -85,7 +85,7 @@ describe("slack budget", () => {
     expect(budget.creditAt(POST, 1, 3_000)).toBe(3_500);
   });
 
-  test("makes a plan hold until something happens", () => {
+  test("slack budget keeps a plan until something happens", () => {
     const budget = createSlackBudget("update");
     const first = budget.gap(demand(0));
     expect(budget.gap({ ...demand(50), growing: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
@@ -95,7 +95,7 @@ describe("slack budget", () => {
     expect(budget.keepUntil()).toBe(300_200);
   });
 
-  test("spends a limit that refused an allowed call more slowly, and still edits", () => {
+  test("slack budget slows down after a limit refused an allowed call, and still edits", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
     budget.done(EDIT, { kind: "edit", sentAt: 0, answer: { ok: false, retryAfterMs: 5_000 } }, 1_000);
@@ -116,7 +116,7 @@ describe("slack budget against the documented limits", () => {
   };
   for (const method of ["update", "append"] as const) {
     for (const [name, scenario] of Object.entries(scenarios)) {
-      test(`is never refused: ${name}, ${method}`, () => {
+      test(`slack budget is never refused: ${name}, ${method}`, () => {
         for (const [index, tripMs] of [80, 250, 600].entries()) {
           const result = trySlack({ scenario, seed: 10 + index, tripMs, options: {} }, method);
           expect(toWrongs(result)).toEqual(NO_WRONGS);
@@ -125,10 +125,10 @@ describe("slack budget against the documented limits", () => {
     }
   }
 
-  test("lets no final of several long replies wait that were asked for after another question", {
+  test("slack budget delays no final of long replies that follow another question", {
     timeout: 60_000,
   }, () => {
-    // The calls of a question 8 or 10 s before return right behind the end of the answers.
+    // The calls for a question 8 or 10 s ago become available again just after the answers end.
     for (const agoMs of [2_000, 8_000, 10_000]) {
       const scenario = afterQuestion(agoMs, several(5, 1500, 30, 0));
       for (let seed = 1; seed <= 6; seed++) {
@@ -138,8 +138,8 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("lets no final wait for long in the first busy minute of a workspace that was fresh", () => {
-    // Both spend most of the minute's calls on the edits of their first answers.
+  test("slack budget delays no final for long in the first busy minute of a workspace", () => {
+    // Both use most of the minute's calls for edits of their first answers.
     for (const [perMinute, longestSeconds] of [
       [15, 2],
       [20, 10],
@@ -150,7 +150,7 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("is never refused in one room, with errors of the server", () => {
+  test("slack budget is never refused in one channel with server errors", () => {
     for (let seed = 1; seed <= 4; seed++) {
       const options = { errorShare: 0.05, room: "general" };
       const result = trySlack(
@@ -161,7 +161,7 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("leaves a tighter limit than documented alone until its wait is over, and delivers every final", () => {
+  test("slack budget respects a stricter limit than documented until its wait is over, and delivers every final", () => {
     for (const [calls, windowMs] of [
       [10, 60_000],
       [20, 60_000],
@@ -194,7 +194,7 @@ describe("slack plan", () => {
     return { now, growing, active: Math.max(1, growing.length), unfinished: growing.length, starts };
   }
 
-  test("edits each of a few young replies about every second from a fresh bank", () => {
+  test("slack plan edits each of a few young replies about every second from a fresh bank", () => {
     for (const count of [1, 2, 3, 5]) {
       const perReply = planGap(demand(Array.from({ length: count }, () => YOUNG)), FRESH) * count;
       expect(perReply).toBeGreaterThanOrEqual(450);
@@ -202,34 +202,34 @@ describe("slack plan", () => {
     }
   });
 
-  test("slows down as the bank empties, down to ten seconds", () => {
+  test("slack plan slows down as the bank empties, down to ten seconds", () => {
     const gaps = [0, 20, 40, 49].map((spent) => planGap(demand([YOUNG]), { ...FRESH, countAt: () => spent }));
     expect(gaps).toEqual([...gaps].sort((a, b) => a - b));
     expect(gaps.at(-1)).toBe(10_000);
   });
 
-  test("counts on the credits that return in time", () => {
+  test("slack plan counts the calls that return in time", () => {
     const returning = { ...FRESH, countAt: (at: number) => (at >= 102_000 ? 0 : 47) };
     expect(planGap(demand([YOUNG]), returning)).toBeLessThan(planGap(demand([YOUNG]), { ...FRESH, countAt: () => 47 }));
   });
 
-  test("takes a reply beyond the usual length for a long one", () => {
+  test("slack plan treats a reply beyond the usual length as a long one", () => {
     const long = { ...YOUNG, total: 20_000 };
     expect(planGap(demand([long]), FRESH)).toBeGreaterThan(planGap(demand([{ ...YOUNG, total: 2000 }]), FRESH));
   });
 
-  test("keeps a busy workspace near the rate at which calls return", () => {
+  test("slack plan keeps a busy workspace near the rate at which calls return", () => {
     const starts = Array.from({ length: 10 }, (_, index) => 40_000 + index * 6_000);
     const base = 60_000 / (49 - (60 * 9) / 52.5);
-    // Its calls have come back, but for those that show how busy it was.
+    // The calls have become available again, except those that show how busy it was.
     const rich = planGap(demand([YOUNG], starts), { ...FRESH, countAt: (at) => (at > 100_000 ? 0 : 5) });
     const poor = planGap(demand([YOUNG], starts), { ...FRESH, countAt: (at) => (at > 150_000 ? 40 : 49) });
     expect(rich).toBeCloseTo(0.9 * base);
     expect(poor).toBeCloseTo(1.5 * base);
   });
 
-  test("takes no earlier answer for a load that took next to no calls", () => {
-    // The post of a short answer counts elsewhere; an edit and its final are left.
+  test("slack plan ignores an earlier answer that used almost no calls", () => {
+    // The post of a short answer uses another limit, so an edit and its final are left.
     const spent = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 2) };
     for (const count of [1, 3, 5]) {
       const growing = Array.from({ length: count }, () => YOUNG);
@@ -239,22 +239,22 @@ describe("slack plan", () => {
     }
   });
 
-  test("takes no reply's own beginning and calls for a load", () => {
+  test("slack plan does not count a reply's own start and calls as load", () => {
     const own: Growth = { total: 400, rate: 0.24, firstText: 91_000, edits: 12 };
     const bank = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 12) };
     expect(planGap(demand([own], [91_000]), bank)).toBe(planGap(demand([own]), bank));
   });
 
-  test("spreads its calls over long lives once several replies have lasted", () => {
+  test("slack plan spreads calls over long lifetimes once several replies have lasted", () => {
     const five = (firstText: number) => Array.from({ length: 5 }, (): Growth => ({ ...YOUNG, rate: 0.12, firstText }));
     expect(planGap(demand(five(92_000)), FRESH)).toBeGreaterThan(2 * planGap(demand(five(94_000)), FRESH));
   });
 
-  test("spends no faster than calls return on a reply that may outlast them", () => {
+  test("slack plan spends no faster than calls return on a reply that may outlast them", () => {
     expect(planGap(demand([{ ...YOUNG, firstText: 89_000 }]), FRESH)).toBeCloseTo((0.9 * 60_000) / 49);
   });
 
-  test("keeps calls for the finals of replies that the rate foretells, until calls return", () => {
+  test("slack plan keeps calls for the finals of predicted replies until calls return", () => {
     const starts = [40_000, 50_000, 60_000, 70_000, 80_000, 90_000];
     const bank = (back: number) => ({ ...FRESH, countAt: (at: number) => (at > back ? 0 : 45) });
     expect(countComingFinals(demand([], starts), bank(140_000))).toBeGreaterThan(4);
@@ -262,19 +262,19 @@ describe("slack plan", () => {
     expect(countComingFinals(demand([]), bank(140_000))).toBe(0);
   });
 
-  test("does not take a burst of starts for a rate", () => {
+  test("slack plan does not mistake a burst of starts for a rate", () => {
     expect(planGap(demand([YOUNG], [95_000, 96_000, 97_000, 98_000, 99_000]), FRESH)).toBe(
       planGap(demand([YOUNG]), FRESH),
     );
   });
 
-  test("has an answer when nobody writes", () => {
+  test("slack plan returns a gap if no one writes", () => {
     expect(planGap(demand([]), FRESH)).toBeGreaterThanOrEqual(450);
   });
 });
 
 describe("room turns", () => {
-  test("allow one post at a time and the next a pause after the call arrived, at the latest", () => {
+  test("room turns allow one post at a time, and the next after a pause from the latest possible arrival", () => {
     const turns = createRoomTurns(1_000);
     expect(turns.credit(0)).toBe(1);
     turns.sent(3_500);
@@ -285,13 +285,13 @@ describe("room turns", () => {
     expect([5_000, 5_200, 5_300].map(turns.credit)).toEqual([0, 0, 1]);
     expect(turns.creditAt(1, 5_000)).toBe(5_250);
     expect(turns.creditAt(2, 5_000)).toBe(Infinity);
-    // A slow call may have been slow on its way: half the quickest round trip is all that is sure.
+    // A slow call may have been slow before it arrived. Only half of the fastest round trip is certain.
     turns.sent(10_000);
     turns.done({ ok: true }, 13_000);
     expect(turns.creditAt(1, 13_000)).toBe(13_250);
   });
 
-  test("pause also after a failure, and as long as a refusal asks", () => {
+  test("room turns pause after a failure too, and as long as a refusal asks", () => {
     const turns = createRoomTurns(1_000);
     turns.sent(0);
     turns.done({ ok: false }, 1_000);

@@ -5,11 +5,12 @@ import { json } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createOutbound } from "../../../../adapters/slack/write/outbound.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { type Desk, finalDraft, growing, MARK_KEY, RETRY, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
-/** The address of an answer that only Ada sees, with what a command brought along. */
+/** The address for an ephemeral answer to Ada, with the fields of a command. */
 async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {
   const desk = await startDesk();
   const { slack, ada, general, address } = desk;
@@ -30,9 +31,9 @@ async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAdd
 }
 
 describe("an answer on Slack that one person sees", () => {
-  test("grows in place, within the five answers that a command has", async () => {
+  test("an ephemeral answer grows in place, within the five answers to a command", async () => {
     const { slack, general, address, outbound, shown } = await startEphemeral();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("1"), "n", signal);
     for (const text of ["1 2", "1 2 3", "1 2 3 4", "1 2 3 4 5", "1 2 3 4 5 6"]) {
       await sink.edit(id, growing(text), signal);
@@ -42,16 +43,16 @@ describe("an answer on Slack that one person sees", () => {
     expect(slack.answers(general)).toEqual([]);
   });
 
-  test("comes another way when the command is not answered any more", async () => {
+  test("an ephemeral answer is posted if the command accepts no more answers", async () => {
     const { slack, address, outbound, shown } = await startEphemeral();
     slack.advance(31 * 60_000);
-    await outbound.sink(address).post(finalDraft("Late."), "n", signal);
+    await outbound.sink(address, NO_RIGHT).post(finalDraft("Late."), "n", signal);
     expect(shown()).toEqual(["Late."]);
   });
 
-  test("comes once, when it is whole, where there is no response URL", async () => {
+  test("an ephemeral answer without a response URL is posted once, when it is complete", async () => {
     const { address, outbound, shown } = await startEphemeral(false);
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("1"), "n", signal);
     await sink.edit(id, growing("1 2"), signal);
     expect(shown()).toEqual([]);
@@ -59,50 +60,50 @@ describe("an answer on Slack that one person sees", () => {
     expect(shown()).toEqual(["1 2 3"]);
   });
 
-  test("is a message like any other in the direct conversation with them, where nobody else is", async () => {
+  test("an ephemeral answer is an ordinary message in a direct conversation", async () => {
     const { slack, ada, address, outbound, shown } = await startEphemeral(false);
     const direct = ada.direct();
-    await outbound.sink({ ...address, channelId: direct.id }).post(finalDraft("For you."), "n", signal);
+    await outbound.sink({ ...address, channelId: direct.id }, NO_RIGHT).post(finalDraft("For you."), "n", signal);
     expect(slack.texts(direct)).toEqual(["For you."]);
     expect([...shown(), ...slack.ephemerals(direct)]).toEqual([]);
   });
 
-  test("notifies nobody", async () => {
+  test("an ephemeral answer notifies no one", async () => {
     const { slack, address, outbound } = await startEphemeral();
-    await outbound.sink(address).post(finalDraft("<!channel> <@U012>"), "n", signal);
+    await outbound.sink(address, NO_RIGHT).post(finalDraft("<!channel> <@U012>"), "n", signal);
     expect(slack.pings).toEqual([]);
   });
 
-  test("is taken back", async () => {
+  test("an ephemeral answer can be removed", async () => {
     const { address, outbound, shown } = await startEphemeral();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("Never mind."), "n", signal);
     await sink.remove(id, signal);
     expect(shown()).toEqual([]);
   });
 
   test.each(["https://example.com/hook", "no address"])(
-    "comes another way where the address of the command is none of Slack's: %s",
+    "an ephemeral answer is posted if the command's address is not Slack's: %s",
     async (responseUrl) => {
       const { address, outbound, shown, calls } = await startEphemeral(false);
-      const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } });
+      const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } }, NO_RIGHT);
       await sink.post(finalDraft("For you."), "n", signal);
       expect(shown()).toEqual(["For you."]);
       expect(calls("chat.postEphemeral")).toBe(1);
     },
   );
 
-  test("keeps its address out of every error", async () => {
+  test("no error contains the address of an ephemeral answer", async () => {
     const { slack, address, outbound } = await startEphemeral();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     await slack.close();
     const failure = await sink.post(finalDraft("x"), "n", signal).catch((error: unknown) => error);
     expect(failure).toMatchObject({ kind: "unavailable" });
     expect(JSON.stringify([String(failure), (failure as Error).cause])).not.toContain("/response/");
   });
 
-  describe("where the address of the command answers", () => {
-    /** A stand-in for Slack's hooks that answers in turn. */
+  describe("answers of a response URL", () => {
+    /** A server that imitates Slack's response URLs and sends these responses in turn. */
     async function startHook(...answers: { status: number; body?: string; headers?: Record<string, string> }[]) {
       const said: string[] = [];
       const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -119,12 +120,12 @@ describe("an answer on Slack that one person sees", () => {
       const { api, workspaces, slack, address } = desk;
       const outbound = createOutbound({ api, workspaces, markKey: MARK_KEY, apiUrl, now: slack.now });
       const extra = { ...address.extra, responseUrl: `${apiUrl}/response/1` };
-      const sink = outbound.sink({ ...address, extra });
+      const sink = outbound.sink({ ...address, extra }, NO_RIGHT);
       return { ...desk, said, post: () => sink.post(finalDraft("For you."), "n", signal) };
     }
     const asJson = { "content-type": "application/json" };
 
-    test("that it is too much, the answer comes after the time that Slack names", async () => {
+    test("after a rate limit of the response URL, the answer is sent when the wait is over", async () => {
       const body = '{"ok":false,"error":"ratelimited"}';
       const { post, said } = await startHook({ status: 429, body, headers: { ...asJson, "retry-after": "7" } });
       await expect(post()).rejects.toMatchObject({ kind: "rate-limited", retryAfterMs: 7_000 });
@@ -132,18 +133,21 @@ describe("an answer on Slack that one person sees", () => {
       expect(said).toEqual(["For you.", "For you."]);
     });
 
-    test("that something is wrong inside, it may be tried again", async () => {
+    test("after a server error of the response URL, the answer can be sent again", async () => {
       const { post } = await startHook({ status: 500, body: '{"ok":false,"error":"server_error"}', headers: asJson });
       await expect(post()).rejects.toMatchObject({ kind: "unavailable" });
     });
 
-    test.each([201, 204])("with %i, which means the same as 200, nothing is shown twice", async (status) => {
-      const { post, calls } = await startHook({ status });
-      await post();
-      expect(calls("chat.postEphemeral")).toBe(0);
-    });
+    test.each([201, 204])(
+      "after the status %i, which means the same as 200, nothing is shown twice",
+      async (status) => {
+        const { post, calls } = await startHook({ status });
+        await post();
+        expect(calls("chat.postEphemeral")).toBe(0);
+      },
+    );
 
-    test("with a refusal under 200, it comes another way", async () => {
+    test("after a refusal with status 200, the answer is posted", async () => {
       const { post, shown } = await startHook({
         status: 200,
         body: '{"ok": false, "error": "no_text"}',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { finalDraft, growing, startDesk, startWriting } from "../writing.ts";
 
@@ -6,9 +7,9 @@ const signal = new AbortController().signal;
 const METHOD = "agents.sessions.setStatus";
 
 describe("an agent's session on Slack", () => {
-  test("lasts as long as an answer grows, so that Slack shows its Stop", async () => {
+  test("a session lasts while an answer grows, so Slack shows its Stop", async () => {
     const { slack, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
     await sink.edit(id, finalDraft("One, two."), signal);
@@ -17,9 +18,9 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active"]);
   });
 
-  test("begins before there is a message, and ends where none came", async () => {
+  test("a session starts before there is a message, and ends if none is posted", async () => {
     const { slack, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     await sink.progress("thinking", signal);
     const said = () => slack.requests.filter(({ method }) => method === METHOD).map(({ args }) => args["status"]);
     await slack.until(() => said().length === 1, "the beginning");
@@ -28,11 +29,11 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active"]);
   });
 
-  test("is not asked for again where the app is no agent", async () => {
+  test("no session is requested again if the app is not an agent", async () => {
     const { slack, address, outbound, calls, api } = await startDesk();
     slack.failNext(METHOD, { error: "not_agent_app" });
     for (const nonce of ["a", "b"]) {
-      const sink = outbound.sink(address);
+      const sink = outbound.sink(address, NO_RIGHT);
       const { id } = await sink.post(growing(nonce), nonce, signal);
       await slack.until(() => calls(METHOD) === 1, "the first status");
       await api.settled();
@@ -50,19 +51,19 @@ describe("an agent's session on Slack", () => {
       ["processing", "active"],
     ],
     ["asks too often", { retryAfterS: 30 }, ["processing"]],
-  ])("brings no Stop of Slack's where the app %s, and is ended where it began", async (_, fault, said) => {
+  ])("Slack shows no Stop if the app %s, and the session still ends", async (_, fault, said) => {
     const { slack, sink, api, argsOf } = await startWriting();
-    expect(sink.hasOwnStop).toBe(true);
+    expect(sink.traits?.waits).toBe("late");
     slack.failNext(METHOD, fault);
     await sink.progress("thinking", signal);
-    await eventually(() => sink.hasOwnStop).toBe(false);
+    await eventually(() => sink.traits?.waits).toBe("soon");
     const { id } = await sink.post(finalDraft("One."), "n", signal);
     await sink.edit(id, finalDraft("Two."), signal);
     await eventually(() => argsOf(METHOD).map(({ status }) => status)).toEqual(said);
     await api.settled();
   });
 
-  test("is ended a little later when Slack wants that to wait", async () => {
+  test("the end of a session is retried after a rate limit", async () => {
     const { slack, sink, argsOf } = await startWriting();
     const said = () => argsOf(METHOD).map(({ status }) => status);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -73,7 +74,7 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("is ended by the newest answer alone, which may have begun in the meantime", async () => {
+  test("only the newest answer in a thread ends its session, even if it started meanwhile", async () => {
     const { slack, sink, outbound, address, api, argsOf } = await startWriting();
     const said = () => argsOf(METHOD).map(({ status }) => status);
     const { id } = await sink.post(growing("One"), "a", signal);
@@ -81,7 +82,7 @@ describe("an agent's session on Slack", () => {
     slack.failNext(METHOD, { retryAfterS: 1 });
     await sink.edit(id, finalDraft("One."), signal);
     await slack.until(() => said().length === 2, "the end that must wait");
-    const next = outbound.sink(address);
+    const next = outbound.sink(address, NO_RIGHT);
     const posted = await next.post(growing("Two"), "b", signal);
     await next.edit(posted.id, finalDraft("Two."), signal);
     await slack.until(() => said().length === 3, "the end of the next answer");
@@ -89,21 +90,21 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("is not begun for more answers a minute than Slack takes calls for", async () => {
+  test("sessions start for no more answers a minute than Slack allows calls", async () => {
     const { slack, address, outbound, calls, api } = await startDesk();
-    const sinks = Array.from({ length: 40 }, () => outbound.sink(address));
+    const sinks = Array.from({ length: 40 }, () => outbound.sink(address, NO_RIGHT));
     for (const sink of sinks) await sink.progress("thinking", signal);
     await slack.until(() => calls(METHOD) === 22, "the sessions of a minute");
-    expect(sinks.filter(({ hasOwnStop }) => hasOwnStop)).toHaveLength(22);
+    expect(sinks.filter(({ traits }) => traits?.waits === "late")).toHaveLength(22);
     for (const sink of sinks) await sink.progress("", signal);
     await slack.until(() => calls(METHOD) === 44, "their ends");
     await api.settled();
     slack.assertClean();
   });
 
-  test("is not begun for a message that is posted and updated", async () => {
+  test("a message that is posted and updated has no session", async () => {
     const { address, outbound, calls, api } = await startDesk();
-    await outbound.sink(address).post(finalDraft("One."), "n", signal);
+    await outbound.sink(address, NO_RIGHT).post(finalDraft("One."), "n", signal);
     await api.settled();
     expect(calls(METHOD)).toBe(0);
   });

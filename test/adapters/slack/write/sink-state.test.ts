@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import { createSinkState } from "../../../../adapters/slack/write/sink-state.ts";
 import { noteRefusal } from "../../../../adapters/slack/write/stream.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-function refusal(code: string, status = 200): SlackApiError {
-  return new SlackApiError("chat.startStream", "Refused.", { code, status });
+function refusal(code: string, status = 200): ApiError {
+  return new ApiError("chat.startStream", "Refused.", { code, status });
 }
 
 describe("the state that replies on Slack share", () => {
   test.each([refusal("unknown_method"), refusal("", 404), refusal("feature_not_enabled")])(
-    "remembers for a day that a workspace does not stream: $message $code",
+    "a workspace without streams is remembered for a day: $message $code",
     (error) => {
       let now = 0;
       const state = createSinkState(() => now);
@@ -22,13 +22,13 @@ describe("the state that replies on Slack share", () => {
     },
   );
 
-  test("remembers that one channel does not stream, and others do", () => {
+  test("a channel without streams is remembered for that channel only", () => {
     const state = createSinkState(() => 0);
     noteRefusal("T1", "C1", refusal("channel_type_not_supported"), state);
     expect([state.supports("streams", "T1", "C1"), state.supports("streams", "T1", "C2")]).toEqual([false, true]);
   });
 
-  test("remembers no refusal that says only that one call failed", () => {
+  test("a refusal of a single call is not remembered", () => {
     const state = createSinkState(() => 0);
     for (const error of [refusal("internal_error"), refusal("", 503), new Error("cut")]) {
       noteRefusal("T1", "C1", error, state);
@@ -36,7 +36,7 @@ describe("the state that replies on Slack share", () => {
     expect(state.supports("streams", "T1", "C1")).toBe(true);
   });
 
-  test("is bounded, and its oldest entry goes first", () => {
+  test("the shared state is bounded, and drops its oldest entry first", () => {
     const { posted } = createSinkState(() => 0);
     for (let index = 0; index < 2_001; index++) posted.set(`${index}`, { id: `${index}` });
     expect([posted.get("0"), posted.get("1")?.id, posted.get("2000")?.id]).toEqual([undefined, "1", "2000"]);

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toSettledMarkdown } from "../../../../adapters/slack/write/markdown.ts";
 import { LIMITS } from "../../../../adapters/slack/write/sink.ts";
-import { withFence } from "../../../../src/concurrency/fence.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
+import { asResumed, NO_RIGHT, withFence } from "../../../../src/port/right.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
 import { createSplitter } from "../../../../src/text/split.ts";
 import { finalDraft, growing, RETRY, settle, startDesk } from "../writing.ts";
@@ -11,9 +11,9 @@ import { finalDraft, growing, RETRY, settle, startDesk } from "../writing.ts";
 const signal = new AbortController().signal;
 
 describe("a reply on Slack that grows as a stream", () => {
-  test("is started, added to and stopped, and shows what the draft says", async () => {
+  test("a streamed reply starts, grows and stops, and shows the draft", async () => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
     await sink.edit(id, growing("One, two, **thr", { markdown: "One, two, **thr**" }), signal);
@@ -33,9 +33,9 @@ describe("a reply on Slack that grows as a stream", () => {
     expect(sink.fallback?.isActive).toBe(false);
   });
 
-  test("adds nothing that may become a mention before it is known", async () => {
+  test("a streamed reply adds nothing that could become a mention until that is decided", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("Hello <"), "n", signal);
     await sink.edit(id, growing("Hello <!chan"), signal);
     await sink.edit(id, growing("Hello <!channel> and <@U0"), signal);
@@ -50,9 +50,9 @@ describe("a reply on Slack that grows as a stream", () => {
     expect(slack.texts(general, question)[0]).toContain(" <div>");
   });
 
-  test("is written whole when the last text is not what was streamed", async () => {
+  test("a streamed reply is rewritten if the last text differs from the streamed one", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("One two"), "n", signal);
     const draft = finalDraft("Something else.", [RETRY]);
     expect(await sink.edit(id, draft, signal)).toEqual({ isPartial: true });
@@ -63,31 +63,31 @@ describe("a reply on Slack that grows as a stream", () => {
 });
 
 describe("a reply on Slack that is posted and updated", () => {
-  test("says no to a draft that is longer than what fits", async () => {
+  test("a posted reply rejects a draft that exceeds the limit", async () => {
     const { address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { maxLength } = sink.limits;
     await expect(sink.post(finalDraft("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
   });
 
-  test("notifies nobody by plain words either, which an update may read as markup", async () => {
+  test("a posted reply notifies no one by plain words, which an update may read as markup", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("Ask @channel"), "n", signal);
     await sink.edit(id, finalDraft("Ask @channel, or @here."), signal);
     expect(slack.pings).toEqual([]);
   });
 
-  test("says how much it shows when it takes no more changes, also to another run", async () => {
+  test("a sealed reply says how much it shows, even to another run", async () => {
     const { slack, general, question, address, outbound, restart } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     sink.fallback?.activate();
     const { id } = await sink.post(growing("One, two"), "n", signal);
-    // Nobody knows whether it was carried out.
+    // It is unknown whether Slack executed the call.
     slack.failNext("chat.update", { isDone: true, status: 504 });
     await expect(sink.edit(id, growing("One, two, three"), signal)).rejects.toMatchObject({ kind: "unavailable" });
     slack.setSealed("edit_window_closed");
-    for (const one of [sink, restart().sink(address)]) {
+    for (const one of [sink, restart().sink(address, NO_RIGHT)]) {
       const refusal = (draft: Draft) =>
         one.edit(id, draft, signal).catch(({ kind, shownLength }) => [kind, shownLength]);
       expect(await refusal(finalDraft("One, two, three, four."))).toEqual(["sealed", "One, two, three".length]);
@@ -97,18 +97,18 @@ describe("a reply on Slack that is posted and updated", () => {
     expect(slack.texts(general, question)).toEqual(["One, two, three"]);
   });
 
-  test("needs no change where it shows all already", async () => {
+  test("a sealed reply that already shows everything needs no change", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("One."), "n", signal);
     slack.setSealed("edit_window_closed");
     expect(await sink.edit(id, finalDraft("One."), signal)).toEqual({});
   });
 
-  test("is posted with words for notifications, without previews, and updated", async () => {
+  test("a posted reply has text for notifications and no previews, and is updated", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     slack.setStreaming("unknown_method");
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     expect(sink.fallback?.isActive).toBe(true);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -117,7 +117,18 @@ describe("a reply on Slack that is posted and updated", () => {
     expect(slack.texts(general, question)).toEqual(["One <\u200B!here> & two"]);
     const posted = slack.requests.find(({ method }) => method === "chat.postMessage");
     expect(posted?.args).toMatchObject({ text: "One", unfurl_links: "false", unfurl_media: "false" });
-    expect(outbound.sink(address).fallback?.isActive).toBe(true);
+    expect(outbound.sink(address, NO_RIGHT).fallback?.isActive).toBe(true);
+  });
+
+  test("a reply that was due as a stream waits for its turn to post if streams turn out to be missing", async () => {
+    const { address, outbound, calls } = await startDesk({ streaming: "unknown_method" });
+    const [first, second] = [outbound.sink(address, NO_RIGHT), outbound.sink(address, NO_RIGHT)];
+    await expect(first.post(growing("One"), "1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(second.post(growing("Two"), "2", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(second.fallback?.isActive).toBe(true);
+    expect(calls("chat.startStream") + calls("chat.postMessage")).toBe(1);
+    await second.post(growing("Two"), "2", signal);
+    expect(calls("chat.postMessage")).toBe(1);
   });
 });
 
@@ -158,29 +169,28 @@ test("text that a stream has shown in a message stays in that message", () => {
 
 test("a message that another process posted before it died is found and not posted again", async () => {
   const desk = await startDesk();
-  // As of a command, which is no message. Earlier versions did not keep when it came.
+  // This is also the case after a command, which has no message.
   const { threadId: _thread, replyToId: _question, ...address } = desk.address;
   const draft = finalDraft("Drawing …");
-  const { id } = await desk.outbound.sink(address).post(draft, "status", signal);
-  const fence = { key: "lane", value: "2", check: async () => {}, isTakenUp: true };
+  const { id } = await desk.outbound.sink(address, NO_RIGHT).post(draft, "status", signal);
   const next = desk.restart();
-  const again = await withFence(fence, () => next.sink(address).post(draft, "status", signal));
+  const again = await next.sink(address, asResumed(NO_RIGHT)).post(draft, "status", signal);
   expect(again.id).toBe(id);
   expect(desk.calls("chat.postMessage")).toBe(1);
 });
 
 test.each(["post+update", "stream"])(
-  "what a press began in the process that died is found and gone on with: %s",
+  "a reply that a press started in a process that died is found and resumed: %s",
   async (way) => {
     const { slack, general, question, address, outbound, restart, calls } = await startDesk();
     if (way === "post+update") slack.setStreaming("unknown_method");
     slack.advance(600_000);
     const { replyToId: _, ...place } = address;
-    const pressed = { ...place, extra: { ...place.extra, cameAt: String(slack.now()) } };
-    const begin = () => outbound.sink(pressed).post(growing("One"), "n", signal);
+    const pressed = { ...place, since: slack.now() };
+    const begin = () => outbound.sink(pressed, NO_RIGHT).post(growing("One"), "n", signal);
     const { id } = await begin().catch(begin);
     slack.advance(5_000);
-    const sink = restart().sink(pressed);
+    const sink = restart().sink(pressed, NO_RIGHT);
     const again = await sink.post(growing("One"), "n", signal);
     expect(again.id).toBe(id);
     await settle(sink, id, finalDraft("One, two."));
@@ -189,17 +199,16 @@ test.each(["post+update", "stream"])(
   },
 );
 
-test("a stream that another process has taken over and ended is not added to any more", async () => {
+test("a stream that another process took over and ended gets no more text", async () => {
   const { slack, general, question, address, outbound, calls, restart } = await startDesk();
-  const under = <T>(value: string, task: () => T) => withFence({ key: "lane", value, check: async () => {} }, task);
-  const sink = outbound.sink(address);
-  const { id } = await under("1", () => sink.post(growing("One"), "n", signal));
-  // This one stood still: its stream was gone on with elsewhere, and is its own again after that.
-  const other = restart().sink(address);
-  await under("2", () => other.edit(id, finalDraft("One, two."), signal));
+  const under = (value: string) => withFence(NO_RIGHT, { key: "lane", value, check: async () => {} });
+  const { id } = await outbound.sink(address, under("1")).post(growing("One"), "n", signal);
+  // This process was frozen. Another process continued its stream, and then this one got back the right to write.
+  await restart().sink(address, under("2")).edit(id, finalDraft("One, two."), signal);
+  const sink = outbound.sink(address, under("3"));
   const draft = finalDraft("One, two, three.");
-  expect(await under("3", () => sink.edit(id, growing("One, two, thr"), signal))).toEqual({ isPartial: true });
-  await under("3", () => sink.edit(id, draft, signal));
+  expect(await sink.edit(id, growing("One, two, thr"), signal)).toEqual({ isPartial: true });
+  await sink.edit(id, draft, signal);
   expect(slack.texts(general, question)).toEqual(["One, two, three."]);
   expect(calls("chat.appendStream")).toBe(0);
 });

@@ -1,21 +1,22 @@
 import { describe, expect, test } from "vitest";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { finalDraft, growing, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
 describe("the status under a thread on Slack", () => {
-  test("shows the progress, and is taken away", async () => {
+  test("the status shows the progress and is removed", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     await sink.progress("thinking", signal);
     expect(slack.status(general, question)).toBe("is thinking…");
     await sink.progress("", signal);
     expect(slack.status(general, question)).toBe("");
   });
 
-  test("goes with the first text, and costs no further call then", async () => {
+  test("the status disappears with the first text, and needs no further call", async () => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     await sink.progress("thinking", signal);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.progress("", signal);
@@ -24,9 +25,9 @@ describe("the status under a thread on Slack", () => {
     await sink.edit(id, finalDraft("One."), signal);
   });
 
-  test("is taken away when it was under way while the text came, since it may come later", async () => {
+  test("a status call in flight during the first text is followed by a removal, because it may arrive later", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
+    const sink = outbound.sink(address, NO_RIGHT);
     slack.failNext("assistant.threads.setStatus", { delayMs: 200 });
     const showing = sink.progress("thinking", signal);
     await slack.until(() => slack.requests.some(({ method }) => method.endsWith("setStatus")), "the status");
@@ -37,10 +38,10 @@ describe("the status under a thread on Slack", () => {
     expect(slack.status(general, question)).toBe("");
   });
 
-  test("is left alone where there is no thread", async () => {
+  test("there is no status outside threads", async () => {
     const { address, outbound, calls } = await startDesk();
     const { threadId: _, ...outside } = address;
-    await outbound.sink(outside).progress("thinking", signal);
+    await outbound.sink(outside, NO_RIGHT).progress("thinking", signal);
     expect(calls("assistant.threads.setStatus")).toBe(0);
   });
 });

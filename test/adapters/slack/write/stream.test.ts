@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { smallPrint } from "../../../../lab/slack-sim/shown-text.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
-import { smallPrint } from "../../../simulators/slack/shown-text.ts";
 import { finalDraft, growing, LOOKED, LOOKING, settle, startWriting, withSteps } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
-describe("steps beside a stream on Slack", () => {
-  test("are cards, which come with text that is due, or alone", async () => {
+describe("steps in a stream on Slack", () => {
+  test("steps become cards, sent with the next text or alone", async () => {
     const { sink, argsOf, texts, cards } = await startWriting();
-    expect(sink.showsSteps).toBe(true);
+    expect(sink.traits?.steps).toBe(true);
     const { id } = await sink.post(growing("Let me look."), "n", signal);
     await sink.edit(id, withSteps(growing("Let me look."), LOOKING), signal);
     expect(cards()).toEqual([["Looking up the time", "in_progress"]]);
@@ -30,7 +31,7 @@ describe("steps beside a stream on Slack", () => {
     ]);
   });
 
-  test("that came before the first text are there with it, folded", async () => {
+  test("steps before the first text are shown with it, folded", async () => {
     const { sink, argsOf, texts, cards } = await startWriting();
     const { id } = await sink.post(withSteps(growing("It is"), LOOKED), "n", signal);
     expect(argsOf("chat.startStream")[0]).toMatchObject({ task_display_mode: "plan" });
@@ -39,7 +40,7 @@ describe("steps beside a stream on Slack", () => {
     expect(texts()).toEqual(["It is noon."]);
   });
 
-  test("cost no call when nothing of them has changed", async () => {
+  test("unchanged steps cost no call", async () => {
     const { sink, calls } = await startWriting();
     const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
     await sink.edit(id, withSteps(growing("One"), LOOKING), signal);
@@ -47,7 +48,7 @@ describe("steps beside a stream on Slack", () => {
     await sink.edit(id, withSteps(finalDraft("One."), LOOKED), signal);
   });
 
-  test("do not spin on when the turn ends badly, nor when they go on in the next message", async () => {
+  test("steps are closed when the turn fails, or when they continue in the next message", async () => {
     const { sink, slack, general, question } = await startWriting();
     const first = await sink.post(withSteps(growing("One"), LOOKING), "n:0", signal);
     await sink.edit(first.id, finalDraft("One."), signal);
@@ -57,7 +58,7 @@ describe("steps beside a stream on Slack", () => {
     expect(statuses).toEqual(["complete", "error"]);
   });
 
-  test("are gone when the message is written whole, and so is nothing of its text", async () => {
+  test("rewriting a message removes its steps and its text", async () => {
     const { sink, slack, general, question, texts, cards } = await startWriting();
     const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
     slack.advance(250_000);
@@ -70,14 +71,14 @@ describe("steps beside a stream on Slack", () => {
     ]);
   });
 
-  test("of a process that died go with what it had begun", async () => {
+  test("steps of a process that died disappear with its stream", async () => {
     const { sink, restart, address, texts, cards } = await startWriting();
     const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
-    await settle(restart().sink(address), id, finalDraft("One, two."));
+    await settle(restart().sink(address, NO_RIGHT), id, finalDraft("One, two."));
     expect([texts(), cards()]).toEqual([["One, two."], []]);
   });
 
-  test("fit beside a text of the greatest length", async () => {
+  test("steps fit next to a text of the maximum length", async () => {
     const { sink, texts, cards } = await startWriting();
     const steps = Array.from(
       { length: 30 },
@@ -97,7 +98,7 @@ describe("steps beside a stream on Slack", () => {
 
 const OTHER: Step = { ...LOOKING, id: "1.1" };
 
-describe("steps beside a stream on Slack that goes wrong", () => {
+describe("steps in a stream that Slack refuses", () => {
   test.each([
     ["began", true, growing("One"), LOOKING],
     ["began", false, growing("One"), LOOKING],
@@ -128,7 +129,7 @@ describe("steps beside a stream on Slack that goes wrong", () => {
         return posted;
       },
     ],
-  ])("are not tried again where %s is refused for them, and the text streams on", async (_, show) => {
+  ])("steps are not tried again if Slack refuses %s because of them, and the text still streams", async (_, show) => {
     const { sink, slack, outbound, address, general, question, texts, calls, cards } = await startWriting();
     slack.setUnknown("chunks");
     const posted = (await show(sink).catch(() => undefined)) ?? (await show(sink));
@@ -138,6 +139,6 @@ describe("steps beside a stream on Slack that goes wrong", () => {
     expect(slack.answers(general, question).map(({ content }) => smallPrint(content))).toEqual([
       ["Used 1 tool, 0.1 s"],
     ]);
-    expect(outbound.sink(address).showsSteps).toBe(false);
+    expect(outbound.sink(address, NO_RIGHT).traits?.steps).toBe(false);
   });
 });

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { createSlackPacer } from "../../../../adapters/slack/write/pace.ts";
+import { mix, several } from "../../../../lab/pacing/scenarios.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../../lab/pacing/trials.ts";
 import type { Pacer, PacerStep } from "../../../../src/port/pace.ts";
-import { mix, several } from "../../../support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../support/pacing/trials.ts";
 
 const OK = { answer: { ok: true }, behind: false } as const;
 
-/** Asks until there is nothing to send at this moment. */
+/** Takes steps until no call is due any more. */
 function sendAll(pacer: Pacer, now: number): Array<PacerStep & { type: "send" }> {
   const sent: Array<PacerStep & { type: "send" }> = [];
   for (let step = pacer.step(now); step.type === "send"; step = pacer.step(now)) sent.push(step);
   return sent;
 }
 
-/** A reply that was begun and answered at once. */
+/** A reply that starts and immediately gets a response. */
 function begin(pacer: Pacer, now: number): PacerStep & { type: "send" } {
   const reply = pacer.join();
   pacer.text(reply, 50, now);
@@ -24,14 +24,14 @@ function begin(pacer: Pacer, now: number): PacerStep & { type: "send" } {
 }
 
 describe("two-way pacer", () => {
-  test("lets replies begin the first way while it has room, and the others on the fallback without a wait", () => {
+  test("the two-way pacer starts replies the preferred way while there is room, and the others in the fallback at once", () => {
     const pacer = createSlackPacer();
     const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index * 1_000));
     expect(begun.map(({ isFallback }) => isFallback === true).indexOf(true)).toBe(19);
     expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
-  test("begins a reply on the fallback that gets more calls there than many replies the first way", () => {
+  test("the two-way pacer starts a reply in the fallback if it gets more calls there", () => {
     const pacer = createSlackPacer();
     const replies = Array.from({ length: 6 }, (_, index) => pacer.join({ room: `room ${index}` }));
     for (const reply of replies) pacer.text(reply, 10, 0);
@@ -40,13 +40,13 @@ describe("two-way pacer", () => {
     expect(begun.filter(({ isFallback }) => isFallback === true)).toHaveLength(2);
   });
 
-  test("leaves three replies at once the first way", () => {
+  test("the two-way pacer keeps three simultaneous replies in the preferred way", () => {
     const pacer = createSlackPacer();
     for (let count = 0; count < 3; count++) pacer.text(pacer.join(), 10, 0);
     expect(sendAll(pacer, 110).every(({ isFallback }) => isFallback !== true)).toBe(true);
   });
 
-  test("leaves a reply on the way it was begun", () => {
+  test("the two-way pacer keeps a reply in the way in which it started", () => {
     const pacer = createSlackPacer();
     const { reply } = begin(pacer, 0);
     for (let count = 1; count < 25; count++) begin(pacer, count * 1_000);
@@ -54,7 +54,7 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 30_000)).toContainEqual({ type: "send", reply, kind: "final" });
   });
 
-  test("writes a reply that is over before its first post by the fallback", () => {
+  test("the two-way pacer uses the fallback for a reply that is over before its first post", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
@@ -62,7 +62,7 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 50)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("follows a reply that took the fallback by itself, with its text and without its failures", () => {
+  test("the two-way pacer follows a reply that switched to the fallback, with its text and without its failures", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
@@ -71,14 +71,14 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 300)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("begins a reply on the fallback that has no other", () => {
+  test("the two-way pacer uses the fallback for a reply that cannot use the other way", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general", isFallback: true });
     pacer.text(reply, 10, 0);
     expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("settles a call whose reply has left meanwhile", () => {
+  test("the two-way pacer settles a call whose reply has left meanwhile", () => {
     const pacer = createSlackPacer();
     const [first, second] = [
       pacer.join({ room: "general", isFallback: true }),
@@ -89,7 +89,7 @@ describe("two-way pacer", () => {
     pacer.leave(first);
     pacer.done(first, { ...OK, isFallback: true }, 300);
     pacer.text(second, 10, 300);
-    // The room is taken for a second after the answer, and not for good.
+    // The channel is blocked for a second after the response, and not forever.
     expect(sendAll(pacer, 500)).toEqual([]);
     expect(sendAll(pacer, 1_310)).toHaveLength(1);
   });
@@ -98,7 +98,7 @@ describe("two-way pacer", () => {
     "twenty a minute": mix(20),
     "twenty at once": several(20, 400, 60, 0),
   })) {
-    test(`is never refused and lets nobody wait for a beginning: ${name}`, () => {
+    test(`the two-way pacer is never refused, and delays no start: ${name}`, () => {
       for (const seed of [1, 2, 3]) {
         const result = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "native");
         expect(toWrongs(result)).toEqual(NO_WRONGS);
