@@ -24,28 +24,35 @@ import {
   PERMISSION_BITS,
   PERMISSIONS,
 } from "./api/permissions.ts";
-import { ASK } from "./interactions/commands.ts";
-import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/connection.ts";
-import { toWholeInfo } from "./listen/gateway-info.ts";
+import { toWholeInfo } from "./hear/identify.ts";
+import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./hear/transport.ts";
+import { ASK } from "./install/slash-commands.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { toSinkError } from "./write/failures.ts";
 
-const TOKEN_FIX = "Copy the bot's token from the Discord Developer Portal, under Bot, and set DISCORD_TOKEN to it.";
+const TOKEN_FIX =
+  "Press Reset Token in the Discord Developer Portal, under Bot, and copy the new one into DISCORD_TOKEN.";
+const PUBLIC_BOT = "Public Bot is switched on: strangers can add the bot to their servers";
+/** Discord does not allow making an application private while it has an install link. */
+const MAKE_PRIVATE =
+  "In the Discord Developer Portal, set Install Link to None under Installation, switch Public Bot off under Bot, and save each page. Or write rules that say who can use the bot: docs/policy.md.";
 const CONTENT_FLAGS = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited;
 
+export type DiscordCheckOptions = Pick<DiscordAdapterOptions, "token" | "apiUrl" | "guildId"> & {
+  /** The operator's rules already say who can use the bot and where. */
+  hasRules?: boolean;
+};
+
 /**
- * Looks at everything that Discord must grant for the bot to work, by asking Discord. Writes nothing and begins no
- * session. Never rejects but with `signal.reason`: what cannot be asked is a finding too.
+ * Asks Discord about everything that the bot needs from it. Writes nothing and starts no session. Rejects only with
+ * `signal.reason`, because a failed check is a finding too.
  */
-export async function checkDiscord(
-  options: Pick<DiscordAdapterOptions, "token" | "apiUrl" | "guildId">,
-  signal: AbortSignal,
-): Promise<Finding[]> {
-  const { token, apiUrl, guildId } = options;
+export async function checkDiscord(options: DiscordCheckOptions, signal: AbortSignal): Promise<Finding[]> {
+  const { token, apiUrl, guildId, hasRules = false } = options;
   const api = createApi({ token, ...(apiUrl !== undefined && { apiUrl }), onUnauthorized() {}, now: Date.now });
   const findings: Finding[] = [];
 
-  /** Goes on with the next thing when one cannot be asked. */
+  /** Runs a check. If it fails, that becomes a finding, and the next check still runs. */
   async function look(what: string, check: () => Promise<Finding[]>): Promise<boolean> {
     try {
       findings.push(...(await check()));
@@ -58,32 +65,43 @@ export async function checkDiscord(
   }
 
   let bot: APIUser | undefined;
-  const isKnown = await look("Who the bot is", async () => {
+  const isKnown = await look("the bot's account", async () => {
     bot = await read<APIUser>(api, Routes.user(), signal);
     return [{ ok: true, what: `Discord accepts the token: the bot is ${bot.username}.` }];
   });
   if (!isKnown || bot === undefined) return findings;
   const botId = bot.id;
   const invite = inviteLink(botId);
-  await look("What the bot is allowed to read", () => checkIntents(api, signal));
-  await look("The gateway", async () => {
+  await look("the application's settings", () => checkApplication(api, hasRules, signal));
+  await look("the gateway", async () => {
     return checkGateway(toWholeInfo(await read<unknown>(api, Routes.gatewayBot(), signal)), signal);
   });
-  await look("The servers", () => checkGuilds({ api, botId, invite, guildId }, signal));
-  await look("The commands", () => checkCommands(api, guildId, signal));
-  return [...findings, { ok: true, what: `Whoever manages a server lets the bot in at ${invite}` }];
+  await look("the servers", () => checkGuilds({ api, botId, invite, guildId }, signal));
+  await look("the commands", () => checkCommands(api, guildId, signal));
+  if (findings.some(({ link }) => link !== undefined)) return findings;
+  return [...findings, { ok: true, what: "You can add the bot to other servers too.", link: toAddLink(invite) }];
 }
 
-async function checkIntents(api: Api, signal: AbortSignal): Promise<Finding[]> {
-  const { flags } = await read<APIApplication>(api, Routes.currentApplication(), signal);
-  if ((flags & CONTENT_FLAGS) !== 0) return [{ ok: true, what: "The Message Content intent is switched on." }];
-  return [{ ok: false, what: CONTENT_IS_OFF, fix: SWITCH_ON_CONTENT }];
+function toAddLink(url: string): NonNullable<Finding["link"]> {
+  return { label: "Add to a server", url };
+}
+
+async function checkApplication(api: Api, hasRules: boolean, signal: AbortSignal): Promise<Finding[]> {
+  const { flags, bot_public: isPublic } = await read<APIApplication>(api, Routes.currentApplication(), signal);
+  const content: Finding =
+    (flags & CONTENT_FLAGS) === 0
+      ? { ok: false, what: CONTENT_IS_OFF, fix: SWITCH_ON_CONTENT }
+      : { ok: true, what: "The Message Content intent is switched on." };
+  if (!isPublic) return [content, { ok: true, what: "Public Bot is switched off: strangers cannot add the bot." }];
+  if (hasRules) return [content, { ok: true, what: `${PUBLIC_BOT}. Your rules say what they can do there.` }];
+  const open: Finding = { ok: false, what: `${PUBLIC_BOT}, and you pay for its answers there.`, fix: MAKE_PRIVATE };
+  return [content, open];
 }
 
 async function checkCommands(api: Api, guildId: string | undefined, signal: AbortSignal): Promise<Finding[]> {
   const { id } = await read<APIApplication>(api, Routes.currentApplication(), signal);
   const route = guildId === undefined ? Routes.applicationCommands(id) : Routes.applicationGuildCommands(id, guildId);
-  // Another finding has said that the bot is not in the server.
+  // Another finding already says that the bot is not on the server.
   const commands = await read<APIApplicationCommand[]>(api, route, signal).catch((error: unknown) => {
     if (guildId !== undefined && isRefused(error)) return undefined;
     throw error;
@@ -91,7 +109,7 @@ async function checkCommands(api: Api, guildId: string | undefined, signal: Abor
   if (commands === undefined) return [];
   const names = commands.map(({ name }) => name);
   if (names.includes(ASK)) return [{ ok: true, what: `Commands are registered: ${names.join(", ")}.` }];
-  return [{ ok: true, what: "No commands are registered yet; they will be when Palaver starts." }];
+  return [{ ok: true, what: "No commands are registered yet. Palaver registers them when it starts." }];
 }
 
 function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
@@ -100,18 +118,21 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
   }
   const { message } = toSinkError(error, signal) as Error;
   const fix =
-    error instanceof ApiError
-      ? "Try again in a minute; https://discordstatus.com says whether Discord has trouble."
-      : "Look whether this machine reaches Discord: a proxy or a firewall may be in the way.";
-  return { ok: false, what: `${what} could not be found out. ${message}`, fix };
+    error instanceof ApiError && error.status !== 0
+      ? "Try again in a minute. https://discordstatus.com shows if Discord has an outage."
+      : "Check that this machine can reach Discord: a proxy or a firewall may block it.";
+  return { ok: false, what: `Could not check ${what}. ${message}`, fix };
 }
 
 const HELLO_MS = 10_000;
 const HELLO = 10;
-/** A bot that is started over and over uses these up, and its token is changed by Discord when they are gone. */
+/**
+ * The number of session starts that should be left. A bot that restarts repeatedly uses them up, and then Discord
+ * resets its token.
+ */
 const FEW_SESSIONS = 50;
 
-/** Looks whether the gateway can be reached and how many sessions may still be begun. Begins none. */
+/** Checks that the gateway is reachable and how many session starts are left. Starts no session. */
 async function checkGateway(
   { url, shards, session_start_limit: limit }: APIGatewayBotInfo,
   signal: AbortSignal,
@@ -123,12 +144,12 @@ async function checkGateway(
     : {
         ok: false,
         what: `The gateway ${new URL(url).host} cannot be reached.`,
-        fix: "Let this machine open WebSockets to it: a proxy or a firewall may be in the way.",
+        fix: "Allow this machine to open WebSockets to it: a proxy or a firewall may block them.",
       };
   const minutes = Math.ceil(limit.reset_after / 60_000);
-  const left = `${limit.remaining} of ${limit.total} starts are left for the next ${minutes} minutes.`;
+  const left = `${limit.remaining} of ${limit.total} session starts are left for the next ${minutes} minutes.`;
   if (limit.remaining > FEW_SESSIONS) return [reach, { ok: true, what: left }];
-  return [reach, { ok: limit.remaining > shards, what: left, fix: "Find out why the bot is started so often." }];
+  return [reach, { ok: limit.remaining > shards, what: left, fix: "Find out why the bot restarts so often." }];
 }
 
 function waitForHello(url: string, signal: AbortSignal): Promise<boolean> {
@@ -151,7 +172,7 @@ function isHello(data: unknown): boolean {
 }
 
 const PAGE = 200;
-/** Most servers that are checked, one after the other; a bot in more is not being set up any more. */
+/** The largest number of servers to check, one after the other. A bot on more servers is already set up. */
 const MAX_GUILDS = 20;
 const MAX_NAMED = 10;
 const CHECKED_TYPES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
@@ -166,23 +187,24 @@ export interface GuildsCheck {
 type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
 type CheckedChannel = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
-/** Reports which permissions the bot lacks in its servers, and in channels with overwrites. */
+/** Reports the permissions that the bot lacks in its servers, and in channels with overwrites. */
 async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Finding[]> {
   const { invite, guildId } = check;
   const guilds = await readGuilds(check, signal);
   if (guilds.length === 0) {
-    const what = guildId === undefined ? "The bot is in no server yet." : `The bot is not in the server ${guildId}.`;
-    return [{ ok: false, what, fix: `Invite it: ${invite}` }];
+    const what =
+      guildId === undefined ? "The bot isn't in any server yet." : `The bot is not in the server ${guildId}.`;
+    return [{ ok: false, what, link: toAddLink(invite) }];
   }
   const findings: Finding[] = [];
   for (const guild of guilds.slice(0, MAX_GUILDS)) findings.push(...(await checkGuild(guild, check, signal)));
   if (guilds.length > MAX_GUILDS) {
-    findings.push({ ok: true, what: `${guilds.length - MAX_GUILDS} further servers were not looked at.` });
+    findings.push({ ok: true, what: `${guilds.length - MAX_GUILDS} more servers were not checked.` });
   }
   return findings;
 }
 
-/** The bot's servers, as far as one page lists them, or the one that is wanted where the bot is in it. */
+/** The bot's servers, at most one page. If `guildId` is set, only that server, if the bot is on it. */
 async function readGuilds({ api, guildId }: GuildsCheck, signal: AbortSignal): Promise<Guild[]> {
   const listed = await read<Guild[]>(api, Routes.userGuilds(), signal, { limit: String(PAGE) });
   if (guildId === undefined) return listed;
@@ -216,7 +238,8 @@ async function checkGuild(
       : {
           ok: false,
           what: `In ${name} the bot lacks: ${missingOf(granted)}.`,
-          fix: `Open the invitation again and choose the server: ${invite}`,
+          fix: "Add the bot to the server again.",
+          link: toAddLink(invite),
         };
   const judged = places.map((place) => {
     const bits = channelPermissions(granted, bot, place.permission_overwrites ?? []);
@@ -228,27 +251,27 @@ async function checkGuild(
 function checkPlaces(guild: string, judged: readonly { name: string; bits: bigint }[], granted: bigint): Finding[] {
   const hidden = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) === 0n);
   const seen = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) !== 0n);
-  // A permission that the server does not give at all is reported once.
+  // A permission that is missing in the whole server is reported only once.
   const lacking = seen.filter(({ bits }) => (PERMISSION_BITS & granted & ~bits) !== 0n);
   const findings = lacking.slice(0, MAX_NAMED).map(({ name, bits }) => ({
     ok: false,
     what: `In ${name} of ${guild} the bot lacks: ${missingOf(bits | ~granted)}.`,
-    fix: `Allow it to the bot's role in the settings of ${name}, under Permissions.`,
+    fix: `Grant it to the bot's role in the settings of ${name}, under Permissions.`,
   }));
   const names = hidden.slice(0, MAX_NAMED).map(({ name }) => name);
   const more = hidden.length > MAX_NAMED ? ` and ${hidden.length - MAX_NAMED} more` : "";
   return [
     ...findings,
     ...(lacking.length > MAX_NAMED
-      ? [{ ok: false, what: `${lacking.length - MAX_NAMED} more channels of ${guild} lack something.` }]
+      ? [{ ok: false, what: `${lacking.length - MAX_NAMED} more channels of ${guild} lack a permission.` }]
       : []),
     ...(hidden.length > 0 && (granted & PermissionFlagsBits.ViewChannel) !== 0n
-      ? [{ ok: true, what: `The bot does not see ${names.join(", ")}${more} of ${guild}, and is not spoken to there.` }]
+      ? [{ ok: true, what: `The bot does not see ${names.join(", ")}${more} of ${guild}, so it cannot answer there.` }]
       : []),
   ];
 }
 
-/** By the names that Discord's settings have for them. */
+/** The permissions, by their names in Discord's settings. */
 function missingOf(bits: bigint): string {
   return PERMISSIONS.filter(({ name }) => (bits & PermissionFlagsBits[name]) === 0n)
     .map(({ title, why }) => `${title} (${why})`)

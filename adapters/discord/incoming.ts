@@ -1,39 +1,34 @@
 import {
   type APIInteraction,
-  type Client,
-  Events,
   GatewayDispatchEvents,
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
   InteractionContextType,
 } from "discord.js";
+import type { Acknowledge } from "./act/acknowledgement.ts";
+import { createInteractions } from "./act/dispatch.ts";
+import { placeOf } from "./act/user-action.ts";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
-import { createRooms } from "./api/rooms.ts";
+import { catchUp, createCatchUpGate } from "./hear/catch-up.ts";
+import type { Delivery } from "./hear/delivery.ts";
+import { type DirectChannels, isDirect } from "./hear/direct-channels.ts";
+import { createFindMessage } from "./hear/earlier.ts";
+import { withoutNulls } from "./hear/inbound.ts";
+import { type FollowOptions, followSession } from "./hear/last-session.ts";
+import { createListener } from "./hear/listener.ts";
+import type { FindMember } from "./hear/people.ts";
+import { createActivity, createPlaceQuestion } from "./hear/threads.ts";
+import type { GatewayClient, Shard } from "./hear/transport.ts";
+import type { Message } from "./hear/wording.ts";
 import { applicationIdOf } from "./ids.ts";
-import type { Acknowledge } from "./interactions/acknowledge.ts";
-import { registerCommands, toDefinitions } from "./interactions/commands.ts";
-import { placeOf } from "./interactions/events.ts";
-import { createInteractions } from "./interactions/interactions.ts";
-import { createActivity } from "./listen/activity.ts";
-import { catchUp } from "./listen/catch-up.ts";
-import { createCatchUpGate } from "./listen/catch-up-gate.ts";
-import type { Shard } from "./listen/client.ts";
-import type { Delivery } from "./listen/delivery.ts";
-import { type DirectChannels, isDirect } from "./listen/direct-channels.ts";
-import { createFindMessage } from "./listen/earlier.ts";
-import type { FindMember } from "./listen/find-author.ts";
-import { withoutNulls } from "./listen/inbound.ts";
-import { type FollowOptions, followSession } from "./listen/last-session.ts";
-import { createListener } from "./listen/listener.ts";
-import { createTellNotAllowed } from "./listen/permission-notice.ts";
-import { createPlaceQuestion } from "./listen/threads.ts";
-import type { Message } from "./listen/wording.ts";
+import { registerCommands, toDefinitions } from "./install/slash-commands.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import type { FinalMessages } from "./write/final-message.ts";
-import type { SeenInteractionMessages } from "./write/seen-messages.ts";
+import type { SeenInteractionMessages } from "./write/interaction-writer.ts";
+import { createTellNotAllowed } from "./write/notice.ts";
+import type { FinalMessages } from "./write/private-ending.ts";
 
-/** The gateway's events that are listened to, with their data. */
+/** The gateway events that the bot handles, with their data. */
 interface GatewayEvents {
   [GatewayDispatchEvents.MessageCreate]: Message;
   [GatewayDispatchEvents.MessageUpdate]: Message;
@@ -51,29 +46,23 @@ export interface IncomingParts {
   findMember: FindMember;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
-  /** Undefined while nothing is taken. */
+  /** Undefined while the process accepts no events. */
   delivery(): Delivery | undefined;
   closing: AbortSignal;
 }
 
-/**
- * Attaches the listeners to a client. Returns its channels and the bot's own id. Listens to the gateway's raw events,
- * because the library leaves its own message events out when a call fetched the message first, and for a direct message
- * that does not say that it is one.
- */
+/** Attaches the listeners to a client. Returns its channels and the bot's own id. */
 export function attachListeners(
-  client: Client,
+  client: GatewayClient,
   { shard, isInherited, ...parts }: IncomingParts & Pick<FollowOptions, "isInherited"> & { shard: Shard },
   options: DiscordAdapterOptions,
 ) {
   const { log, now, threads: mode, lastSession } = options;
   const { api, files, directChannels, delivery } = parts;
-  const rooms = createRooms(client);
-  const botId = () => client.user?.id;
+  const { rooms, botId } = client;
   const activity = createActivity(now);
-  const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
+  const queue: Pick<Delivery, "enqueue"> = { enqueue: async (...job) => there(delivery()).enqueue(...job) };
   const place = createPlaceQuestion({ mode, api, activity, rooms, log });
-  const queue = { enqueue };
   const gate = createCatchUpGate();
   const listener = createListener({
     rooms,
@@ -88,7 +77,7 @@ export function attachListeners(
     isListening: options.isListening,
     botId,
   });
-  // Direct messages all come in through the first shard.
+  // Direct messages come only through the first shard.
   const isFollowed = lastSession !== undefined && shard.id === 0;
   const missed = isFollowed ? followSession(client, { ...options, store: lastSession, isInherited }) : [];
   async function listDirects(): Promise<readonly string[]> {
@@ -99,24 +88,18 @@ export function attachListeners(
   const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
 
   function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
-    client.ws.on(event, (data: unknown) => {
-      if (delivery() !== undefined) attempt(event, () => listen(toPlaced(data as GatewayEvents[E])));
+    client.onEvent(({ t: type, d: data }) => {
+      if (type === event && delivery() !== undefined) listen(toPlaced(rooms, data as GatewayEvents[E]));
     });
-  }
-  /** Names the server of a known channel where the packet does not. */
-  function toPlaced<T extends GatewayEvents[keyof GatewayEvents]>(data: T): T {
-    const packet = withoutNulls(data);
-    const guildId = packet.guild_id ?? rooms.guildIdOf(packet.channel_id ?? "");
-    return guildId === undefined ? packet : { ...packet, guild_id: guildId };
   }
   function attempt(event: string, read: () => void): void {
     try {
       read();
     } catch (error) {
-      log.error({ err: error, event }, "A packet from Discord could not be read.");
+      log.error({ err: error, event }, "Could not handle a packet from Discord.");
     }
   }
-  /** Listens in the order of each channel: after the messages that were missed there. */
+  /** Handles events in the order of each channel, after the messages that were missed there. */
   function onInOrder<E extends Exclude<keyof GatewayEvents, GatewayDispatchEvents.InteractionCreate>>(
     event: E,
     listen: (data: GatewayEvents[E]) => void,
@@ -127,12 +110,19 @@ export function attachListeners(
     });
   }
   function onMessage(message: Message): void {
-    if (message.author.id === client.user?.id) parts.seenMessages.see(message);
-    if (isDirect(message)) directChannels.note(message.channel_id);
+    if (message.author.id === botId()) parts.seenMessages.see(message);
     listener.onMessage(message);
   }
 
-  client.ws.on(GatewayDispatchEvents.Ready, gate.begin);
+  client.onEvent(({ t: type, d: data }) => {
+    if (type !== GatewayDispatchEvents.MessageCreate) return;
+    // This continues during a shutdown, because the next process can only catch up in channels that it knows.
+    const message = toPlaced(rooms, data);
+    if (isDirect(message)) directChannels.note(message.channel_id);
+  });
+  client.onEvent(({ t: type }) => {
+    if (type === GatewayDispatchEvents.Ready) gate.begin();
+  });
   onInOrder(GatewayDispatchEvents.MessageCreate, onMessage);
   onInOrder(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
   onInOrder(GatewayDispatchEvents.MessageDelete, listener.onDelete);
@@ -140,20 +130,20 @@ export function attachListeners(
     for (const id of ids) listener.onDelete({ ...place, id });
   });
   on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
-    // A conversation between other people is left out: the bot cannot read what it missed there.
+    // Skips a conversation between other users, because the bot could not read missed messages there.
     const isDirect =
       interaction.guild_id === undefined && interaction.context !== InteractionContextType.PrivateChannel;
     if (isDirect) directChannels.note(placeOf(interaction).channelId);
     onInteraction(interaction).catch((error: unknown) => {
-      log.error({ err: error }, "A command or a button could not be dealt with.");
+      log.error({ err: error }, "Could not handle a command or a button.");
     });
   });
-  client.on(Events.ShardReady, () => {
+  client.onReady(() => {
     const { onMessage } = listener;
     const deps = {
       api,
       rooms,
-      shard: shard.id,
+      hasDirects: shard.id === 0,
       directChannels: listDirects,
       onMessage,
       gate,
@@ -162,25 +152,36 @@ export function attachListeners(
       now,
     };
     void catchUp(deps, parts.closing);
-    // One of several processes is enough.
+    // It is enough if one of several processes does this.
     if (shard.id === 0) void register(client, parts, options);
   });
   return { rooms, botId };
 }
 
-/** Registers the commands. A failure is only logged: without commands the bot still answers. */
+/** Adds the server of a known channel if the packet does not contain it. */
+function toPlaced<T extends GatewayEvents[keyof GatewayEvents]>(rooms: GatewayClient["rooms"], data: T): T {
+  const packet = withoutNulls(data);
+  const guildId = packet.guild_id ?? rooms.guildIdOf(packet.channel_id ?? "");
+  return guildId === undefined ? packet : { ...packet, guild_id: guildId };
+}
+
+function there(delivery: Delivery | undefined): Delivery {
+  if (delivery === undefined) throw new Error("This process is shutting down and accepts no events.");
+  return delivery;
+}
+
+/** Registers the commands. A failure is only logged, because the bot still answers without commands. */
 async function register(
-  client: Client,
+  client: GatewayClient,
   { api, closing }: IncomingParts,
   options: DiscordAdapterOptions,
 ): Promise<void> {
   const { token, commands, imagine, guildId, log } = options;
-  const applicationId = client.application?.id ?? applicationIdOf(token);
+  const applicationId = client.applicationId() ?? applicationIdOf(token);
   if (applicationId === undefined) return;
   try {
     await registerCommands(toDefinitions(commands, imagine), { api, applicationId, guildId, log }, closing);
   } catch (error) {
-    if (!closing.aborted)
-      log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
+    if (!closing.aborted) log.error({ err: error }, "Could not register the commands with Discord; the old ones stay.");
   }
 }

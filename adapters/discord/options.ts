@@ -1,26 +1,31 @@
-import type { SharedParts } from "../../src/concurrency/shares.ts";
 import type { AdapterOptions } from "../../src/port/adapter.ts";
+import type { SharedParts } from "../../src/port/shares.ts";
 
 export interface DiscordAdapterOptions extends AdapterOptions {
   token: string;
-  /** REST base without the version; Discord's own when absent. */
-  apiUrl?: string;
+  /** The base URL of the REST API without the version, by default Discord's own. */
+  apiUrl?: string | undefined;
   threads: ThreadMode;
-  /** The number of processes that use the token at the moment, this one included; absent: 1. */
+  /** The number of processes that use the token now, including this one. Default 1. */
   processes?: () => number;
-  /** Registers the commands for this server alone, where they can be used at once. */
-  guildId?: string;
-  /** The shards of this process; absent: its share of those that Discord recommends. */
-  shards?: { ids: readonly number[]; count: number };
-  /** Shares shards, and the right to begin sessions, with other processes; absent: there is no other one. */
-  shares?: SharedParts;
-  /** Keeps the direct conversations over a restart, since Discord does not list them. */
+  /**
+   * The server on which to register the commands. There they work at once. If unset, the commands are registered
+   * everywhere.
+   */
+  guildId?: string | undefined;
+  /** The shards of this process, by default its share of those that Discord recommends. */
+  shards?: { ids: readonly number[]; count: number } | undefined;
+  /** Shares shards, and the right to start sessions, with other processes. Absent if there is only this process. */
+  shares?: SharedParts | undefined;
+  /** Takes turns at starting sessions if `shares` is absent. By default in memory. */
+  takeTurn?: SharedParts["takeTurn"];
+  /** Stores the direct conversations for the next start, because Discord does not list them. */
   directChannels?: DirectChannelStore;
-  /** Keeps the session in which direct messages are told, for whoever comes after this process; absent: none can resume it. */
+  /** Stores the session that receives direct messages for the next process. If absent, no process can resume it. */
   lastSession?: LastSessionStore;
 }
 
-/** Keeps what is needed to resume a session, besides the token. */
+/** Stores the data that is needed to resume a session, except the token. */
 export interface LastSessionStore {
   read(): Promise<LastSession | undefined>;
   write(session: LastSession): Promise<void>;
@@ -28,19 +33,22 @@ export interface LastSessionStore {
 
 export interface LastSession {
   id: string;
-  /** Discord's address for it. */
+  /** Discord's URL for resuming it. */
   url: string;
-  /** The number of an event up to which it was heard, or a little less. */
+  /** The number of the last event that this session delivered, or a slightly smaller number. */
   sequence: number;
 }
 
-/** Keeps the ids of direct conversations over a restart. */
+/** Stores the ids of direct conversations for the next start. */
 export interface DirectChannelStore {
   read(): Promise<readonly string[]>;
   write(channelIds: readonly string[]): Promise<void>;
-  /** Runs one task at a time among all processes, so that a task may read, change and write back. */
-  inTurn<T>(task: () => Promise<T>): Promise<T>;
+  /** Runs one task at a time across all processes, so that a task can read, change and write back. */
+  inTurn<T>(task: (held: Pick<DirectChannelStore, "read" | "write">) => Promise<T>): Promise<T>;
 }
 
-/** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */
+/**
+ * `off` uses chains of replies. `on` opens a thread for each question. `auto` opens a thread only while another answer
+ * is growing.
+ */
 export type ThreadMode = "auto" | "on" | "off";

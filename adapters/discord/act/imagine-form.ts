@@ -1,34 +1,37 @@
+/** The form that asks for a picture. */
 import {
   type APIAttachment,
   type APIInteraction,
+  type APILabelComponent,
   type APIMessageApplicationCommandInteraction,
   type APIMessageComponentInteraction,
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmitInteraction,
-  ComponentType,
   InteractionResponseType,
 } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { askWithin } from "../../../src/concurrency/deadlines.ts";
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
-import { type Acknowledge, askWithin, FORM_MS } from "./acknowledge.ts";
-import { type InteractionEventDeps, type PendingInteraction, placeOf, toActor, toImagineEvent } from "./events.ts";
-import { toTextField } from "./text-field.ts";
+import { IMAGINE } from "../install/slash-commands.ts";
+import type { Acknowledge } from "./acknowledgement.ts";
+import { FORM_MS, toSelectField, toTextField, toUploadField } from "./forms.ts";
+import { type InteractionEventDeps, type PendingInteraction, placeOf, toActor, toEventBase } from "./user-action.ts";
 
 const READ_MS = 10_000;
 const MAX_REMEMBERED = 200;
 const COVERED = "covered";
 
-/** The forms that ask for a picture. Each form's id carries its state, so it survives a restart. */
+/** The forms that ask for an image. Each form's id carries its state, so it survives a restart. */
 export interface PictureForms {
-  /** For a picture of the bot, filled in as it was asked for. */
+  /** Opens the form for one of the bot's images, filled in with its prompt and options. */
   openEdit(interaction: APIMessageComponentInteraction, pictureId: string): Promise<void>;
-  /** For the pictures of any message; false where there are none. */
+  /** Opens the form for the images of any message. Resolves to false if the message has none. */
   openReference(interaction: APIMessageApplicationCommandInteraction): Promise<boolean>;
-  /** Reads a submitted form; undefined for a form that is not one of these. */
+  /** Reads a submitted form. Undefined for other forms. */
   read(interaction: APIModalSubmitInteraction): ((pending: PendingInteraction) => Promise<CommandEvent>) | undefined;
 }
 
@@ -42,7 +45,7 @@ type Wanted = { basis: string; isCovered: boolean } | MessagePlace;
 
 export function createPictureForms(deps: PictureFormsDeps): PictureForms {
   const { menu, files } = deps;
-  /** The pictures behind the forms that are open: the bot may not be allowed to read their messages again. */
+  /** The images that the open forms refer to, because the bot may not be allowed to read their messages again. */
   const pictures = new BoundedMap<string, AttachmentRef[]>(MAX_REMEMBERED);
 
   async function readReferences(wanted: Wanted, personId: string): Promise<AttachmentRef[]> {
@@ -59,7 +62,7 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
         askWithin(FORM_MS, (signal) => menu.describe(pictureId, by, signal), undefined),
       ]);
       const customId = toFormId({ basis: pictureId, isCovered: described?.options.spoiler === "true" });
-      await show(interaction, { customId, title: "Edit the picture", models, takesImages: true, ...described }, deps);
+      await show(interaction, { customId, title: "Edit image", models, takesImages: true, ...described }, deps);
     },
     async openReference(interaction) {
       const { target_id: messageId, resolved } = interaction.data;
@@ -71,7 +74,7 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
       pictures.set(key, files.toPostedRefs({ ...message, attachments: found, message_snapshots: [] }));
       const customId = toFormId(wanted);
       const models = await listModels(menu);
-      await show(interaction, { customId, title: "Draw from this picture", models, takesImages: false }, deps);
+      await show(interaction, { customId, title: "Use as reference", models, takesImages: false }, deps);
       return true;
     },
     read(interaction) {
@@ -92,6 +95,22 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
   };
 }
 
+export interface PictureRequest {
+  prompt: string;
+  /** Keyed like `ImagineOptions`. */
+  options: Readonly<Record<string, string>>;
+  attachments: CommandEvent["attachments"] & object;
+}
+
+/** Turns a request for an image, from any form or menu, into the command `/imagine`. */
+export function toImagineEvent(
+  pending: PendingInteraction,
+  { prompt, options, attachments }: PictureRequest,
+  deps: InteractionEventDeps,
+): CommandEvent {
+  return { kind: "command", ...toEventBase(pending, deps), name: IMAGINE, text: prompt, options, attachments };
+}
+
 function listModels(menu: ImagineMenu): Promise<readonly string[]> {
   return askWithin(FORM_MS, menu.listModels, []);
 }
@@ -104,7 +123,7 @@ async function show(interaction: APIInteraction, form: Opened, { menu, acknowled
   await acknowledge(interaction, { type: InteractionResponseType.Modal, data });
 }
 
-/** A client can put any message into a form's id: only those in its own channel are read. */
+/** A client can put any message into a form's id, so this checks that the message is in the form's channel. */
 function isHere(wanted: Wanted, interaction: APIModalSubmitInteraction): boolean {
   return "basis" in wanted || wanted.channelId === placeOf(interaction).channelId;
 }
@@ -126,26 +145,20 @@ function readFormId(customId: string): Wanted | undefined {
 }
 
 const MAX_PROMPT = 4_000;
-const MAX_OPTIONS = 25;
-const MAX_VALUE = 100;
-/** Discord takes no more files in one field. */
-const MAX_UPLOADS = 10;
 const PROMPT = "prompt";
 const IMAGES = "images";
 const CHOSEN = ["ratio", "size", "count", "model"] as const satisfies (keyof ImagineOptions)[];
 
-type Fields = APIModalInteractionResponseCallbackData["components"];
-
-/** The values a form for pictures is opened with. Discord shows five fields at most. */
+/** The values that an image form opens with. Discord shows at most five fields. */
 export interface FormContent {
   customId: string;
   title: string;
   menu: Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences">;
-  /** Empty: which one draws is not asked. */
+  /** If empty, the form does not ask for a model. */
   models: readonly string[];
   prompt: string;
   options: ImagineOptions;
-  /** Asks for further pictures instead of how many are wanted. */
+  /** If true, the form asks for more reference images instead of the number of images. */
   takesImages: boolean;
 }
 
@@ -154,13 +167,13 @@ function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
   const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
   const components = [
     toPromptField(content.prompt),
-    ...(takesImages ? toUploadField(menu.maxReferences - 1) : []),
+    ...(takesImages ? toUploadField("More reference images", IMAGES, menu.maxReferences - 1) : []),
     ...toSelectField("Aspect ratio", "ratio", menu.ratios, options.ratio),
     ...toSelectField("Size", "size", menu.sizes, options.size),
     ...(takesImages ? [] : toSelectField("How many", "count", counts, options.count)),
     ...toSelectField("Model", "model", models, options.model),
   ];
-  return { custom_id: customId, title, components: components as Fields };
+  return { custom_id: customId, title, components };
 }
 
 /** The values of a submitted form. */
@@ -184,45 +197,15 @@ function readForm({ data }: APIModalSubmitInteraction): Filled {
   return { prompt: values.get(PROMPT)?.[0]?.trim() ?? "", options: Object.fromEntries(chosen), uploads };
 }
 
-/** A field as it comes back: one value, or those that were picked. */
+/** A submitted field: one value or the selected ones. */
 interface Submitted {
   custom_id: string;
   value?: string;
   values?: string[];
 }
 
-function toPromptField(prompt: string): unknown {
+function toPromptField(prompt: string): APILabelComponent {
   const value = truncate(prompt, MAX_PROMPT, "");
-  const label = "What the picture should show";
+  const label = "What the image should show";
   return toTextField({ name: PROMPT, label, maxLength: MAX_PROMPT, value, isRequired: true });
-}
-
-function toUploadField(most: number): unknown[] {
-  if (most < 1) return [];
-  const component = {
-    type: ComponentType.FileUpload,
-    custom_id: IMAGES,
-    min_values: 0,
-    max_values: Math.min(most, MAX_UPLOADS),
-    required: false,
-  };
-  return [{ type: ComponentType.Label, label: "More pictures to draw from", component }];
-}
-
-function toSelectField(
-  label: string,
-  name: (typeof CHOSEN)[number],
-  values: readonly string[],
-  chosen: string | undefined,
-): unknown[] {
-  const short = values.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
-  // A former choice is offered again, even where the list has lost it since, or is too long for it.
-  if (chosen !== undefined && chosen.length <= MAX_VALUE && !short.includes(chosen)) {
-    short.unshift(chosen);
-    short.splice(MAX_OPTIONS);
-  }
-  if (short.length === 0) return [];
-  const options = short.map((value) => ({ label: value, value, ...(value === chosen && { default: true }) }));
-  const component = { type: ComponentType.StringSelect, custom_id: name, required: false, options };
-  return [{ type: ComponentType.Label, label, component }];
 }

@@ -1,16 +1,20 @@
+/** The form for the bot's persona in a channel. */
 import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
 import type { ReadPersona } from "../../../src/port/catalogue.ts";
+import type { CommandEvent } from "../../../src/port/events.ts";
 import { MAX_PERSONA_CHARS, type PersonaFields } from "../../../src/text/persona-fields.ts";
-import { readField, toTextField } from "./text-field.ts";
+import { PERSONA } from "../install/slash-commands.ts";
+import { readField, toTextField } from "./forms.ts";
+import { type InteractionEventDeps, type PendingInteraction, toEventBase } from "./user-action.ts";
 
-/** Says all that a form needs: it survives a restart. */
+/** The form's id is constant, so the form survives a restart. */
 const FORM = "persona";
 const LABELS: PersonaFields = {
-  persona: "What I am told to be in this channel",
-  prompts: "What I suggest in /help, a line each",
+  persona: "My instructions for this channel",
+  prompts: "Suggestions in /help, one per line",
 };
 
-/** The form for the bot's persona in a channel, filled in with the current one. */
+/** The form for the bot's persona in a channel, filled in with the current persona. */
 export function toPersonaForm({
   persona = "",
   prompts = [],
@@ -19,13 +23,22 @@ export function toPersonaForm({
     toTextField({ name, label: LABELS[name], maxLength: MAX_PERSONA_CHARS, value });
   return {
     custom_id: FORM,
-    title: "Persona: empty takes back what was set",
+    title: "Persona (leave empty to reset)",
     components: [field("persona", persona), field("prompts", prompts.join("\n"))],
   };
 }
 
-/** Reads the fields of a submitted form; undefined for a form that is not this one. */
+/** Reads the fields of a submitted form. Undefined for other forms. */
 export function readPersonaForm(interaction: APIModalSubmitInteraction): PersonaFields | undefined {
   if (interaction.data.custom_id !== FORM) return undefined;
   return { persona: readField(interaction, "persona"), prompts: readField(interaction, "prompts") };
+}
+
+/** Turns a submitted persona form into the command `/persona`, with the form's fields as options. */
+export function toPersonaEvent(
+  pending: PendingInteraction,
+  options: Readonly<Record<string, string>>,
+  deps: InteractionEventDeps,
+): CommandEvent {
+  return { kind: "command", ...toEventBase(pending, deps), name: PERSONA, text: "", options };
 }

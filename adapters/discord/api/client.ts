@@ -1,37 +1,43 @@
+/** Makes every call of the process to Discord. */
 import { createHash } from "node:crypto";
-import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
-import { checkFences } from "../../../src/concurrency/fence.ts";
+import { APIVersion, DefaultUserAgent, RouteBases, type RouteLike } from "discord.js";
+import { FormData, fetch } from "undici";
+import { runWithin } from "../../../src/concurrency/deadlines.ts";
+import { retry } from "../../../src/concurrency/retry.ts";
 import { createUnderWay } from "../../../src/concurrency/under-way.ts";
-import type { Receipt } from "../../../src/port/sink.ts";
-import { truncate } from "../../../src/text/truncate.ts";
+import type { OutboundFile, Receipt } from "../../../src/port/sink.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
-import { ApiError } from "./error.ts";
+import { type Answered, ApiError, toNetworkError, toRefusal, waitOf } from "./error.ts";
 import { createGlobalLimit, createGuard } from "./guard.ts";
 
-/** Longest a call may take, the upload of its files included. */
+/** Longest duration of a call, including the upload of its files. */
 const CALL_TIMEOUT_MS = 60_000;
-/** The library's own limiter reads these. */
-const LIMIT_HEADERS = ["limit", "remaining", "reset", "reset-after", "bucket"].map((name) => `x-ratelimit-${name}`);
 
 export interface ApiCall {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   route: RouteLike;
   body?: unknown;
-  files?: RawFile[];
+  /** The body refers to these files by their index in this list. */
+  files?: ApiFile[];
   query?: URLSearchParams;
-  /** False where the address itself carries a token: interactions. */
+  /** False if the URL itself contains a token, as for interactions. */
   isBot?: boolean;
 }
 
-/** Every call of the process to Discord, except those that make and keep the connection to the gateway. */
+type ApiFile = Pick<OutboundFile, "name" | "contentType" | "bytes">;
+
+/** Makes every call of this process to Discord. */
 export interface Api {
-  /** Rejects with an `ApiError` for any answer but success, and with `signal.reason`. Never waits for a rate limit. */
+  /**
+   * Makes one call. Rejects with an `ApiError` unless the call succeeds, or with `signal.reason` after an abort. Never
+   * waits for a rate limit.
+   */
   call(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer>;
-  /** Resolves when no call is under way. */
+  /** Resolves when no call is running. */
   settled(): Promise<void>;
 }
 
-/** Reads what a route names, as the bot. Rejects as `Api.call` does. */
+/** Reads a route as the bot. Rejects in the same cases as `Api.call`. */
 export async function read<T>(
   api: Pick<Api, "call">,
   route: RouteLike,
@@ -42,49 +48,65 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-/** Calls that say something about an answer, and nothing of it. */
+/** Rate limits that `readPatiently` waits for, one after the other, and the longest wait. */
+const MAX_WAITS = 5;
+const LONGEST_WAIT_MS = 10_000;
+
+/** Like `read`, but waits for rate limits and then asks again, as long as the signal allows it. */
+export function readPatiently<T>(
+  api: Pick<Api, "call">,
+  route: RouteLike,
+  signal: AbortSignal,
+  query?: Readonly<Record<string, string>>,
+): Promise<T> {
+  const mayPass = (error: unknown) => (waitOf(error) ?? Infinity) <= LONGEST_WAIT_MS;
+  const options = { pausesMs: Array<number>(MAX_WAITS).fill(0), mayPass, askedMs: waitOf, isIdle: true };
+  return retry(() => read<T>(api, route, signal, query), options, signal);
+}
+
+/** Calls that show a sign next to an answer, but no part of it. */
 const SIGNS = /\/(typing|reactions\/.*)$/;
 
-export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "waits" | "now"> {
-  /** Discord does not know the token any more. */
+export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "now"> {
+  /** Called when Discord no longer accepts the token. */
   onUnauthorized(): void;
 }
 
-export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits }: ApiOptions): Api {
-  const answers = new WeakMap<ResponseLike, ApiAnswer>();
-  const rest = createRest(token, apiUrl, answers);
-  const guard = createGuard(now, processes, waits);
+export function createApi({ token, apiUrl, onUnauthorized, now, processes }: ApiOptions): Api {
+  const base = apiUrl === undefined ? RouteBases.api : `${apiUrl}/v${APIVersion}`;
+  const guard = createGuard(now, processes);
   const globalLimit = createGlobalLimit(undefined, processes);
   const underWay = createUnderWay();
-  /** Discord's refusal of the token, kept: a bot that goes on calling with a refused token is shut out. */
+  /** Set when Discord has refused the token, because Discord blocks a bot that keeps calling with a refused token. */
   let unauthorized: ApiError | undefined;
 
-  async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
-    // A write may be several calls, and its process may have stood still between them.
-    await checkFences();
+  async function make(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
+    const { method, route, isBot = true, files } = call;
     signal.throwIfAborted();
-    const place = route.replace(/\/messages\/[^/]+/, "/messages/:id");
-    // Other processes are told of it by this name, which must hold no token.
+    // Discord has one counter for the calls about all messages in a channel, and one for all members of a server.
+    const place = route.replace(/\/(messages|members)\/[^/]+/, "/$1/:id");
+    // Other processes share the counter under this name, so the name must contain no token.
     const what = `${method} ${isBot ? place : createHash("sha256").update(place).digest("base64url")}`;
-    const guarded = { what, hasFiles: content.files !== undefined, isBot };
+    const guarded = { what, hasFiles: files !== undefined, isBot };
     if (isBot && unauthorized !== undefined) throw unauthorized;
     guard.check(guarded);
-    // Calls that answer an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
+    // Calls that respond to an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
     if (isBot) globalLimit.take(method === "GET" || SIGNS.test(route));
     try {
-      const request = { method: method as never, fullRoute: route, auth: isBot, signal, ...content };
-      return answers.get(await rest.queueRequest(request)) ?? { data: undefined };
+      const given = isBot ? token : undefined;
+      const answer = await runWithin(CALL_TIMEOUT_MS, (bound) => send(base, given, call, bound), signal);
+      // The pacer plans the writes, but nothing plans the reads.
+      if (method === "GET" && answer.budget?.remaining === 0) guard.hold(guarded, answer.budget.resetAfterMs);
+      return answer;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (error instanceof RateLimitError) throw toGlobalLimit(error);
-      if (error instanceof ApiError) {
-        guard.note(guarded, error);
-        if (error.status === 401 && isBot && !error.isForeign) {
-          unauthorized = error;
-          onUnauthorized();
-        }
+      const refusal = error instanceof ApiError ? error : toNetworkError(method, error);
+      guard.note(guarded, refusal);
+      if (refusal.status === 401 && isBot && !refusal.isForeign) {
+        unauthorized = refusal;
+        onUnauthorized();
       }
-      throw error;
+      throw refusal;
     }
   }
 
@@ -94,51 +116,52 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes, waits
   };
 }
 
-/**
- * The library's REST client. Answers are read before it judges them, because its limiter takes every counter for a fixed
- * window, and sleeps or refuses where the pacer knows better; its retries have no back-off; its errors carry bodies and
- * tokens.
- */
-function createRest(token: string, apiUrl: string | undefined, answers: WeakMap<ResponseLike, ApiAnswer>): REST {
-  const rest = new REST({
-    ...(apiUrl !== undefined && { api: apiUrl }),
-    version: "10",
-    async makeRequest(url, init) {
-      const response = await DefaultRestOptions.makeRequest(url, init);
-      answers.set(response, await readAnswer(init.method ?? "GET", response));
-      for (const name of LIMIT_HEADERS) response.headers.delete(name);
-      return response;
-    },
-    retries: 0,
-    timeout: CALL_TIMEOUT_MS,
-    rejectOnRateLimit: () => true,
-  });
-  return rest.setToken(token);
-}
-
-/** The only limit that is left to the library. */
-function toGlobalLimit({ retryAfter }: RateLimitError): ApiError {
-  const message = "The bot makes more calls per second than Discord allows it over all channels.";
-  return new ApiError(message, { status: 429, code: 0, retryAfterMs: Math.max(0, retryAfter) });
-}
-
-const MAX_WORDS = 200;
-/** A proxy in front of Discord that gives no `retry-after` shuts out for a while. */
-const SHUT_OUT_MS = 60_000;
-
-/** Discord's answer to a call that it carried out. */
+/** Discord's response to a successful call. */
 export interface ApiAnswer extends Receipt {
   data: unknown;
 }
 
-/** Reads an answer to its end. Throws an `ApiError` for anything but success. */
-async function readAnswer(method: string, response: ResponseLike): Promise<ApiAnswer> {
+/**
+ * Makes a call once. Throws an `ApiError` unless the call succeeds. Does not use the library's client, because that
+ * treats every counter as a fixed window, waits or refuses although the pacer knows better, and puts bodies and tokens
+ * into its errors.
+ */
+async function send(
+  base: string,
+  token: string | undefined,
+  { method, route, query, body, files }: ApiCall,
+  signal: AbortSignal,
+): Promise<ApiAnswer> {
+  const isJson = body !== undefined && files === undefined;
+  const response = await fetch(base + route + (query === undefined ? "" : `?${query.toString()}`), {
+    method,
+    headers: {
+      "user-agent": DefaultUserAgent,
+      ...(token !== undefined && { authorization: `Bot ${token}` }),
+      ...(isJson && { "content-type": "application/json" }),
+    },
+    ...(files !== undefined && { body: toForm(body, files) }),
+    ...(isJson && { body: JSON.stringify(body) }),
+    // Discord never redirects, and the token must not reach another server.
+    redirect: "manual",
+    signal,
+  });
+  const { ok, status, headers } = response;
   const data = readJson(await response.text());
-  if (!response.ok) throw toApiError(method, response, data);
-  return { data, ...readReceipt(response.headers) };
+  if (!ok) throw toRefusal(method, { status, headers, data });
+  return { data, ...readReceipt(headers) };
 }
 
-/** Ignores the content type: Discord answers with JSON or with nothing. */
+function toForm(body: unknown, files: readonly ApiFile[]): FormData {
+  const form = new FormData();
+  form.append("payload_json", JSON.stringify(body));
+  for (const [index, { name, contentType, bytes }] of files.entries()) {
+    form.append(`files[${index}]`, new Blob([Buffer.from(bytes)], { type: contentType }), name);
+  }
+  return form;
+}
+
+/** Ignores the content type, because Discord responds with JSON or with an empty body. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -147,32 +170,9 @@ function readJson(text: string): unknown {
   }
 }
 
-function readReceipt(headers: ResponseLike["headers"]): Receipt {
-  const read = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN);
-  const budget = { limit: read("limit"), remaining: read("remaining"), resetAfterMs: read("reset-after") * 1_000 };
+function readReceipt(headers: Answered["headers"]): Receipt {
+  const readHeader = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN);
+  const [limit, remaining] = [readHeader("limit"), readHeader("remaining")];
+  const budget = { limit, remaining, resetAfterMs: readHeader("reset-after") * 1_000 };
   return Object.values(budget).every(Number.isFinite) ? { budget } : {};
-}
-
-function toApiError(method: string, { status, headers }: ResponseLike, data: unknown): ApiError {
-  const isForeign = typeof data !== "object" || data === null;
-  const body = (isForeign ? {} : data) as Record<string, unknown>;
-  const code = typeof body["code"] === "number" ? body["code"] : 0;
-  const words = typeof body["message"] === "string" ? `: ${truncate(body["message"], MAX_WORDS)}` : "";
-  const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}`;
-  const isShared = headers.get("x-ratelimit-scope") === "shared";
-  const isGlobal = headers.has("x-ratelimit-global") || body["global"] === true;
-  return new ApiError(message, {
-    quote: `${words}.`,
-    status,
-    code,
-    scope: isGlobal ? "global" : isShared ? "shared" : "own",
-    isForeign,
-    ...(status === 429 && { retryAfterMs: readRetryAfter(body, headers) ?? (isForeign ? SHUT_OUT_MS : 1_000) }),
-  });
-}
-
-/** The body says it to the millisecond, the header in whole seconds. */
-function readRetryAfter(body: Record<string, unknown>, headers: ResponseLike["headers"]): number | undefined {
-  const seconds = Number(body["retry_after"] ?? headers.get("retry-after") ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds * 1_000) : undefined;
 }

@@ -1,3 +1,4 @@
+/** Opens files by their attachment, and lists the files of a message. */
 import { type APIAttachment, type APIMessage, MessageFlags, Routes } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
@@ -6,30 +7,32 @@ import type { AttachmentRef } from "../../../src/port/events.ts";
 import { type MessagePlace, PLATFORM } from "../ids.ts";
 import { type Api, read } from "./client.ts";
 
-/** More than Discord accepts from anybody; callers have tighter bounds of their own. */
+/** More than Discord allows for anyone. Callers have tighter limits. */
 const MAX_READ_BYTES = 512 * 1024 * 1024;
-/** The least time left of a link that is used at once. */
+/** A link that is used at once must be valid for at least this long. */
 const OPEN_MS = 60_000;
-/** The least time left of a link that the gateway uses, which may take its time. */
+/** A link for the gateway must be valid for at least this long, because the gateway can use it later. */
 const PUBLIC_MS = 15 * 60_000;
 
 type MessageWithFiles = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
 
-/** The files people attached and the bot posted, and the way back to their bytes. */
+/** The files that users attached and the bot posted, and how to read them. */
 export interface Files {
-  /** Files of a message, which is asked for again when the links have ended. */
+  /** The files in a message. If their links have expired, the message is read again. */
   toRefs(message: MessageWithFiles): AttachmentRef[];
-  /** Its pictures alone. */
+  /** Only the images among them. */
   toPictureRefs(message: MessageWithFiles): AttachmentRef[];
-  /** Files of a command: nothing but the link itself leads to one, for as long as Discord keeps it. */
+  /** The files of a command. Only the link leads to such a file, and only while Discord keeps the file. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
-  /** Files of a message of the bot: an ephemeral one cannot be asked for again. */
+  /** The files in one of the bot's messages. A private message cannot be read again. */
   toPostedRefs(message: MessageWithFiles & Pick<APIMessage, "flags">): AttachmentRef[];
-  /** The pictures among the files of a message, where the bot may read it. */
+  /** The images in a message that the bot can read. */
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;
-  /** Bytes of an attachment. Rejects in plain words when it is gone. */
+  /** The bytes of an attachment. Rejects with a message for users if the file is gone. */
   open(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /** A link that everybody can follow for a quarter of an hour yet. Rejects in plain words when it is gone. */
+  /**
+   * A public link that is valid for at least another 15 minutes. Rejects with a message for users if the file is gone.
+   */
   publicUrl(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
 }
 
@@ -43,7 +46,7 @@ export function createFiles(deps: FilesDeps): Files {
   const fetch = createGuardedFetch({ owner: "Discord", hosts: [...HOSTS], origins });
 
   function toRef(id: string, { filename, title, size }: APIAttachment): AttachmentRef {
-    // Some servers do not tell the size; the file is bounded as it is read.
+    // Some servers omit the size. The reader enforces the limit anyway.
     const sizeBytes = Number.isFinite(size) ? size : 0;
     return { platform: PLATFORM, id, name: toOriginalName(filename, title), sizeBytes };
   }
@@ -74,7 +77,7 @@ export function createFiles(deps: FilesDeps): Files {
     },
     async open(ref, signal) {
       try {
-        // Discord has no page to log in at among its files, and keeps web pages that people attach.
+        // An HTML file is fine here: Discord's file servers never show a login page, and users can attach web pages.
         const request = { maxBytes: MAX_READ_BYTES, mayBePage: true };
         return await fetch.open(await links.find(ref, OPEN_MS, signal), request, signal);
       } catch (error) {
@@ -95,34 +98,34 @@ function toGone({ name }: AttachmentRef, error: unknown, signal: AbortSignal): u
   if (signal.aborted) return signal.reason;
   const message = error instanceof Error ? error.message : "";
   const why = error instanceof FileProblem ? `It ${message}.` : message;
-  return new Error(`The file ${JSON.stringify(name)} cannot be opened any more. ${why}`, { cause: error });
+  return new Error(`The file ${JSON.stringify(name)} can no longer be opened. ${why}`, { cause: error });
 }
 
-/** Discord derives the type from the name; a size in pixels says that it could decode it. */
+/** Discord derives the type from the name. If it also gives a size in pixels, it could decode the image. */
 export function picturesOf(message: Pick<APIMessage, "attachments" | "message_snapshots">): APIAttachment[] {
   return attachmentsOf(message).filter(({ content_type: type, width }) => {
-    // Some servers send null for what they do not know.
+    // Some servers send null for an unknown field.
     return type ? type.startsWith("image/") : typeof width === "number";
   });
 }
 
-/** Letters that a link cannot carry are taken out of a file's name; its title still has them. */
+/** Discord removes characters that a link cannot contain from a file's name. Its title keeps them. */
 function toOriginalName(filename: string, title: string | null | undefined): string {
   if (!title) return filename;
   const extension = /\.\w+$/.exec(filename)?.[0] ?? "";
   return title.endsWith(extension) ? title : title + extension;
 }
 
-/** Discord's own. Links to other hosts are never followed. */
+/** Discord's hosts. The bot never follows links to other hosts. */
 const HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
-/** Links remembered, so that a file that was just sent is opened without asking for its link again. */
+/** The largest number of remembered links. They let the bot open a recent file without a call. */
 const MAX_LINKS = 500;
 const REFRESH_ROUTE = "/attachments/refresh-urls";
 
-/** The signed links under which Discord gives files out, each for a day or so. */
+/** Discord's signed links to files. Each is valid for about a day. */
 export interface FileLinks {
   remember(id: string, url: string): void;
-  /** A link to Discord's own hosts that is good for `leftMs` yet. Rejects where there is none any more. */
+  /** Resolves to a link to Discord's own hosts that is valid for another `leftMs`. Rejects if the file is gone. */
   find(ref: AttachmentRef, leftMs: number, signal: AbortSignal): Promise<string>;
 }
 
@@ -139,7 +142,7 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
   function toChecked(link: string): string {
     const url = new URL(link);
     const isDiscords = url.protocol === "https:" && HOSTS.has(url.host);
-    if (!isDiscords && url.origin !== ownOrigin) throw new Error("It is not kept by Discord.");
+    if (!isDiscords && url.origin !== ownOrigin) throw new Error("It is not hosted by Discord.");
     return link;
   }
 
@@ -147,19 +150,19 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
     const route = Routes.channelMessage(channelId ?? "", messageId ?? "");
     const message = await read<APIMessage>(api, route, signal);
     const found = attachmentsOf(message).find((attachment) => attachment.id === attachmentId);
-    if (found === undefined) throw new Error("Its message has it no more.");
+    if (found === undefined) throw new Error("Its message no longer has it.");
     links.set(id, found.url);
     return toChecked(found.url);
   }
 
-  /** Discord renews the link of a file that stands in a message, and leaves that of an upload as it is. */
+  /** Discord renews the link to a file in a message, but returns the link to an upload unchanged. */
   async function refresh(link: string, leftMs: number, signal: AbortSignal): Promise<string> {
     const body = { attachment_urls: [link] };
     const { data } = await api.call({ method: "POST", route: REFRESH_ROUTE, body }, signal);
     const { refreshed_urls: [answer] = [] } = data as { refreshed_urls?: { refreshed?: string }[] };
     const renewed = toChecked(answer?.refreshed ?? link);
     if (expiresAt(renewed) <= now() + leftMs)
-      throw new Error("Discord keeps what is uploaded with a command for a while only. Attach it again.");
+      throw new Error("Discord deletes files uploaded with a command after a while. Attach it again.");
     links.set(link, renewed);
     return renewed;
   }
@@ -175,7 +178,7 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
   };
 }
 
-/** A message's own files, and those of a message it forwards. Lists without anything in them may be left out. */
+/** The files in a message and in the message that it forwards. Servers can omit empty lists. */
 function attachmentsOf({
   attachments = [],
   message_snapshots = [],
@@ -184,7 +187,7 @@ function attachmentsOf({
 }
 
 /**
- * The end of a signed link, Unix milliseconds; Infinity where the link names none.
+ * When a signed link expires, in Unix milliseconds. Infinity if the link has no expiry.
  * https://docs.discord.com/developers/reference#signed-attachment-cdn-urls
  */
 function expiresAt(link: string): number {

@@ -1,49 +1,51 @@
+/** Prevents calls that Discord would refuse anyway. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
-import type { SharedWaits } from "../../../src/port/pace.ts";
 import { ApiError } from "./error.ts";
 
 /**
- * Discord shuts out an address after 10,000 refused calls in ten minutes.
+ * Discord blocks an address after 10,000 refused calls in ten minutes.
  * https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
  */
 const REFUSALS_MS = 10 * 60_000;
 const MAX_REFUSED = 5_000;
-/** After a refusal for lack of permission the same is not tried again at once. */
+/** Pause before a retry of a call that Discord refused because of a missing permission. */
 const FORBIDDEN_MS = 30_000;
 const BLOCK_MS = 60_000;
 const MAX_REMEMBERED = 1_000;
 const FORBIDDEN_CODES = new Set([50001, 50013, 50007, 50278]);
-/** Cloudflare's own refusal. */
+/** Cloudflare's block. */
 const SHUT_OUT = 40333;
 
 export interface GuardedCall {
-  /** Names a limit of Discord's. */
+  /** Names one of Discord's limits. */
   what: string;
   hasFiles?: boolean;
-  /** False for a call that answers an interaction. */
+  /** False for a call that responds to an interaction. */
   isBot?: boolean;
 }
 
-/** Keeps the bot from being shut out: calls that would be refused anyway are not made. */
+/** Prevents calls that Discord would refuse anyway, so that it does not block the bot. */
 export interface Guard {
-  /** Throws an `ApiError` instead of a call that may not be made at the moment. */
+  /** Throws an `ApiError` if the call is not allowed now. */
   check(call: GuardedCall): void;
-  /** Counts a refusal, and remembers how long it forbids further calls. */
+  /** Refuses calls under this limit until Discord has reset the limit. */
+  hold(call: GuardedCall, resetAfterMs: number): void;
+  /** Counts a refused call, and remembers how long no further calls are allowed. */
   note(call: GuardedCall, error: ApiError): void;
 }
 
-/** Names every call from this address. */
+/** Pauses all calls from this machine's address. */
 const ALL = "all";
-/** Names every call that is made as the bot. */
+/** Pauses all calls with the bot's token. */
 const OF_BOT = "of the bot";
 
-/** All `processes` are taken to share one address: each gets its part of the limit, and all keep a wait told to one. */
-export function createGuard(now: () => number, processes = () => 1, waits?: SharedWaits): Guard {
+/** Assumes that all `processes` share one address, so each gets its share of the limit. */
+export function createGuard(now: () => number, processes = () => 1): Guard {
   let refused: number[] = [];
   const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
-  const pauses = createPauses(now, waits);
-  /** This process has used up its part of the refusals. */
+  const pauses = createPauses(now);
+  /** Until this time, this process has used up its share of refused calls. */
   let spentUntil = 0;
 
   function count(): void {
@@ -55,17 +57,21 @@ export function createGuard(now: () => number, processes = () => 1, waits?: Shar
   return {
     check(call) {
       const waitMs = Math.max(spentUntil - now(), pauses.left(ALL));
-      if (waitMs > 0) throw toWait("No call is made to Discord for a while, because it refused too many.", waitMs);
-      // Discord lets interactions be answered while the bot waits: https://docs.discord.com/developers/topics/rate-limits
+      if (waitMs > 0)
+        throw toWait("The bot pauses its calls to Discord for a while, because Discord refused too many.", waitMs);
+      // Discord accepts responses to interactions while the bot must wait:
+      // https://docs.discord.com/developers/topics/rate-limits
+      // https://docs.discord.com/developers/topics/rate-limits
       const botMs = call.isBot === false ? 0 : pauses.left(OF_BOT);
       const leftMs = Math.max(botMs, pauses.left(call.what));
-      if (leftMs > 0) throw toWait("Discord has asked to wait with such calls.", leftMs);
+      if (leftMs > 0) throw toWait("Discord is blocking these calls for a while.", leftMs);
       const right = toRight(call);
       const known = forbidden.get(right);
       if (known === undefined) return;
       if (known.until > now()) throw known.error;
       forbidden.delete(right);
     },
+    hold: ({ what }, resetAfterMs) => pauses.note(what, resetAfterMs),
     note(call, error) {
       const { status, code, retryAfterMs = 0, scope, isForeign } = error;
       if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
@@ -77,7 +83,7 @@ export function createGuard(now: () => number, processes = () => 1, waits?: Shar
   };
 }
 
-/** A bot that may not attach files may still write. */
+/** A bot without the permission to attach files can still write. */
 function toRight({ what, hasFiles = false }: GuardedCall): string {
   return hasFiles ? `${what} with files` : what;
 }
@@ -86,26 +92,32 @@ function toWait(message: string, retryAfterMs: number): ApiError {
   return new ApiError(message, { status: 429, code: 0, retryAfterMs });
 }
 
-/** Discord allows a bot fifty calls a second over all channels; this leaves a margin for calls that overtake others. */
+/** Discord allows a bot 50 calls per second over all channels. This leaves a margin for calls that overtake others. */
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
-/** The part of them for calls beside the answers: reads of many channels at once must not hold those back. */
+/**
+ * The share of the limit for calls that write no part of an answer. Reading many channels at once must not delay
+ * answers.
+ */
 const BESIDE_SHARE = 0.5;
 
-/** Keeps the calls of any second few enough, all processes of the bot together. */
+/** Limits the calls per second over all of the bot's processes. */
 export interface GlobalLimit {
-  /** Counts a call, of an answer or beside the answers. Throws an `ApiError` instead where there were too many. */
+  /**
+   * Counts a call. `isBeside` is true if it writes no part of an answer. Throws an `ApiError` if there are too many
+   * calls.
+   */
   take(isBeside: boolean): void;
 }
 
-/** Replaces the library's own counter, whose fixed seconds let twice as many calls through around their ends. */
+/** Replaces the library's counter, whose fixed seconds let twice as many calls pass around a boundary. */
 export function createGlobalLimit(now: () => number = () => performance.now(), processes = () => 1): GlobalLimit {
   let made: Array<{ at: number; isBeside: boolean }> = [];
 
   function check(calls: typeof made, most: number): void {
     const oldest = calls.at(-Math.max(1, Math.floor(most)));
     if (oldest === undefined) return;
-    const message = "The bot makes more calls per second than Discord allows it over all channels.";
+    const message = "The bot has reached Discord's limit of calls per second across all channels.";
     throw toWait(message, Math.ceil(oldest.at + CALLS_MS - now()));
   }
 

@@ -1,8 +1,17 @@
-import { type APIChannel, type APIRole, type RouteLike, Routes } from "discord.js";
+/** Looks up names for a process without a gateway connection. */
+import {
+  type APIChannel,
+  type APIGuild,
+  type APIRole,
+  type APIThreadChannel,
+  type RouteLike,
+  Routes,
+} from "discord.js";
+import type { Adapter } from "../../../src/port/adapter.ts";
 import { type Api, read } from "./client.ts";
 import type { Rooms } from "./rooms.ts";
 
-/** Calls for the names of channels that one look at a place costs at most. */
+/** Most calls for channel names per place. */
 const MAX_CHANNELS = 5;
 const ROLE = /<@&\d{17,20}>/;
 const CHANNEL = /<#(\d{17,20})>/g;
@@ -11,8 +20,8 @@ const CHANNEL = /<#(\d{17,20})>/g;
 export type NamedRooms = Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole">;
 
 /**
- * Asks Discord for the names that these texts mention, for a process that does not hear the gateway. Best effort: a name
- * that Discord does not tell stays an id.
+ * Looks up the names that these texts mention, for a process without a gateway connection. If Discord does not return a
+ * name, the text keeps the id.
  */
 export async function askNames(
   api: Api,
@@ -39,4 +48,22 @@ export async function askNames(
     nameOfRole: (_, roleId) => roles.find(({ id }) => id === roleId)?.name,
     nameOfChannel: (id) => names.get(id),
   };
+}
+
+/** A thread gets its channel's name, because its own name may quote the question. */
+export function createNamePlace(api: Api): NonNullable<Adapter["namePlace"]> {
+  return async ({ channelId, workspaceId }, signal) => {
+    if (workspaceId === undefined || workspaceId === "") return { channel: "direct message", isDirect: true };
+    const [guild, found] = await Promise.all([
+      read<APIGuild>(api, Routes.guild(workspaceId), signal),
+      read<APIChannel>(api, Routes.channel(channelId), signal),
+    ]);
+    const parentId = isThread(found) ? found.parent_id : undefined;
+    const channel = parentId ? await read<APIChannel>(api, Routes.channel(parentId), signal) : found;
+    return { workspace: guild.name, channel: channel.name ? `#${channel.name}` : undefined };
+  };
+}
+
+function isThread(channel: APIChannel): channel is APIThreadChannel {
+  return "thread_metadata" in channel;
 }

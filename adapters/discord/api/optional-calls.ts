@@ -1,26 +1,27 @@
+/** Skips optional calls that would exceed Discord's rate limit. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Api, ApiAnswer, ApiCall } from "./client.ts";
 import { ApiError } from "./error.ts";
 
 const MAX_KEYS = 1_000;
 
-/** Makes optional calls, and leaves out those that Discord would refuse for the rate: each key has a limit of its own. */
+/** Makes optional calls, and skips those that would exceed Discord's rate limit. Each key has its own limit. */
 export interface OptionalCalls {
-  /** Resolves to undefined where no call is made, or it was refused for the rate; otherwise as `Api.call`. */
+  /** Resolves to undefined if the call was skipped or hit the rate limit. Otherwise behaves like `Api.call`. */
   call(key: string, call: ApiCall, signal: AbortSignal): Promise<ApiAnswer | undefined>;
 }
 
 interface CallCounter {
   left: number;
   underWay: number;
-  /** As `performance.now` counts. */
+  /** In the clock of `performance.now`. */
   closedUntil: number;
 }
 
 export interface OptionalCallsOptions {
-  /** Concurrent calls per key until Discord's headers tell the limit. */
+  /** How many calls per key can run at once until Discord's headers show the limit. */
   firstCalls: number;
-  /** Calls of the limit left to others, which are not optional; absent: none. */
+  /** How many of the limit's calls to reserve for calls that are not optional, by default none. */
   reserve?: number;
 }
 

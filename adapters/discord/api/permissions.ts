@@ -1,36 +1,36 @@
+/** The permissions that the bot needs, and how Discord computes them. */
 import { PermissionFlagsBits } from "discord.js";
 
 export type PermissionName = keyof typeof PermissionFlagsBits;
 
 export interface Permission {
   name: PermissionName;
-  /** As Discord's own settings call it. */
+  /** The name in Discord's settings. */
   title: string;
-  /** In plain words. */
+  /** Why the bot needs it. */
   why: string;
 }
 
-/** The permissions that the bot asks for in its invitation: no more than its features need. */
+/** The permissions that the invitation requests. Each one is needed for a feature. */
 export const PERMISSIONS: ReadonlyArray<Permission> = [
-  { name: "ViewChannel", title: "View Channels", why: "to be spoken to in a channel" },
+  { name: "ViewChannel", title: "View Channels", why: "to see messages in a channel" },
   { name: "SendMessages", title: "Send Messages", why: "to answer in a channel" },
   { name: "SendMessagesInThreads", title: "Send Messages in Threads", why: "to answer in threads and forum posts" },
-  { name: "CreatePublicThreads", title: "Create Public Threads", why: "to answer in a thread while a channel is busy" },
+  { name: "CreatePublicThreads", title: "Create Public Threads", why: "to answer in a thread when a channel is busy" },
   {
     name: "ReadMessageHistory",
     title: "Read Message History",
-    why: "to point at what it answers, and to read what was said in a thread before it was asked there",
+    why: "to reply to a message, and to read the earlier messages of a thread",
   },
-  { name: "AddReactions", title: "Add Reactions", why: "to show at a question that it waits for its turn" },
-  { name: "AttachFiles", title: "Attach Files", why: "to post pictures, and very long answers as a file" },
+  { name: "AddReactions", title: "Add Reactions", why: "to mark a question that is waiting for its turn" },
+  { name: "AttachFiles", title: "Attach Files", why: "to post images, and very long answers as a file" },
 ];
 
-/** All of them as Discord counts them. */
+/** All of these permissions as Discord's bit set. */
 export const PERMISSION_BITS: bigint = PERMISSIONS.reduce((bits, { name }) => bits | PermissionFlagsBits[name], 0n);
 
 const ALL = ~0n;
 
-/** A member of a server. */
 export interface Member {
   id: string;
   guildId: string;
@@ -38,20 +38,20 @@ export interface Member {
   roleIds: readonly string[];
 }
 
-/** A role grants permissions; everyone has the role with the server's own id. */
+/** A role grants permissions. The role whose id is the server's id applies to everyone. */
 export interface Role {
   id: string;
   permissions: bigint | string;
 }
 
-/** A channel allows and denies something to a role or to one person. */
+/** Allows or denies permissions to a role or a user in one channel. */
 export interface Overwrite {
   id: string;
   allow: bigint | string;
   deny: bigint | string;
 }
 
-/** The permissions that a member's roles grant. The server's owner and administrators may do everything. */
+/** The permissions from a member's roles. The server's owner and administrators have all permissions. */
 export function guildPermissions({ id, guildId, ownerId, roleIds }: Member, roles: Iterable<Role>): bigint {
   const ids = new Set([guildId, ...roleIds]);
   let granted = 0n;
@@ -60,8 +60,8 @@ export function guildPermissions({ id, guildId, ownerId, roleIds }: Member, role
 }
 
 /**
- * The permissions of a member in a channel: the server's, then the channel's overwrites for everyone, for the roles
- * taken together, and for the member. https://docs.discord.com/developers/topics/permissions#permission-overwrites
+ * A member's permissions in a channel: the server's, then the channel's overwrites for everyone, for all roles
+ * together, and for the member. https://docs.discord.com/developers/topics/permissions#permission-overwrites
  */
 export function channelPermissions(granted: bigint, member: Member, overwrites: Iterable<Overwrite>): bigint {
   if (granted === ALL) return ALL;
@@ -75,7 +75,7 @@ export function channelPermissions(granted: bigint, member: Member, overwrites: 
   return bits;
 }
 
-/** The link by which somebody who manages a server lets the bot in. */
+/** The link that adds the bot to a server. */
 export function inviteLink(applicationId: string): string {
   const query = new URLSearchParams({
     client_id: applicationId,

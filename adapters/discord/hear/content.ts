@@ -1,3 +1,4 @@
+/** Reads what a message shows in addition to its own words: cards, forwards, tables. */
 import {
   type APIEmbed,
   type APIMessage,
@@ -10,11 +11,11 @@ import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 
 /**
- * Reads what a message shows beside its words: embeds, components, a poll and stickers, as text in Discord's own markup,
- * in which people and channels are still ids. Pure.
+ * Reads the content that a message shows in addition to its text: embeds, components, a poll and stickers. The result
+ * is text in Discord's own markup, with ids for users and channels. Pure.
  */
 
-/** Layouts stand in layouts; Discord does not nest them deeper. */
+/** Discord does not allow deeper layouts. */
 const MAX_DEPTH = 4;
 const PREVIEWS: ReadonlySet<string | undefined> = new Set([
   EmbedType.Article,
@@ -27,8 +28,8 @@ const PREVIEWS: ReadonlySet<string | undefined> = new Set([
 type Shown = Partial<Pick<APIMessage, "embeds" | "components" | "poll" | "sticker_items">>;
 
 /**
- * Everything that people see of a message beside its words and files. Of a question, `isAsked`, previews of links and
- * the votes of a poll are left out: Discord adds them later.
+ * Everything visible in a message except its text and files. For a question (`isAsked`), leaves out link previews and
+ * poll votes, because Discord adds them later.
  */
 export function readShown({ embeds = [], components = [], poll, sticker_items = [] }: Shown, isAsked = false): string {
   const cards = embeds.filter(({ type }) => !isAsked || !PREVIEWS.has(type)).map(readEmbed);
@@ -61,20 +62,20 @@ function readEmbed(embed: APIEmbed): string {
   });
 }
 
-/** Discord takes no empty name of a field, so apps give one that nobody sees. */
+/** Discord does not accept an empty field name, so apps use an invisible character. */
 function withoutBlank(text: string): string {
   return text.replaceAll("\u200B", "").trim();
 }
 
 function readPollResult({ fields = [] }: APIEmbed): string {
-  const told = new Map(fields.map(({ name, value }) => [name, value]));
+  const values = new Map(fields.map(({ name, value }) => [name, value]));
   const [question, winner, votes, all] = [
-    told.get("poll_question_text"),
-    told.get("victor_answer_text"),
-    told.get("victor_answer_votes"),
-    told.get("total_votes"),
+    values.get("poll_question_text"),
+    values.get("victor_answer_text"),
+    values.get("victor_answer_votes"),
+    values.get("total_votes"),
   ];
-  const result = winner === undefined ? "nobody won" : `${winner} won with ${votes ?? "?"} of ${all ?? "?"} votes`;
+  const result = winner === undefined ? "no one won" : `${winner} won with ${votes ?? "?"} of ${all ?? "?"} votes`;
   return `(The poll ended: ${question ?? "?"} ${result})`;
 }
 
@@ -84,7 +85,7 @@ function readPoll({ question, answers, results, allow_multiselect, expiry }: API
     const count = isAsked || results === undefined ? "" : ` (${counts.get(answer_id) ?? 0})`;
     return `- ${[emoji?.name, text].filter(Boolean).join(" ")}${count}`;
   });
-  const many = allow_multiselect ? ", several answers may be chosen" : "";
+  const many = allow_multiselect ? ", multiple answers allowed" : "";
   const end = expiry ? `, until ${expiry.slice(0, 16).replace("T", " ")} UTC` : "";
   const state = isAsked || results?.is_finalized !== true ? end : ", ended";
   return [`Poll${many}${state}: ${question.text ?? ""}`, ...lines].join("\n");
@@ -95,7 +96,7 @@ function readComponents(components: readonly APIMessageTopLevelComponent[]): str
   return joinLines(...components.map((component) => readComponent(component as Component, 0)));
 }
 
-/** Any component: the text of kinds that are new in Discord is read too. */
+/** The text of any component. Also works for kinds that Discord adds later. */
 interface Component {
   type: ComponentType;
   content?: string;
@@ -141,7 +142,7 @@ function toFileName(url: string): string {
   return url.split(/[/?]/).findLast((part) => part.includes(".")) ?? "?";
 }
 
-/** Buttons that lead somewhere are links; of the others only the words say something. */
+/** Buttons with a URL become links. For other buttons, only the text matters. */
 function readControls(controls: readonly Component[]): string {
   const links = controls.flatMap(({ label, url }) => (url === undefined ? [] : [label ? `[${label}](${url})` : url]));
   const labels = controls.flatMap(({ label, url, placeholder }) =>

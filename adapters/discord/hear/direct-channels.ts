@@ -1,3 +1,4 @@
+/** Remembers the newest direct conversations. */
 import { MessageFlags } from "discord.js";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
@@ -7,21 +8,21 @@ import type { Message } from "./wording.ts";
 
 const MAX_KEPT = 100;
 
-/** The direct conversations that began last, newest first. */
+/** The direct conversations that started most recently, newest first. */
 export interface DirectChannels {
-  /** Somebody wrote there. Never rejects. */
+  /** Call this when a user wrote there. Never rejects. */
   note(channelId: string): void;
-  /** All that are kept, also those that other processes have heard of. Rejects when the store does not answer. */
+  /** All stored conversations, including those from other processes. Rejects if the store does not respond. */
   list(): Promise<readonly string[]>;
 }
 
-/** Writes only when a conversation is new: their order matters less than the disk. */
+/** Writes only if a conversation is new, because an exact order is not worth a write per message. */
 export function createDirectChannels(store: DirectChannelStore, signal: AbortSignal): DirectChannels {
   /** The ids in the store when it was last read. */
   let kept: readonly string[] = [];
   const underWay = new Set<string>();
 
-  async function add(channelId: string): Promise<void> {
+  async function add(store: Pick<DirectChannelStore, "read" | "write">, channelId: string): Promise<void> {
     const ids = await store.read();
     const next = ids.includes(channelId) ? ids : [channelId, ...ids].slice(0, MAX_KEPT);
     if (next !== ids) await store.write(next);
@@ -32,9 +33,9 @@ export function createDirectChannels(store: DirectChannelStore, signal: AbortSig
     note(channelId) {
       if (kept.includes(channelId) || underWay.has(channelId)) return;
       underWay.add(channelId);
-      const attempt = () => store.inTurn(() => add(channelId));
+      const attempt = () => store.inTurn((held) => add(held, channelId));
       retry(attempt, { pausesMs: PATIENT_PAUSES_MS, isIdle: true }, signal)
-        // A lost note is made again when the person writes again.
+        // The user's next message stores the conversation again.
         .catch(() => {})
         .finally(() => underWay.delete(channelId));
     },
@@ -45,18 +46,15 @@ export function createDirectChannels(store: DirectChannelStore, signal: AbortSig
   };
 }
 
-/** Lasts as long as the process. */
+/** Keeps the list in memory only. */
 export function createMemoryStore(): DirectChannelStore {
   let ids: readonly string[] = [];
   const { run } = createKeyedQueue();
-  return {
-    read: async () => ids,
-    write: async (next) => void (ids = next),
-    inTurn: (task) => run("directs", task),
-  };
+  const kept = { read: async () => ids, write: async (next: readonly string[]) => void (ids = next) };
+  return { ...kept, inTurn: (task) => run("directs", () => task(kept)) };
 }
 
-/** An ephemeral message arrives as if it were direct. The bot's own messages count, since people may answer them. */
+/** A private message counts as a direct one. The bot's own messages count too, because users can reply to them. */
 export function isDirect({
   guild_id: guildId,
   channel_type: type,

@@ -1,65 +1,61 @@
+/** Reads the messages before a question. */
 import { type APIChannel, type APIMessage, ChannelType, MessageType, Routes } from "discord.js";
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Earlier, EarlierMessage, EarlierRange, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
-import { askNames, type NamedRooms } from "../api/asked-names.ts";
 import { type Api, read } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import { askNames, type NamedRooms } from "../api/names.ts";
 import { createOptionalCalls, type OptionalCalls } from "../api/optional-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, timeOf, toMessageId } from "../ids.ts";
-import { createMayShow } from "./access.ts";
-import { isByPerson, isReplyHere, isWritten, toAuthor, toWhole } from "./inbound.ts";
-import { createReadAboveInChannel, PAGE, readPage } from "./shared-pages.ts";
+import { createIsThere, createMayShow } from "./access.ts";
+import { isByPerson, isReplyHere, isWritten, toWhole } from "./inbound.ts";
+import { toAuthor } from "./people.ts";
 import { type Message, readSeen } from "./wording.ts";
 
-/** Longest that pages after the first are read; those that came until then are used. */
+/** The time limit for all pages after the first. After that, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
-/** Replies that are followed back along a chain at most: one call each. */
+/** The longest chain of replies to follow back. Each reply costs one call. */
 const MAX_CHAIN = 6;
 const UNKNOWN_MESSAGE = 10008;
-/** Newer than every message there is. */
+/** Higher than the id of any message. */
 const NEWEST = "9223372036854775807";
 
 export interface EarlierDeps {
   api: Api;
   files: Pick<Files, "toRefs">;
-  /** The bot's id and the known channels at an address; no rooms where this process does not hear that shard. */
+  /**
+   * The bot's id, and the known channels at an address. No channels if this process does not receive the shard's
+   * events.
+   */
   knownOf(reply: ReplyAddress): { botId: string; rooms: NamedRooms | undefined };
 }
 
-/** Concurrent reads of one channel until Discord's headers tell its limit. */
+/** How many reads of one channel can run at once until Discord's headers show its limit. */
 const READS_AT_ONCE = 3;
 
-type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
+type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "isThere" | "readLinked">>;
 
-/** A link to a message, as Discord's menus make it. */
+/** A link to a message, as Discord's menus create it. */
 const LINK = /^https?:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(\d+)\/(\d+)\/(\d+)\/?$/;
-/** Around a message that is in no thread. */
+/** How many messages to read around a message outside a thread. */
 const AROUND = 25;
 
 /**
- * In a thread or a forum post, reads the messages above the question; in a channel, the chain of replies that leads to
- * it, since only replying makes messages of a channel one conversation. A direct conversation has nothing earlier: the bot
- * was in it from its beginning.
+ * In a thread or a forum post, reads the messages above the question. In a channel, reads the chain of replies that
+ * leads to the question, because only replies connect a channel's messages to a conversation. A direct conversation has
+ * no earlier messages, because the bot was there from the start.
  */
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const calls = createOptionalCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
   const readAboveInChannel = createReadAboveInChannel(calls);
   const mayShow = createMayShow(deps);
-
-  async function toEarlier(
-    found: readonly Found[],
-    reply: ReplyAddress,
-    signal: AbortSignal,
-  ): Promise<EarlierMessage[]> {
-    const { botId, rooms: known } = deps.knownOf(reply);
-    const about = { guildId: reply.workspaceId, botId, texts: found.map(({ message }) => message.content) };
-    const rooms = known ?? (await askNames(deps.api, about, signal));
-    return found.flatMap((one) => toEarlierMessage(one, { ...deps, rooms, botId }));
-  }
+  const toEarlier = createToEarlier(deps);
 
   return {
     mayShow,
+    isThere: createIsThere(deps),
     async readLinked(link, maxMessages, to, signal) {
       const [, guildId, channelId, messageId] = LINK.exec(link) ?? [];
       if (guildId === undefined || channelId === undefined || messageId === undefined) return undefined;
@@ -72,24 +68,37 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     async readEarlier(event, range, signal) {
       const { found, isPartial } = await readAbove(event, range, { ...deps, calls }, signal);
       const messages = await toEarlier(found, event.reply, signal);
-      // The history has the bot's own messages already, unless the whole thread is asked for.
+      // The history already has the bot's own messages. Reads them only if the whole thread is requested.
       const others = range.since === undefined ? messages : messages.filter(({ by }) => by !== "bot");
       return { messages: others, ...(isPartial && { isPartial }) };
     },
 
     async readChannel(reply, messageIds, maxMessages, signal) {
-      const { channelId, threadId, extra } = reply;
-      // A thread whose channel is not known is named alone, and so is a direct conversation.
-      if (threadId === undefined && extra?.["root"] === undefined) return [];
+      const { channelId, threadId, extra, since, isDirect } = reply;
+      const isRun = since !== undefined && threadId === undefined && isDirect !== true;
+      // A thread whose channel is unknown has only its own id, just like a direct conversation.
+      if (threadId === undefined && extra?.["root"] === undefined && !isRun) return [];
       const place = messageIds.map(readMessageId).find((one) => one?.channelId === channelId);
-      if (place === undefined) return [];
-      const newest = await readAboveInChannel(channelId, place.messageId, maxMessages, signal);
+      // A run of a schedule answers no message of the channel.
+      const before = place?.messageId ?? (isRun ? NEWEST : undefined);
+      if (before === undefined) return [];
+      const newest = await readAboveInChannel(channelId, before, maxMessages, signal);
       return newest === undefined ? [] : toEarlier(newest.toReversed().map(toFound), reply, signal);
     },
   };
 }
 
-/** A message of a place, the one it began with marked. */
+/** Turns messages of a server into messages that the core knows; leaves out Discord's own notices. */
+export function createToEarlier(deps: EarlierDeps) {
+  return async (found: readonly Found[], reply: ReplyAddress, signal: AbortSignal): Promise<EarlierMessage[]> => {
+    const { botId, rooms: known } = deps.knownOf(reply);
+    const about = { guildId: reply.workspaceId, botId, texts: found.map(({ message }) => message.content) };
+    const rooms = known ?? (await askNames(deps.api, about, signal));
+    return found.flatMap((one) => toEarlierMessage(one, { ...deps, rooms, botId }));
+  };
+}
+
+/** A message in a place. The first message of the place is marked. */
 interface Found {
   message: APIMessage;
   isRoot?: true;
@@ -101,7 +110,9 @@ interface Above {
   isPartial?: Earlier["isPartial"];
 }
 
-/** Reads the thread that a message is in, or that was opened from it; in a channel, the messages around it. */
+/**
+ * Reads the thread that contains a message or was opened from it. In a channel, reads the messages around the message.
+ */
 async function readAround(
   message: APIMessage,
   maxMessages: number,
@@ -126,8 +137,9 @@ async function readAbove(
   deps: EarlierDeps & { calls: OptionalCalls },
   signal: AbortSignal,
 ): Promise<Above> {
-  const place = readMessageId(event.messageId);
   const threadId = toThreadId(event);
+  const isRun = event.scheduled !== undefined && threadId !== undefined;
+  const place = isRun ? { channelId: threadId, messageId: NEWEST } : readMessageId(event.messageId);
   if (place === undefined) return { found: [] };
   if (threadId === undefined) return { found: range.since === undefined ? await readChain(event, deps, signal) : [] };
   // The thread was opened from the question itself.
@@ -138,11 +150,12 @@ async function readAbove(
 /** Undefined for a question in a channel or in a direct conversation. */
 function toThreadId({ reply }: MessageEvent): string | undefined {
   if (reply.threadId !== undefined) return reply.threadId;
-  // A thread whose channel is not known is named alone, like a direct conversation, where no reply points at anything.
+  // A thread whose channel is unknown has only its own id, just like a direct conversation. But in a direct
+  // conversation the bot's messages are not replies.
   return reply.extra?.["root"] === undefined && reply.replyToId !== undefined ? reply.channelId : undefined;
 }
 
-/** Reads a thread from its newest message back to its first one, or to `since`. */
+/** Reads a thread from its newest message back to its first one or to `since`. */
 async function readThread(
   { channelId, messageId }: MessagePlace,
   { since, maxMessages }: EarlierRange,
@@ -169,14 +182,17 @@ async function readThread(
     hasMore = !isEnd && !isPartial;
   }
   const starters = newestFirst.toReversed().flatMap(toStarter(channelId));
-  // A starter sign may be new enough while the message that it points to is too old.
+  // The pointer can be new enough although the message that it points to is too old.
   const found = starters.filter(({ message }) => isWanted(message));
   const hasRoot = since !== undefined || !isPartial || found[0]?.isRoot === true;
   const root = hasRoot ? [] : await readRoot(channelId, calls, signal);
   return { found: [...root, ...found], ...(isPartial && { isPartial }) };
 }
 
-/** A thread opened from a message begins with a sign that points to it; a forum's post has the id of its thread. */
+/**
+ * A thread that was opened from a message starts with a pointer to it. In a forum post, the first message has the id of
+ * its thread.
+ */
 function toStarter(threadId: string): (message: APIMessage) => Found[] {
   return (message) => {
     if (message.id === threadId) return [{ message, isRoot: true }];
@@ -201,23 +217,23 @@ async function readChain(
   let place = readMessageId(inReplyTo);
   for (let step = 0; place !== undefined && step < MAX_CHAIN; step++) {
     const message = await readMessage(place, api, signal);
-    // A reply to the bot belongs to a conversation that is known.
+    // A reply to the bot belongs to a conversation that is already known.
     if (message === undefined || message.author.id === botId) break;
-    // A message of somebody else that is replied to stands in the question already, as a quotation.
+    // If the first message was a reply to another user, the question already quotes that user's message.
     if (step > 0 || message.author.id === author.id) found.unshift({ message });
     place = toParent(toWhole(message, botId));
   }
   return found;
 }
 
-/** Resolves to a message; undefined where Discord does not show it. Never rejects. */
+/** Resolves to a message. Undefined if Discord does not show it. Never rejects. */
 export type FindMessage = (place: MessagePlace) => Promise<APIMessage | undefined>;
 
 export function createFindMessage(api: Api, closing: AbortSignal): FindMessage {
   return (place) => readMessage(place, api, closing).catch(() => undefined);
 }
 
-/** Undefined for one that was deleted. */
+/** Undefined if the message was deleted. */
 async function readMessage(place: MessagePlace, api: Api, signal: AbortSignal): Promise<APIMessage | undefined> {
   try {
     return await read<APIMessage>(api, Routes.channelMessage(place.channelId, place.messageId), signal);
@@ -259,4 +275,80 @@ function toEarlierMessage(
       ...(isRoot && { isRoot }),
     },
   ];
+}
+
+/** Discord's maximum per call. */
+const PAGE = 100;
+/** Longest wait for a page. */
+const PAGE_MS = 5_000;
+
+/** Newest first, as Discord lists them. Undefined if the call was skipped because of the rate limit. */
+async function readPage(
+  channelId: string,
+  from: Record<string, string>,
+  limit: number,
+  calls: OptionalCalls,
+  signal: AbortSignal,
+): Promise<APIMessage[] | undefined> {
+  const query = new URLSearchParams({ ...from, limit: String(limit) });
+  const answer = await calls.call(
+    channelId,
+    { method: "GET", route: Routes.channelMessages(channelId), query },
+    signal,
+  );
+  return answer?.data as APIMessage[] | undefined;
+}
+
+/** Reads the messages above one message in a channel, newest first, like `readPage`. */
+type ReadAboveInChannel = (
+  channelId: string,
+  messageId: string,
+  count: number,
+  signal: AbortSignal,
+) => Promise<APIMessage[] | undefined>;
+
+/** A page that is shared by everyone who requested it before it was read. */
+interface Shared {
+  newestId: string;
+  count: number;
+  isForMany: boolean;
+  page: Promise<APIMessage[] | undefined>;
+}
+
+/**
+ * If questions arrive while a page is being read, they share the next page, because Discord handles the calls for one
+ * channel one after another. Five simultaneous questions need at most two calls.
+ */
+function createReadAboveInChannel(calls: OptionalCalls): ReadAboveInChannel {
+  const reading = new Map<string, Promise<unknown>>();
+  const waiting = new Map<string, Shared>();
+
+  function open(channelId: string, newestId: string, count: number): Shared {
+    const read = () => {
+      waiting.delete(channelId);
+      const limit = shared.isForMany ? PAGE : shared.count;
+      return readPage(channelId, { before: shared.newestId }, limit, calls, AbortSignal.timeout(PAGE_MS));
+    };
+    const page = (reading.get(channelId) ?? Promise.resolve()).then(read);
+    const shared: Shared = { newestId, count, isForMany: false, page };
+    const over: Promise<unknown> = page
+      .catch(() => {})
+      .then(() => reading.get(channelId) === over && reading.delete(channelId));
+    reading.set(channelId, over);
+    waiting.set(channelId, shared);
+    return shared;
+  }
+
+  return async (channelId, messageId, count, signal) => {
+    const there = waiting.get(channelId);
+    const shared = there ?? open(channelId, messageId, count);
+    if (there !== undefined) {
+      there.isForMany = true;
+      if (BigInt(messageId) > BigInt(there.newestId)) there.newestId = messageId;
+    }
+    const page = await untilAborted(shared.page, signal);
+    const above = page?.filter(({ id }) => BigInt(id) < BigInt(messageId)).slice(0, count);
+    const isCut = shared.isForMany && page?.length === PAGE && (above?.length ?? 0) < count;
+    return isCut ? readPage(channelId, { before: messageId }, count, calls, signal) : above;
+  };
 }

@@ -1,32 +1,36 @@
+/** Joins forwards with their comments. */
 import { MessageType } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { timeOf } from "../ids.ts";
 import type { Message } from "./wording.ts";
 
-/** Longest that a forward waits for its comment. The client sends the comment once Discord has stored the forward. */
+/** How long a forward waits for its comment. The client sends the comment when Discord has stored the forward. */
 const WAIT_MS = 1_500;
-/** Longest time between the two messages. A later message is not a comment. */
+/** Longest time between the two messages. A later message is not a comment on the forward. */
 const SPAN_MS = 5_000;
 const MAX_KNOWN = 500;
 
 /**
- * Joins forwards with their comments. Discord's clients send a forward and the comment that a person writes with it as
- * two messages, the forward first: together they are one question.
+ * Joins forwards with their comments. Discord's clients send a forward and its comment as two messages, with the
+ * forward first. Together they are one question.
  */
 export interface Forwards {
-  /** Notes a new message, in the order of its channel. Returns a comment together with its forward. */
+  /** Notes a new message, in the order of its channel. Returns a comment joined with its forward. */
   see(message: Message): Message;
-  /** True for a forward that has a comment, which asks for both. Waits a moment for one. */
+  /**
+   * Waits briefly for a comment on a forward. Resolves to true if a comment came, because then the comment asks for
+   * both.
+   */
   isCommented(message: Message): Promise<boolean>;
-  /** A comment after an edit, together with its forward. */
+  /** Returns an edited comment, joined with its forward. */
   edited(message: Message): Message;
-  /** Forgets a forward that was deleted. Returns its comment, alone. */
+  /** Forgets a deleted forward. Returns its comment without the forward. */
   deleted(id: string): Message | undefined;
 }
 
 export function createForwards(waitMs = WAIT_MS): Forwards {
-  /** By place and author: a forward after which the author has said nothing yet. */
+  /** A forward after which its author has not written anything yet, by place and author. */
   const open = new BoundedMap<string, { forward: Message; commented: PromiseWithResolvers<true> }>(MAX_KNOWN);
   /** By the comment's id. */
   const forwards = new BoundedMap<string, Message>(MAX_KNOWN);
@@ -53,7 +57,7 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const waiting = open.get(key);
       if (waiting?.forward.id !== message.id) return false;
       if ((await waitAtMost(waiting.commented.promise, waitMs)) === true) return true;
-      // The forward is asked alone now, so a later message must not carry it.
+      // The forward is now a separate question, so a later message must not include it.
       if (open.get(key) === waiting) open.delete(key);
       return false;
     },
@@ -75,7 +79,7 @@ function toKey({ channel_id, author }: Message): string {
   return `${channel_id} ${author.id}`;
 }
 
-/** A forward holds no words of the person who forwards. */
+/** A forward contains no text from the user who forwards it. */
 function isForward({ message_snapshots: forwarded = [], content }: Message): boolean {
   return forwarded.length > 0 && content === "";
 }

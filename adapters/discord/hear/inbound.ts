@@ -1,8 +1,10 @@
+/** Turns a message into the event that the core knows. */
 import { type APIUser, MessageFlags, MessageReferenceType, MessageType } from "discord.js";
-import type { Author, EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
+import type { EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
+import { mayConfigure, toAuthor } from "./people.ts";
 import { asksForPicture, firstMention, type Message, readText } from "./wording.ts";
 
 export interface InboundDeps {
@@ -12,8 +14,8 @@ export interface InboundDeps {
 }
 
 /**
- * The event of a message; undefined for one that does not concern the bot. In a guild channel only messages addressed to
- * the bot do, unless it listens to everything.
+ * The event for a message. Undefined if the message does not concern the bot. In a server channel, only messages that
+ * address the bot concern it, unless it listens to everything.
  */
 export function toMessageEvent(
   message: Message,
@@ -23,11 +25,11 @@ export function toMessageEvent(
 ): MessageEvent | undefined {
   if (!isByPerson(message)) return undefined;
   const isOurs = isListening && mayBeOurs(message, kind, deps);
-  const said = toAddressed(message, kind, deps);
-  const addressed = said ?? (isOurs ? "bot" : undefined);
+  const namedAddressee = toAddressed(message, kind, deps);
+  const addressed = namedAddressee ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
-  // Discord hides the content from a bot without the intent: the message may have said anything.
+  // Discord hides the content from a bot without the intent, so the message can be about anything.
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
@@ -39,19 +41,19 @@ export function toMessageEvent(
     messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
     ...body,
     addressed,
-    ...(said === undefined && { isListenedTo: true }),
+    ...(namedAddressee === undefined && { isListenedTo: true }),
     ...(isReply && { inReplyTo: toMessageId({ channelId: message.channel_id, messageId: repliedId }) }),
     ...(quotes && { quotes: toMessageId({ channelId: message.channel_id, messageId: quotes.id }) }),
   };
 }
 
-/** The fields that every event of a message has. */
+/** The fields that all events about a message have. */
 function toBase(message: Message, kind: RoomKind, rooms: Rooms): Omit<EventBase, "key"> {
   return {
     conversationId: toConversationId(message.channel_id, message.id, kind),
     author: {
       ...toAuthor(message.author, message.member),
-      // Words do what commands do, for those who may.
+      // A message can do the same as a command if its user has the permission.
       ...(kind !== "direct" && { mayConfigure: mayConfigure(message, rooms) }),
     },
     reply: toReply(message, kind, rooms),
@@ -59,11 +61,7 @@ function toBase(message: Message, kind: RoomKind, rooms: Rooms): Omit<EventBase,
   };
 }
 
-function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): boolean {
-  return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
-}
-
-/** The words and files of a message, whole. */
+/** The complete text and all files in a message. */
 export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
   const isOne = deps.rooms.kindOf(message.channel_id, message.guild_id, message.channel_type) !== "channel";
   const text = readText(message, deps, isOne ? "one" : "chain");
@@ -71,14 +69,14 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
-  // In one conversation with many pictures, the reply says which ones are meant.
+  // If one conversation has many images, the reply shows which ones are meant.
   const areMeant = isOne || asksForPicture(text);
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
 /**
- * Completes a message. Empty fields may be left out, and stand-ins for Discord may neither list the mentions of a text
- * nor have the type for replies.
+ * Completes a message. Empty fields can be missing, and servers that imitate Discord can omit the mentions and the type
+ * of a reply.
  */
 export function toWhole(
   packet: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
@@ -101,15 +99,15 @@ export function toWhole(
 
 const ABSENT: ReadonlySet<string> = new Set(["guild_id", "webhook_id", "member"]);
 
-/** Leaves out the fields that Discord leaves out where there is nothing, and others send as null. */
+/** Removes null fields. Discord omits such fields, but other servers send them. */
 export function withoutNulls<T extends object>(packet: T): T {
   return Object.fromEntries(Object.entries(packet).filter(([name, value]) => value !== null || !ABSENT.has(name))) as T;
 }
 
-/** Code, and a mention with a backslash before it: neither addresses anybody. */
+/** Matches code, and a mention after a backslash, because neither addresses anyone. */
 const NO_MENTIONS = /```[\s\S]*?```|``[\s\S]*?``|`[^`]*`|\\<@/g;
 
-/** In a guild channel a conversation is named by the message that began it, elsewhere the place is the conversation. */
+/** In a server channel, the first message identifies the conversation. Elsewhere the place is the conversation. */
 export function toConversationId(channelId: string, rootId: string, kind: RoomKind): string {
   return kind === "channel" ? `${PLATFORM}:${channelId}:${rootId}` : `${PLATFORM}:${channelId}`;
 }
@@ -122,23 +120,23 @@ function toReply(
   const replyToId = toMessageId({ channelId, messageId });
   return {
     ...toPlaceOfReply({ channelId, guildId }, kind, rooms),
-    // In a direct conversation everybody knows which message is answered.
+    // In a direct conversation it is obvious which message the bot answers.
     ...(kind !== "direct" && { replyToId }),
     ...(kind === "channel" && { extra: { root: messageId } }),
   };
 }
 
-/** The place of an event, as the event itself names it. */
+/** The place of an event, as the event names it. */
 export interface NamedPlace {
   channelId: string;
   guildId: string | undefined;
-  /** The channel of a thread. Messages do not tell it. */
+  /** The channel of a thread. Message events do not include it. */
   parentId?: string | undefined;
 }
 
 /**
- * A thread is named together with its channel, whose settings hold in it. The gateway tells of no archived thread before
- * somebody writes there: then the event tells more.
+ * Identifies a thread together with its channel, because the channel's settings apply in the thread. The gateway does
+ * not list an archived thread before a user writes in it. The event then has more fields.
  */
 export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKind, rooms: Rooms): ReplyAddress {
   const parentId = kind === "thread" ? (rooms.parentOf(channelId) ?? named.parentId) : undefined;
@@ -153,16 +151,7 @@ export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKi
   };
 }
 
-/** With the person's roles, on which their permissions may depend. */
-export function toAuthor(
-  { id, username, global_name }: APIUser,
-  member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,
-): Author {
-  const groups = member?.roles ?? [];
-  return { id, name: member?.nick ?? global_name ?? username, ...(groups.length > 0 && { groups: [...groups] }) };
-}
-
-/** Types of messages that a person or an app wrote, for everybody to see. */
+/** Types of messages that a user or an app wrote and that everyone can see. */
 const WRITTEN: ReadonlySet<MessageType> = new Set([
   MessageType.Default,
   MessageType.Reply,
@@ -186,7 +175,7 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   const { botId, rooms } = deps;
   if (kind === "direct") return "bot";
   const roleId = rooms.botRoleId(message.guild_id);
-  // The list of those who are mentioned has the author of an answered message too.
+  // The list of mentions also contains the author of the message that this one replies to.
   const isNamed = message.mentions.some(({ id }) => id === botId) && namesUser(message.content, botId);
   if (isNamed || (roleId !== undefined && message.mention_roles.includes(roleId))) return "bot";
   const first = firstMention(message.content);
@@ -198,7 +187,10 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   return isForeignReply(message, botId) ? "other" : "open";
 }
 
-/** True for a person's message in a channel that addresses nobody: where the bot listens, it is said to the bot. */
+/**
+ * True for a user's message in a channel that addresses no one. If the bot listens to the channel, the message is for
+ * the bot.
+ */
 export function mayBeOurs(message: Message, kind: RoomKind, deps: InboundDeps): boolean {
   if (kind !== "channel" || !isByPerson(message) || isForeignReply(message, deps.botId)) return false;
   return toAddressed(message, kind, deps) === undefined && firstMention(message.content) === undefined;
@@ -212,7 +204,7 @@ function repliesToBot(message: Message, botId: string): boolean {
   return isReplyHere(message) && message.referenced_message?.author.id === botId;
 }
 
-/** Answers somebody other than the bot and the author. */
+/** A reply to someone other than the bot and the author. */
 function isForeignReply(message: Message, botId: string): boolean {
   const repliedTo = message.referenced_message?.author.id;
   return isReplyHere(message) && repliedTo !== undefined && repliedTo !== botId && repliedTo !== message.author.id;

@@ -1,3 +1,4 @@
+/** Turns new, edited and deleted messages into events. */
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
@@ -5,10 +6,9 @@ import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } fr
 import { toDeletionKey } from "../../../src/port/ids.ts";
 import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
-import type { Activity } from "./activity.ts";
+import type { TellNotAllowed } from "../write/notice.ts";
 import type { Delivery } from "./delivery.ts";
 import type { FindMessage } from "./earlier.ts";
-import type { FindMember } from "./find-author.ts";
 import { createForwards, type Forwards } from "./forwards.ts";
 import {
   type InboundDeps,
@@ -20,27 +20,29 @@ import {
   toMessageEvent,
   toWhole,
 } from "./inbound.ts";
-import type { TellNotAllowed } from "./permission-notice.ts";
-import type { PlaceQuestion } from "./threads.ts";
+import type { FindMember } from "./people.ts";
+import type { Activity, PlaceQuestion } from "./threads.ts";
 import type { Message } from "./wording.ts";
 
-/** A message that comes to concern the bot by an edit is answered when it is no older than this. */
+/** If an edit makes a message concern the bot, the bot answers it only if it is younger than this. */
 const FRESH_MS = 15 * 60_000;
-/** Discord says of a deletion neither who wrote the message nor who deleted it. */
+/** Discord does not report who wrote a deleted message, or who deleted it. */
 const SOMEBODY: Author = { id: "unknown", name: "unknown" };
 
 type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "guild_id">;
 
-/** Turns what happens to messages into events. */
 export interface Listener {
-  /** `isAnswered`: it has an answer already, perhaps by a former process, and only has to be remembered. */
+  /**
+   * `isAnswered` is true if the message already has an answer, perhaps from an earlier process. It then only needs to
+   * be remembered.
+   */
   onMessage(message: Message, isAnswered?: boolean): void;
   onEdit(message: Message): void;
   onDelete(deleted: Deleted): void;
 }
 
 export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
-  /** Undefined until the gateway has said it, before the first message. */
+  /** Undefined until the gateway reports it. It does so before the first message. */
   botId(): string | undefined;
   delivery: Pick<Delivery, "enqueue">;
   activity: Activity;
@@ -63,6 +65,11 @@ export function createListener(deps: ListenerDeps): Listener {
   const state: ListenerState = { ...deps, known, forwards, startedAt: deps.now() };
   const { delivery, activity } = state;
 
+  /** Edits and deletions are handed over only once. The delivery logs those that failed. */
+  function offer(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): void {
+    delivery.enqueue(channelId, toEvents).catch(() => {});
+  }
+
   return {
     onMessage(given, isAnswered = false) {
       const botId = deps.botId();
@@ -81,32 +88,29 @@ export function createListener(deps: ListenerDeps): Listener {
         return event === undefined ? [] : [event];
       };
       const toWaiting = () => toMessageEvent(message, kindOf(message, state), { ...state, botId });
-      const delivering = delivery.enqueue(message.channel_id, toEvents, toWaiting);
-      // A message that could not be stored may come once more, when missed messages are read.
-      void delivering.then((isTaken) => isTaken || known.forget(message.id));
+      // A message that could not be stored can arrive again when missed messages are read.
+      delivery.enqueue(message.channel_id, toEvents, toWaiting).catch(() => known.forget(message.id));
     },
     onEdit(given) {
       const botId = deps.botId();
       if (botId === undefined) return;
-      // An update may hold only the fields that changed.
+      // An update can contain only the changed fields.
       if (given.author === undefined) {
-        return void delivery.enqueue(given.channel_id, async () => toPartialEditEvents(given, botId, state));
+        return offer(given.channel_id, async () => toPartialEditEvents(given, botId, state));
       }
       const message = toWhole(given, botId);
       if (message.author.id === botId) return activity.see(message);
       if (!isByPerson(message) || message.edited_timestamp === null) return;
-      void delivery.enqueue(message.channel_id, async () => {
-        return toEditEvents(await withAnswered(message, state), botId, state);
-      });
+      offer(message.channel_id, async () => toEditEvents(await withAnswered(message, state), botId, state));
     },
     onDelete(deleted) {
       activity.forget(deleted);
-      void delivery.enqueue(deleted.channel_id, async () => toDeleteEvents(deleted, deps.botId(), state));
+      offer(deleted.channel_id, async () => toDeleteEvents(deleted, deps.botId(), state));
     },
   };
 }
 
-/** A reply with the message that it answers, which Discord may leave out. */
+/** Adds the message that it replies to, because Discord can omit that message. */
 async function withAnswered(message: Message, { findMessage }: ListenerState): Promise<Message> {
   const messageId = message.message_reference?.message_id;
   const isWhole = messageId === undefined || message.referenced_message !== undefined;
@@ -114,7 +118,7 @@ async function withAnswered(message: Message, { findMessage }: ListenerState): P
   return { ...message, referenced_message: (await findMessage({ channelId: message.channel_id, messageId })) ?? null };
 }
 
-/** The event of a message with the place of its answer; remembers it for edits and deletions. */
+/** The event for a message, with the place of its answer. Edits and deletions refer to it later. */
 async function toPlaced(
   message: Message,
   botId: string,
@@ -125,18 +129,18 @@ async function toPlaced(
   const event = await readMessage(message, kind, botId, state);
   if (event === undefined || (await state.forwards.isCommented(message))) return undefined;
   if (!state.rooms.mayWrite(message.channel_id)) {
-    // Nothing of an answer could be shown, and each try would count against the bot.
+    // The bot cannot show an answer there, and each refused attempt would count against it.
     if (event.addressed === "bot") void state.tellNotAllowed(message.author.id, message.channel_id);
     return undefined;
   }
   const at = { channelId: message.channel_id, messageId: message.id };
-  // An answered question gets no thread for the answer it has.
+  // A question that already has an answer gets no thread.
   const placed = kind === "channel" && !isAnswered ? await state.place(event, at) : event;
   state.known.set(message.id, placed);
   return placed;
 }
 
-/** Asks only where it matters: whether the bot listens is looked up for each message. */
+/** Reads a message. Looks up whether the bot listens only if that matters. */
 async function readMessage(
   message: Message,
   kind: RoomKind,
@@ -148,7 +152,7 @@ async function readMessage(
   const isListening = mayBeOurs(message, kind, deps) && (await state.isListening?.(channel)) === true;
   const event = toMessageEvent(message, kind, deps, isListening);
   if (event === undefined || message.guild_id === undefined || message.member !== undefined) return event;
-  // It was asked for by a call, after a pause: what its author may do depends on roles that it does not tell.
+  // A call returned the message without its author's roles, which the author's permissions depend on.
   const member = await state.findMember(message.guild_id, message.author.id);
   return member === undefined ? event : toMessageEvent({ ...message, member }, kind, deps, isListening);
 }
@@ -164,23 +168,26 @@ async function toEditEvents(given: Message, botId: string, state: ListenerState)
   const isFresh = timeOf(message.id) > now() - FRESH_MS;
   if (before !== undefined) {
     const body = toBody(message, { ...state, botId });
-    // Discord sends an update also for a preview, a pin or a thread, and an empty one where the bot may not read.
+    // Discord also sends an update for a preview, a pin or a thread. The update is empty if the bot cannot read the
+    // message.
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
     const addressed = toMessageEvent(message, kindOf(message, state), { ...state, botId })?.addressed;
     const isAsked = isFresh && addressed === "bot" && before.addressed !== "bot";
-    // The mention alone is no part of the words.
+    // Adding a mention that only addresses the bot is no edit, because `toBody` leaves such a mention out. `isAsked`
+    // notices it.
     if (!isEdit && !isAsked) return [];
     return [toEdited(message, { ...before, ...body, addressed: addressed ?? before.addressed }, isAsked, state)];
   }
   const event = await readMessage(message, kindOf(message, state), botId, state);
   if (event === undefined) return [];
-  // Not seen by this process: if another took it, its key is claimed, and of the two only the edit counts.
+  // This process did not see the message. If another process handled it, its key is already claimed and only the edit
+  // counts.
   const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
   const edited = toEdited(message, placed ?? event, placed?.addressed === "bot", state);
   return placed === undefined ? [edited] : [placed, edited];
 }
 
-/** Asks for the message where it is one that was heard, and its words have changed. */
+/** Reads the message again if it was received before and its text has changed. */
 async function toPartialEditEvents(
   { id: messageId, channel_id: channelId, guild_id, content }: Partial<Message> & Pick<Message, "id" | "channel_id">,
   botId: string,
@@ -193,7 +200,7 @@ async function toPartialEditEvents(
 
 type Whole = Pick<MessageEvent, "conversationId" | "author" | "reply" | "text" | "attachments" | "addressed">;
 
-/** `isAsked`: the edit may be what made it a message to the bot, which answers no message twice. */
+/** `isAsked` is true if the edit may have addressed the message to the bot. The bot never answers a message twice. */
 function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now }: ListenerState): EditedEvent {
   const { conversationId, author, reply, text, attachments } = whole;
   const edited: EditedEvent = {
@@ -212,7 +219,7 @@ function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now
   return edited;
 }
 
-/** A comment whose forward was deleted no longer has its words. */
+/** When a forward was deleted, its comment no longer includes the forward's text. */
 async function toDeleteEvents(
   deleted: Deleted,
   botId: string | undefined,
@@ -227,7 +234,7 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   const { known, rooms, startedAt, now } = state;
   const before = known.get(id);
   const kind = rooms.kindOf(channelId, guild_id, undefined);
-  // An unknown message, written in a channel while this process listened, was never the bot's business.
+  // An unknown message that was written in a channel while this process listened never concerned the bot.
   const isForeign = before === undefined && kind === "channel" && timeOf(id) > startedAt;
   if (known.isOwn(id) || isForeign) return [];
   known.forget(id);
@@ -244,22 +251,22 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   ];
 }
 
-/** The gateway's messages have the type of the channel; those read by a call do not. */
+/** Messages from the gateway have the channel's type. Messages from a call do not. */
 function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
   return rooms.kindOf(message.channel_id, message.guild_id, message.channel_type);
 }
 
 const MAX_KNOWN = 5_000;
 
-/** The delivered part of a message: its edits and its deletion go the same way. */
+/** The part of a message that edits and its deletion need later. */
 export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply" | "addressed"> & { body: string };
 
-/** The messages heard last, by their ids on Discord. */
+/** The messages received last, by their Discord ids. */
 export interface KnownMessages {
   get(id: string): KnownMessage | undefined;
   set(id: string, message: Whole): void;
   forget(id: string): void;
-  /** A message of the bot. */
+  /** Marks a message as the bot's own. */
   setOwn(id: string): void;
   isOwn(id: string): boolean;
 }
@@ -278,7 +285,7 @@ export function createKnownMessages(): KnownMessages {
   };
 }
 
-/** The same for the same words and files. */
+/** Equal for equal texts and files. */
 export function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
   return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }

@@ -1,38 +1,46 @@
+/** The sessions of this process. It has one session for each shard in its share. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "discord.js";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
-import type { Share, SharedParts } from "../../../src/concurrency/shares.ts";
 import { describeError } from "../../../src/port/errors.ts";
+import type { Share, SharedParts } from "../../../src/port/shares.ts";
+import type { Api } from "../api/client.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
-import type { Shard } from "./client.ts";
-import { type Connection, createConnection, reach } from "./connection.ts";
-import { createGatewayInfo } from "./gateway-info.ts";
-import { createIdentify } from "./identify.ts";
+import { createGatewayInfo, createIdentify } from "./identify.ts";
+import { type Connection, createConnection, type GatewayClient, reach, type Shard } from "./transport.ts";
 
 const LOOK_MS = 700;
-/** While others are waited for. */
+/** Pause between two checks while waiting for other processes. */
 const SOON_MS = 200;
-/** Longest that a process that ends asks who takes over: a lost connection to Redis is made anew within that time. */
+/**
+ * At shutdown, the longest time to find out which process takes over. A lost connection to Redis recovers within that
+ * time.
+ */
 const UNKNOWN_MS = 3_000;
-/** Longest that giving the shards back may take beyond that; their lease ends by itself. */
+/** The longest additional time to release the shards. Their leases expire anyway. */
 const LEAVE_MS = 1_000;
 
 export interface SessionsOptions
-  extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "shards" | "shares" | "onFatal" | "log"> {
-  /** Gives the client of a shard its listeners, before it connects. `isInherited` resolves after it has. */
-  attach(client: Client, shard: Shard, isInherited: Promise<boolean>): void;
-  /** The shard is no longer heard here. */
+  extends Pick<DiscordAdapterOptions, "token" | "shards" | "shares" | "takeTurn" | "onFatal" | "log"> {
+  api: Api;
+  /** Attaches a client's listeners before it connects. `isInherited` resolves after that. */
+  attach(client: GatewayClient, shard: Shard, isInherited: Promise<boolean>): void;
+  /** Call this when the process no longer receives the shard's events. */
   detach(shard: number): void;
 }
 
-/** The sessions of this process: one for each shard of its share, which changes as other processes come and go. */
+/**
+ * The sessions of this process, one for each shard in its share. The share changes when other processes start and stop.
+ */
 export interface Sessions extends Pick<Connection, "isReady"> {
-  /** Resolves when its share is connected, and nothing is left for others. Rejects in plain words when that is hopeless. */
+  /**
+   * Resolves when all shards in its share are connected and no other shard is unassigned. Rejects with an explanation
+   * if that is hopeless.
+   */
   open(): Promise<void>;
   /**
-   * Gives its share to others, who connect before it is no longer heard here. Resolves when they have, when there are
-   * none, or after `longestMs`.
+   * Gives its shards to other processes. They connect before this one disconnects. Resolves when they have connected,
+   * at once if there are no other processes, or after `longestMs`.
    */
   handOver(longestMs: number): Promise<void>;
   close(): Promise<void>;
@@ -41,19 +49,19 @@ export interface Sessions extends Pick<Connection, "isReady"> {
 interface Session {
   connection: Connection;
   isOpen: boolean;
-  /** See `Share.inherited`; known with the first claim after it is open. */
+  /** See `Share.inherited`. Known after the first claim once the session is open. */
   isInherited: PromiseWithResolvers<boolean>;
 }
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { shards, log, attach, detach, onFatal } = options;
-  const shares = options.shares ?? createOwnShares();
+  const shares = options.shares ?? createOwnShares(undefined, options.takeTurn);
   const { claim } = shards === undefined ? shares : createOwnShares(shards.ids);
-  const gateway = createGatewayInfo(options);
+  const closing = new AbortController();
+  const gateway = createGatewayInfo(options.api, closing.signal);
   const identify = createIdentify({ gateway, takeTurn: shares.takeTurn, log });
   const common = { ...options, gateway, identify, content: { isAsked: true } };
   const sessions = new Map<number, Session>();
-  const closing = new AbortController();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
   const { run } = createKeyedQueue();
@@ -66,7 +74,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   async function begin(shard: Shard): Promise<void> {
     const { id } = shard;
     const isInherited = Promise.withResolvers<boolean>();
-    const attachTo = (client: Client) => attach(client, shard, isInherited.promise);
+    const attachTo = (client: GatewayClient) => attach(client, shard, isInherited.promise);
     const connection = createConnection({ ...common, shard, attach: attachTo });
     const session: Session = { connection, isOpen: false, isInherited };
     sessions.set(id, session);
@@ -84,7 +92,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   async function end(id: number, { connection, isInherited }: Session): Promise<void> {
-    log.debug({ shard: id }, "another process hears a shard");
+    log.debug({ shard: id }, "another process took over a shard");
     sessions.delete(id);
     isInherited.resolve(false);
     await connection.close();
@@ -92,7 +100,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   async function look(): Promise<Share> {
-    if (plan === undefined) throw new Error("How many shards there are is not known yet.");
+    if (plan === undefined) throw new Error("The number of shards is not known yet.");
     const { count } = plan;
     const inUse = [...sessions].flatMap(([id, { isOpen }]) => (isOpen ? [id] : []));
     const share = await claim({ ...plan, inUse, isLeaving });
@@ -106,10 +114,10 @@ export function createSessions(options: SessionsOptions): Sessions {
   const lookInTurn = () => run("", look);
   function lookLater(): void {
     if (hasLeft) return;
-    lookInTurn().catch((err: unknown) => log.debug({ err }, "which shards are whose is not known"));
+    lookInTurn().catch((err: unknown) => log.debug({ err }, "could not find out which process owns which shard"));
   }
 
-  /** Lets others take over until then, and gives the shards back. */
+  /** Lets others take over until this time, then releases the shards. */
   async function leave(count: number, until: number): Promise<void> {
     isLeaving = true;
     let knownAt = performance.now();
@@ -141,7 +149,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       looking !== undefined && sessions.values().every(({ isOpen, connection }) => !isOpen || connection.isReady()),
     async handOver(longestMs) {
       if (plan === undefined) return;
-      // One look at a Redis that does not answer takes seconds; whoever ends has more to do.
+      // A single check can take seconds if Redis does not respond, and the shutdown has more to do.
       await waitAtMost(leave(plan.count, performance.now() + longestMs), longestMs + LEAVE_MS);
     },
     async close() {
@@ -152,9 +160,8 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
 }
 
-/** The shards of a process that shares with none: these, or all there are. */
-export function createOwnShares(ids?: readonly number[]): SharedParts {
-  const turns = new Map<string, number>();
+/** The shards of a process that shares with no other process: the given ones, or all. */
+export function createOwnShares(ids?: readonly number[], takeTurn = createTurns()): SharedParts {
   return {
     claim: async ({ count, inUse }) => ({
       own: ids ?? [...Array(count).keys()],
@@ -163,10 +170,15 @@ export function createOwnShares(ids?: readonly number[]): SharedParts {
       isAlone: true,
     }),
     leave: async () => {},
-    async takeTurn(name, everyMs) {
-      if ((turns.get(name) ?? 0) > performance.now()) return false;
-      turns.set(name, performance.now() + everyMs);
-      return true;
-    },
+    takeTurn,
+  };
+}
+
+function createTurns(): SharedParts["takeTurn"] {
+  const turns = new Map<string, number>();
+  return async (name, everyMs) => {
+    if ((turns.get(name) ?? 0) > performance.now()) return false;
+    turns.set(name, performance.now() + everyMs);
+    return true;
   };
 }

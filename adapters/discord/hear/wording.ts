@@ -1,3 +1,4 @@
+/** Reads the words of a message as people see them. */
 import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "discord.js";
 import { withoutAddress } from "../../../src/text/address.ts";
 import { joinParagraphs } from "../../../src/text/join.ts";
@@ -7,11 +8,11 @@ import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { readShown } from "./content.ts";
 
-/** Most characters kept of a message that is only quoted. */
+/** Longest quote from a message. */
 const QUOTE_CHARS = 2_000;
-/** The same of a message that is in the conversation already: enough to tell it from the others. */
+/** Longest quote from a message that is already in the conversation: just enough to recognize it. */
 const HINT_CHARS = 300;
-/** Words that act as a command when they come first. */
+/** A message that starts like this acts as a command. */
 const SPOKEN_COMMAND = /^(?:!|\/?imagine\b)/i;
 const SPOKEN_IMAGINE = /^[!/]?imagine\b/i;
 const USER = /<@!?(\d{17,20})>/g;
@@ -19,26 +20,27 @@ const ROLE = /<@&(\d{17,20})>/g;
 const CHANNEL = /<#(\d{17,20})>/g;
 const EMOJI = /<a?(:\w{2,32}:)\d{17,20}>/g;
 
-/** Looks up the names that people know. */
+/** Looks up names. */
 export interface Names {
   botId: string;
   rooms: Pick<Rooms, "botRoleId" | "nameOfChannel" | "nameOfRole">;
 }
 
 /**
- * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and with
- * the content that it shows, forwards or replies to, unless the conversation has that already. Where a whole channel is
- * `one` conversation, the beginning of the message replied to is quoted all the same, to tell which one is meant.
+ * The text of a message as a user reads it, with names instead of ids and without a mention that only addresses the
+ * bot. Includes the content that the message shows, forwards or replies to, unless the conversation already contains
+ * it. If a whole channel is `one` conversation, quotes the beginning of the original message anyway, to show which one
+ * the reply is to.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
-  // Nothing but a mention still says who is asked for.
+  // A message that contains only a mention keeps it, to show whom it addresses.
   const words = withoutBot(message, names).trim() || message.content;
   const own = readOwn(message, words, names, true);
   const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
   return joinParagraphs(context, own);
 }
 
-/** A message as people in the channel see it, with cards and previews. */
+/** A message as the channel shows it, with cards and previews. */
 export function readSeen(message: Message, names: Pick<Names, "rooms">): string {
   return readOwn(message, message.content, names, false);
 }
@@ -47,19 +49,19 @@ function readOwn(message: Message, words: string, names: Pick<Names, "rooms">, i
   const snapshots = [message, message.comments_on].flatMap((one) => one?.message_snapshots ?? []);
   const forwarded = snapshots.map(({ message: snapshot }) => {
     const { content, mentions } = snapshot;
-    const said = toWords(joinParagraphs(content, readShown(snapshot)), { mentions, guild_id: message.guild_id }, names);
-    return quote("Forwarded", said);
+    const text = toWords(joinParagraphs(content, readShown(snapshot)), { mentions, guild_id: message.guild_id }, names);
+    return quote("Forwarded", text);
   });
   const shown = toWords(readShown(message, isAsked), message, names);
   return joinParagraphs(toWords(words, message, names).trim(), shown, ...forwarded);
 }
 
-/** True for a spoken `/imagine`, which sees nothing of the conversation around it. */
+/** True for an `/imagine` that was typed as a message. It uses nothing from the conversation around it. */
 export function asksForPicture(text: string): boolean {
   return SPOKEN_IMAGINE.test(text);
 }
 
-/** The person a message begins by addressing. */
+/** The user whom a message addresses at its start. */
 export function firstMention(content: string): string | undefined {
   return /^\s*<@!?(\d{17,20})>/.exec(content)?.[1];
 }
@@ -77,10 +79,12 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
   const shown = joinParagraphs(own, readShown(answered), ...forwards);
   const words = toWords(id === names.botId ? own : shown, { mentions, guild_id }, names);
   const isOwn = id === message.author.id;
-  if (!isOwn && id !== names.botId) return quote(`In answer to ${global_name ?? username}`, words);
-  // A picture that is sent along says more than what stood under it.
+  if (!isOwn && id !== names.botId) return quote(`In reply to ${global_name ?? username}`, words);
+  // The attached image says more than its text.
   const isShown = !isOwn && picturesOf(answered).length > 0;
-  return isHinted && !isShown ? quote(isOwn ? "Going back to" : "In answer to your message", words, HINT_CHARS) : "";
+  return isHinted && !isShown
+    ? quote(isOwn ? "In reply to my earlier message" : "In reply to your message", words, HINT_CHARS)
+    : "";
 }
 
 function quote(title: string, content: string, maxChars = QUOTE_CHARS): string {
@@ -94,7 +98,7 @@ function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">
   return withoutAddress(content, roleId === undefined ? `<@!?${botId}>` : `<@!?${botId}>|<@&${roleId}>`);
 }
 
-/** A text with names in the place of ids. Unknown ids stay. */
+/** Replaces ids with names. Unknown ids stay. */
 export function toWords(
   content: string,
   { mentions = [], guild_id }: { mentions?: readonly Mentioned[] | undefined; guild_id?: string | undefined },
@@ -110,10 +114,10 @@ export function toWords(
     .replace(EMOJI, "$1");
 }
 
-/** Somebody who is mentioned. In a server's message the gateway adds the member. */
+/** A mentioned user. In a message from a server, the gateway adds the member. */
 type Mentioned = Pick<APIUser, "id" | "global_name" | "username"> & { member?: { nick?: string | null } };
 
-/** As their messages in this place are signed. */
+/** The author's name on messages in this place. */
 function nameOf({ member, global_name, username }: Mentioned): string {
   return member?.nick ?? global_name ?? username;
 }
@@ -122,9 +126,9 @@ function prefix(sign: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : sign + name;
 }
 
-/** A message as the gateway sends it; one that a call has read lacks the member. */
+/** A message as the gateway sends it. If a call returned it, it lacks the member. */
 export type Message = APIMessage &
   Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">> & {
-    /** The forward on which this is the person's comment, see `forwards.ts`. */
+    /** The forward that this message comments on; see `forwards.ts`. */
     comments_on?: Message;
   };

@@ -1,79 +1,80 @@
+/** Models of how Discord counts calls. */
 import type { CallKind } from "../../../src/port/pace.ts";
 
-/** Two resets this close are the same one. */
+/** Two resets this close to each other are the same reset. */
 export const SAME_RESET_MS = 20;
 
-/** A meter's knowledge of its counter, of any kind. */
+/** A meter's knowledge about its counter, for every kind of counter. */
 export interface Rule {
-  /** Calls per window: the depth of a leaky counter. */
+  /** Calls per window: the capacity of a leaky counter. */
   limit: number;
   /** The time in which a full leaky counter empties. */
   windowMs: number;
-  /** Upper estimate of the round trip. */
+  /** Upper estimate for the round trip. */
   tripMs: number;
   calls: OwnCalls;
 }
 
-/** A reading of a counter: an accepted call, and what the headers of its answer say. */
+/** One observation of a counter: an accepted call and the headers of its response. */
 export interface Reading {
   kind: CallKind;
   sentAt: number;
   answeredAt: number;
-  /** Time until the reset, as the headers have it. */
+  /** Time until the reset, according to the headers. */
   resetMs: number;
-  /** Calls left, as the headers have it. */
+  /** Calls left, according to the headers. */
   remaining: number;
-  /** The true instant of the reset lies between these two. */
+  /** The true time of the reset is between these two. */
   resetFrom: number;
   resetUntil: number;
-  /** Other own calls in flight meanwhile: the answer may or may not have counted them. */
+  /** Other calls of this bot that were in flight at the time. The response may or may not have counted them. */
   inFlight: number;
 }
 
-/** One model of how a platform counts. */
+/** One model of how a platform counts calls. */
 export interface Counter {
   credit(at: number): number;
   sent(now: number): void;
-  heard(reading: Reading): void;
-  /** A 429 that ends at `until`. */
+  observe(reading: Reading): void;
+  /** A 429 was received. Its wait ends at `until`. */
   refused(until: number): void;
-  /** Time between calls that spreads what is left evenly. */
+  /** The time between calls that spreads the remaining calls evenly. */
   gap(now: number): number;
-  /** Moments at which credit may return. */
+  /** The times at which calls can become available again. */
   returns(): number[];
 }
 
-/** Time between calls in the long run, milliseconds. */
+/** The long-term time between calls, in milliseconds. */
 export function toSpacing({ limit, windowMs }: Rule): number {
   return windowMs / limit;
 }
 
-/** One call of ours against a counter. */
+/** One of this bot's calls against a counter. */
 export interface OwnCall {
   at: number;
-  /** Infinity until it is answered. */
+  /** Infinity until the response arrives. */
   answeredAt: number;
   kind: CallKind;
 }
 
-/** The calls made against one counter, oldest first. */
+/** This bot's calls against one counter, oldest first. */
 export interface OwnCalls {
   add(call: OwnCall): void;
   answered(at: number, kind: CallKind, now: number): void;
-  /** Takes back a call that turned out to count elsewhere. */
+  /** Removes a call that turned out to count against another counter. */
   remove(at: number, kind: CallKind): OwnCall | undefined;
-  /** Forgets what neither a window of this length nor an answer can refer to any more. */
+  /** Forgets calls that no longer matter for a window of this length or for a response. */
   prune(now: number, windowMs: number): void;
   unanswered(): number;
-  /** Other calls that were in flight while an answered one was. */
+  /** Other calls that were in flight at the same time as a completed one. */
   overlapping(at: number, answeredAt: number): number;
-  /** Calls from that moment on, and those that were in flight then. */
+  /** The calls since that time, and those that were in flight at that time. */
   since(at: number): number;
   last(): number;
   all(): readonly OwnCall[];
 }
 
-/** Answered calls are remembered for two windows and this time. */
+/** Completed calls are remembered for two windows plus this time. */
 const KEPT_MS = 10_000;
 
 export function createOwnCalls(): OwnCalls {
@@ -105,10 +106,10 @@ export function createOwnCalls(): OwnCalls {
 
 // --- a fixed window ---
 
-/** A window whose first call is not answered is held open for two round trips and this time longer. */
+/** A window whose first call has no response yet stays open for two round trips plus this time. */
 const UNANSWERED_MARGIN_MS = 500;
 
-/** The first answers in the window from which the kind was learnt. */
+/** The first responses in the window that revealed the kind. */
 export interface FixedStart {
   startedAt: number;
   resetAt: number;
@@ -116,22 +117,22 @@ export interface FixedStart {
 }
 
 export interface FixedCounter extends Counter {
-  /** Starts over inside a window that is under way. */
+  /** Starts over inside the current window. */
   adopt(start: FixedStart): void;
-  /** True while that call opens a window and is not answered. */
+  /** True while the call that opens a window has no response. */
   isOpening(sentAt: number): boolean;
-  /** A window began with less than it should have: the counter is no fixed window. */
+  /** True if a window started with less than its full limit. The counter is then not a fixed window. */
   isRefuted(): boolean;
 }
 
-/** Windows of `windowMs`, each anchored at its first call, with `n` calls each. */
+/** Windows of `windowMs` that each start with their first call. Each window allows `n` calls. */
 export function createFixedCounter(rule: Rule): FixedCounter {
   let resetAt = -Infinity;
   let startedAt = -Infinity;
   let used = 0;
-  /** The start of the call that opened the window; undefined once that call is answered. */
+  /** When the call that opened the window was sent. Undefined when its response has arrived. */
   let openedAt: number | undefined;
-  /** A window was seen to begin with all its calls although the one before had been used. */
+  /** True if a window started with its full limit although the previous one was used. */
   let proven = false;
   let refuted = false;
 
@@ -140,16 +141,16 @@ export function createFixedCounter(rule: Rule): FixedCounter {
     return openedAt !== undefined && !proven ? 0 : rule.limit - used;
   }
 
-  /** Judges the answer to the call that opened a window. */
+  /** Checks the response to the call that opened a window. */
   function judge({ kind, sentAt, remaining, inFlight }: Reading): void {
     if (remaining < rule.limit - 1 - inFlight) refuted = true;
-    // Only a call of the same kind proves it: the others may have a counter of their own.
+    // Only a call of the same kind proves this, because the other kind may have its own counter.
     const isBefore = (call: OwnCall) => call.kind === kind && call.at < sentAt && call.at >= sentAt - rule.windowMs;
     const before = rule.calls.all().some((call) => isBefore(call) && call.answeredAt < Infinity);
     if (remaining === rule.limit - 1 && inFlight === 0 && before) proven = true;
   }
 
-  function heard(reading: Reading): void {
+  function observe(reading: Reading): void {
     const { sentAt, resetFrom, resetUntil, remaining } = reading;
     if (sentAt < startedAt) return;
     const isOpening = sentAt === openedAt;
@@ -168,7 +169,7 @@ export function createFixedCounter(rule: Rule): FixedCounter {
 
   return {
     credit,
-    heard,
+    observe,
     adopt(start) {
       ({ startedAt, resetAt, used } = start);
       openedAt = undefined;
@@ -184,12 +185,13 @@ export function createFixedCounter(rule: Rule): FixedCounter {
       }
       startedAt = now;
       openedAt = now;
-      // The call itself is among the unanswered ones.
+      // The call itself is among those without a response.
       used = rule.calls.unanswered();
       resetAt = now + rule.windowMs + 2 * rule.tripMs + UNANSWERED_MARGIN_MS;
     },
     refused(until) {
-      // No refusal of this window ends before the window does: another limit was met, such as one shared with others.
+      // A refusal in this window cannot end before the window does. This one comes from another limit, such as a shared
+      // one.
       if (openedAt === undefined && until < resetAt) return;
       used = rule.limit;
       resetAt = until;
@@ -207,16 +209,16 @@ export function createFixedCounter(rule: Rule): FixedCounter {
 // --- a leaky bucket ---
 
 export interface LeakyCounter extends Counter {
-  /** Credit with its fraction: how far the next call is. */
+  /** The available calls with their fraction, which shows how near the next call is. */
   level(at: number): number;
 }
 
-/** A well filled bucket is spent within about this time. */
+/** A bucket that is nearly full is used up within about this time. */
 const SPENDING_MS = 2_000;
 
-/** A bucket `n` deep from which one call drains every `windowMs / n`; the reset header says when it is empty. */
+/** A bucket that holds `n` calls and drains one every `windowMs / n`. The reset header says when it is empty. */
 export function createLeakyCounter(rule: Rule): LeakyCounter {
-  /** The moment at which the counter has all its calls again. */
+  /** When the counter has its full limit again. */
   let fullAt = -Infinity;
   const spacing = () => toSpacing(rule);
   const level = (at: number) => rule.limit - Math.max(0, fullAt - at) / spacing();
@@ -227,13 +229,13 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
     sent(now) {
       fullAt = Math.max(fullAt, now) + spacing();
     },
-    heard({ resetUntil, inFlight }) {
+    observe({ resetUntil, inFlight }) {
       fullAt = resetUntil + inFlight * spacing();
     },
     refused(until) {
       fullAt = Math.max(fullAt, until + (rule.limit - 1) * spacing());
     },
-    // Spends the bank besides what drains: quickly while it is well filled, at the rate of the drain in the end.
+    // Spends the saved calls in addition to the drained ones: fast while many are saved, and finally at the drain rate.
     gap: (now) => 1 / (1 / spacing() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
     returns: () => Array.from({ length: rule.limit }, (_, missing) => fullAt - missing * spacing()),
   };
@@ -241,17 +243,17 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
 
 // --- no model ---
 
-/** The least doubt about when a call reached the platform. */
+/** The least uncertainty about when a call reached the platform. */
 const LEAST_MARGIN_MS = 120;
 
 /**
- * Trusts no model of the counter: counts the own calls of the last window, and believes the headers where they say
- * less. Right for a sliding window, and safe for the others until they are told apart.
+ * Assumes no model. Counts the bot's own calls in the last window, and trusts the headers if they report fewer calls
+ * left. Correct for a sliding window, and safe for the others until the kind is known.
  */
 export function createLoggedCounter(rule: Rule): Counter {
-  /** Calls left by the last headers, until their window ends. */
+  /** The calls left according to the last headers, until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
-  /** A counter that held one call is empty from `from` on as far as calls up to `upTo` go. */
+  /** A counter for one call is empty from `from` on, counting calls up to `upTo`. */
   let empty = { from: Infinity, upTo: -Infinity };
 
   const span = () => rule.windowMs + Math.max(LEAST_MARGIN_MS, rule.tripMs);
@@ -268,7 +270,7 @@ export function createLoggedCounter(rule: Rule): Counter {
     sent() {
       rest.left -= 1;
     },
-    heard({ sentAt, remaining, resetUntil, inFlight }: Reading) {
+    observe({ sentAt, remaining, resetUntil, inFlight }: Reading) {
       rest = { left: remaining - inFlight, until: resetUntil };
       if (remaining === rule.limit - 1 && inFlight === 0) empty = { from: resetUntil, upTo: sentAt };
     },

@@ -1,18 +1,16 @@
+/** Turns a draft into the body of a message, and reads buttons back. */
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
-import { splitMarkdown } from "../../../src/text/split.ts";
 import { truncate } from "../../../src/text/truncate.ts";
-import { lengthOfMarkdown, toDiscordMarkdown } from "./markdown.ts";
+import { MAX_LENGTH, toDiscordMarkdown } from "./markdown.ts";
 
-/** Longest message, in UTF-16 units. */
-export const MAX_LENGTH = 2_000;
 const MAX_LABEL = 80;
 const MAX_CUSTOM_ID = 100;
 const ROW = 5;
 const MAX_ROWS = 5;
-/** Steps shown above a text that grows: the newest. */
+/** The largest number of steps above a growing text. Only the newest ones are shown. */
 const MAX_STEPS = 4;
 const MAX_STEP_CHARS = 80;
 const STEP_SIGNS = { running: "⏳", done: "✅", failed: "❌" } as const satisfies Record<Step["state"], string>;
@@ -34,23 +32,28 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   edit: ButtonStyle.Secondary,
   upscale: ButtonStyle.Secondary,
   delete: ButtonStyle.Danger,
+  schedule: ButtonStyle.Success,
+  reschedule: ButtonStyle.Secondary,
+  unschedule: ButtonStyle.Danger,
+  pause: ButtonStyle.Secondary,
+  resume: ButtonStyle.Secondary,
 };
 
-/** The body of every post and every edit. */
+/** The body of all posts and edits. */
 export interface MessageBody {
   content: string;
-  /** Without it Discord would notify whomever the model names, on edits too. */
+  /** Without this, Discord would notify every user that the model mentions, even in an edit. */
   allowed_mentions: { parse: []; replied_user: false };
-  /** Without previews: Discord would fetch every address that the model writes, also an injected one. */
+  /** Turns previews off, because Discord would fetch every URL that the model writes, including injected ones. */
   flags: typeof MessageFlags.SuppressEmbeds;
   components: unknown[];
 }
 
-/** The buttons of a reply carry this besides their action. */
+/** Stored in a reply's buttons in addition to their action. */
 export interface ButtonContext {
-  /** The message at the root of the conversation, where the channel alone does not name it. */
+  /** The first message in the conversation, if the channel alone does not identify it. */
   root?: string | undefined;
-  /** Names the post that the message was made for, where nothing else in it does. */
+  /** Identifies the post that created the message, if nothing else in the message does. */
   mark?: string | undefined;
 }
 
@@ -63,7 +66,10 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
   };
 }
 
-/** A text that only rewriting makes too long is sent as it is; one that leaves no room for its steps is sent without them. */
+/**
+ * If the conversion makes a text too long, sends the text unconverted. If there is no room for its steps, sends the
+ * text without them.
+ */
 function toContent({ markdown, streaming, steps = [] }: Draft): string {
   const rewritten = toDiscordMarkdown(markdown);
   const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;
@@ -77,12 +83,6 @@ function toContent({ markdown, streaming, steps = [] }: Draft): string {
 function toStepLine(step: Step): string {
   const words = truncate(step.title.replace(/[\\`*_~|<>[\]()#@]/g, ""), MAX_STEP_CHARS);
   return `-# ${STEP_SIGNS[step.state]} ${[words, describeTime(step)].filter(Boolean).join(", ")}`;
-}
-
-/** The messages that an answer comes to on Discord, in the Markdown that they are given. */
-export function toDiscordPreview(markdown: string): string[] {
-  const parts = splitMarkdown(markdown, { maxLength: MAX_LENGTH, lengthOf: lengthOfMarkdown });
-  return parts.map(({ text }) => toDiscordMarkdown(text));
 }
 
 export function lengthOfBody({ content }: MessageBody): number {
@@ -103,13 +103,13 @@ function toComponents(buttons: readonly Button[], context: ButtonContext): unkno
   }));
 }
 
-/** A pressed button. All of it stands in the button's own id, so that it works in every process and after a restart. */
+/** A pressed button. The button's id contains all of this, so it works in every process and after a restart. */
 export interface Press extends ButtonContext {
   action: Action;
   turnId: string;
 }
 
-/** At most a hundred characters: parts that do not fit are left out, the least important ones first. */
+/** At most 100 characters. Parts that do not fit are left out, the least important ones first. */
 export function toCustomId({
   action,
   turnId,
@@ -121,7 +121,7 @@ export function toCustomId({
   return parts.join(":").replace(/:+$/, "");
 }
 
-/** Undefined for a button that is not ours. */
+/** Undefined for a button that is not the bot's. */
 export function readCustomId(customId: string): Press | undefined {
   const [action = "", turnId = "", root = "", mark = ""] = customId.split(":");
   if (!isAction(action) || turnId === "") return undefined;
@@ -132,7 +132,7 @@ function isAction(name: string): name is Action {
   return Object.hasOwn(STYLES, name);
 }
 
-/** The ids of all buttons of a message as Discord sends it. */
+/** The ids of all buttons in a message as Discord sends it. */
 export function readCustomIds(components: unknown): string[] {
   if (!Array.isArray(components)) return [];
   return components.flatMap((component: { custom_id?: unknown; components?: unknown }) => [

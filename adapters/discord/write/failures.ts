@@ -1,27 +1,33 @@
+/** Converts failed writes to the errors that the core knows. */
 import { SinkError, type SinkErrorKind } from "../../../src/port/errors.ts";
 import { ApiError } from "../api/error.ts";
 
-/** Discord's codes, where the status alone would say something else. https://docs.discord.com/developers/topics/opcodes-and-status-codes */
+/**
+ * Discord's codes whose meaning differs from the HTTP status.
+ * https://docs.discord.com/developers/topics/opcodes-and-status-codes
+ */
 const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
-  // The channel, the guild, the message or the interaction is no more.
+  // The channel, server, message or interaction no longer exists.
   ["gone", [10003, 10004, 10008, 10015, 10062, 40060, 50027]],
-  // Missing access, missing permissions, a person who takes no messages, a message that is not ours, a closed thread.
+  // Missing access or permissions, a user who accepts no messages, another author's message, or a closed thread.
   ["forbidden", [30046, 50001, 50005, 50007, 50013, 50083, 50278, 160002, 160005]],
-  // The words themselves: empty, too long, too large.
+  // The text itself is empty, too long or too large.
   ["rejected", [40005, 50006, 50035]],
-  // Explicit content, what the server's own AutoMod blocks, and links that Discord takes for harmful.
+  // Explicit content, text blocked by the server's AutoMod, or links that Discord considers harmful.
   ["filtered", [20009, 200000, 240000]],
   ["unavailable", [130000]],
 ];
 const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));
 
-/** Translates a refused or failed write for the core. Gives back a `SinkError` and an abort's own reason as they are. */
+/**
+ * Converts a refused or failed write to an error that the core knows. Returns a `SinkError` and an abort's own reason
+ * unchanged.
+ */
 export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
-  if (!(error instanceof ApiError)) {
-    // A network error names hosts and ports at most; the library's own errors may quote people's words.
-    const words = error instanceof Error ? (readCode(error) ?? error.name) : "unknown";
-    return new SinkError("unavailable", `Discord could not be reached (${words}).`);
+  if (!(error instanceof ApiError) || error.status === 0) {
+    const words = error instanceof ApiError ? error.network : error instanceof Error ? error.name : "unknown";
+    return new SinkError("unavailable", `Discord cannot be reached (${words}).`);
   }
   const { logMessage, quote, retryAfterMs } = error;
   const kind = kindOf(error);
@@ -29,19 +35,24 @@ export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   return new SinkError(kind, logMessage, { quote, ...wait });
 }
 
+/** Runs a write and converts its failures to the errors that the core knows. */
+export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    throw toSinkError(error, signal);
+  }
+}
+
 function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
   const known = KINDS.get(code);
   if (known !== undefined) return known;
   if (status === 429) return "rate-limited";
-  // Something on the way, which may let the next call through.
+  // The response came from a proxy, and Discord may accept the next call.
   if (isForeign && (status === 403 || status === 404)) return "unavailable";
-  // A token that Discord refuses is told to `onFatal`, which ends the process; the next one goes on with the turn.
+  // `onFatal` reports a refused token and ends the process. The next process continues the turn.
   if (status >= 500 || status === 401 || status === 408) return "unavailable";
   if (status === 403) return "forbidden";
   return status === 404 ? "gone" : "rejected";
-}
-
-function readCode(error: Error): string | undefined {
-  const code = "code" in error ? error.code : undefined;
-  return typeof code === "string" && /^\w{3,40}$/.test(code) ? code : undefined;
 }

@@ -1,45 +1,55 @@
+/** Makes calls with an interaction's token while it is valid. */
 import { type APIMessage, MessageFlags, type RouteLike, Routes } from "discord.js";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Api, ApiAnswer, ApiCall } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import { timeOf } from "../ids.ts";
 
-/** The life of an interaction's token. https://docs.discord.com/developers/interactions/receiving-and-responding */
+/** The lifetime of an interaction's token. https://docs.discord.com/developers/interactions/receiving-and-responding */
 const TOKEN_MS = 15 * 60_000;
 
-/** Everything that is needed to write the answer to an interaction. */
+/** Everything needed to write the answer to an interaction. */
 export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
-  /** The answer is ephemeral. The acknowledgement fixes that, except for a pressed button, which promises no answer. */
+  /**
+   * True if the answer is private. The acknowledgement decides this, except for a pressed button, which promises no
+   * answer.
+   */
   isPrivate: boolean;
-  /** A pressed button: the original answer is the message with the button, which must not be overwritten. */
+  /**
+   * True for a pressed button. The original response is then the message with the button, which must not be
+   * overwritten.
+   */
   isPress: boolean;
-  /** The message with the pressed button, which the token reaches as the original answer alone. */
+  /** The message with the pressed button. The token can only reach it as the original response. */
   pressedId: string | undefined;
-  /** Largest file that the answer can bring: the person's Nitro and the server's boosts count. Undefined: not told. */
+  /**
+   * The largest file in the answer, given the user's Nitro and the server's boosts. Undefined if Discord does not
+   * report it.
+   */
   maxFileBytes: number | undefined;
   /** Unix milliseconds. */
   expiresAt: number;
 }
 
 /**
- * Returns when the token of an interaction ends, Unix milliseconds. Nobody hears of an interaction later than at once, so
- * the time at which it was heard holds where this clock is ahead, or where an id tells no time.
+ * When an interaction's token expires, in Unix milliseconds. Interactions arrive at once, so the arrival time counts if
+ * this clock is ahead, or if the id contains no time.
  */
-export function expiryOf({ id, heardAt = 0 }: { id: string; heardAt?: number | undefined }): number {
-  return Math.max(timeOf(id), heardAt) + TOKEN_MS;
+export function expiryOf({ id, receivedAt = 0 }: { id: string; receivedAt?: number | undefined }): number {
+  return Math.max(timeOf(id), receivedAt) + TOKEN_MS;
 }
 
-/** Writes an interaction as plain strings, for the address of a reply. */
+/** Converts an interaction to plain strings, for the address of a reply. */
 export function toExtra(interaction: {
   id: string;
   application_id: string;
   token: string;
   isPrivate: boolean;
   isPress: boolean;
-  heardAt: number | undefined;
+  receivedAt: number | undefined;
   message?: { id: string } | undefined;
   attachment_size_limit?: number;
 }): NonNullable<ReplyAddress["extra"]> {
@@ -55,7 +65,7 @@ export function toExtra(interaction: {
   };
 }
 
-/** Undefined for a reply that answers no interaction. */
+/** Undefined for a reply that does not belong to an interaction. */
 export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress): InteractionAddress | undefined {
   const { interactionId: id, applicationId, token, expiresAt } = extra;
   if (id === undefined || applicationId === undefined || token === undefined || expiresAt === undefined)
@@ -73,22 +83,27 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
   };
 }
 
-/** The token is not used any more this close to its end. */
+/** The bot stops using the token this long before it expires. */
 export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
-/** Discord also answers so while an interaction has no first answer yet. */
+/** Discord also returns this code while an interaction has no first response. */
 const UNKNOWN_WEBHOOK = 10015;
-/** Unknown message, unknown webhook, invalid token: nothing can be written this way (any more). */
+/** Unknown message, unknown webhook, invalid token: the token cannot write there. */
 const PASSED = new Set([UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, 50027]);
 
-/** Calls with an interaction's token, for the fifteen minutes that it lives. */
+/** Makes calls with an interaction's token during its fifteen minutes. */
 export interface InteractionToken {
-  /** Makes a call with the token; undefined where that way is closed, for this message or for good. */
+  /**
+   * Makes a call with the token. Resolves to undefined if the token cannot be used, either for this message or at all.
+   */
   call(
     call: Omit<ApiCall, "isBot" | "route"> & { messageId?: string },
     signal: AbortSignal,
   ): Promise<ApiAnswer | undefined>;
-  /** The answer that the acknowledgement promised, or nothing where it still waits to be written. */
+  /**
+   * The answer that the acknowledgement promised. Undefined if it cannot be read. `isWaiting` is true if it is still
+   * empty.
+   */
   readOriginal(signal: AbortSignal): Promise<{ message: APIMessage; isWaiting: boolean } | undefined>;
 }
 
@@ -97,14 +112,17 @@ export const ORIGINAL = "@original";
 
 export interface InteractionTokenDeps {
   api: Api;
-  /** By token, the acknowledgements that this process is making, for the interactions that it heard itself. Never reject. */
+  /**
+   * The acknowledgements that this process is making for the interactions that it received, by token. They never
+   * reject.
+   */
   acknowledgements: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
-  /** Gives an interaction its first answer; resolves to whether it has one then. Never rejects. */
+  /** Gives an interaction its first response. Resolves to true if it has one. Never rejects. */
   acknowledge(to: InteractionAddress): Promise<boolean>;
   now(): number;
 }
 
-/** The process that heard the interaction may have ended before acknowledging it; then the first call makes up for that. */
+/** The first call acknowledges the interaction if the process that received it died before doing so. */
 export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
   const { applicationId, token, expiresAt } = to;
   const { api, acknowledgements, now } = deps;
@@ -144,11 +162,11 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** Stands in for the answer until it comes: an event that cannot be stored is offered again for ten minutes. */
+/** Shown until there is an answer. Storing an event can take ten minutes of retries. */
 export const STORE_IS_AWAY =
-  "My memory is out of reach right now. I will do this as soon as it is back. If nothing has come within ten minutes, please ask again.";
+  "My storage is unavailable. I'll do this as soon as it's back. If you haven't heard from me within ten minutes, please ask again.";
 
-/** True for the original answer of an acknowledgement while nothing of an answer has been written into it. */
+/** True for the promised answer while it is still empty. */
 export function isWaiting({ flags, content }: Pick<APIMessage, "flags" | "content">): boolean {
   return ((flags ?? 0) & MessageFlags.Loading) !== 0 || content === STORE_IS_AWAY;
 }

@@ -1,26 +1,27 @@
+/** Writes the answer to an interaction, for everyone or for one person. */
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import { type Api, read } from "../api/client.ts";
 import { isRefused, isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
-import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
-import type { FinalMessages } from "./final-message.ts";
+import { type MessageBody, readCustomId, readCustomIds } from "./draft.ts";
+import { attach } from "./files.ts";
 import {
   createInteractionToken,
   type InteractionAddress,
   type InteractionTokenDeps,
   ORIGINAL,
 } from "./interaction-token.ts";
-import { type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
-import type { SeenInteractionMessages } from "./seen-messages.ts";
-import { attach } from "./uploads.ts";
+import { type PostAndUpdateWriter, toPosted, toReceipt } from "./post-and-update.ts";
+import type { FinalMessages } from "./private-ending.ts";
 
-/** Messages looked through for one that an earlier attempt wrote. */
+/** The largest number of messages to search for one that an earlier attempt wrote. */
 const LOOKED_THROUGH = 50;
 
-/** One message of the answer to an interaction. `mark` stands in the buttons of `body`. */
+/** One message in the answer to an interaction. The buttons in `body` contain `mark`. */
 export interface InteractionPost {
   body: MessageBody;
   files: readonly OutboundFile[];
@@ -28,51 +29,55 @@ export interface InteractionPost {
   mark: string;
 }
 
-/** Writes the answer to an interaction: with its token, whose calls have counters of their own, then as the bot. */
+/**
+ * Writes the answer to an interaction. Uses the interaction's token first, which has its own limits, and later the
+ * bot's token.
+ */
 export interface InteractionWriter {
   /**
-   * The same post makes no second message where the first can be found: a public one always, the original answer always,
-   * and an ephemeral one by the process that wrote it, if it listens too.
+   * Posting the same message twice creates no second message if the first one can be found. A public message and the
+   * promised answer can always be found. Another private message can only be found by the process that wrote it, and
+   * only if that process also listens.
    */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
-  edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
+  update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
 export interface InteractionWriterDeps extends InteractionTokenDeps {
-  channel: ChannelWriter;
+  postAndUpdate: PostAndUpdateWriter;
   channelId: string;
   files: Pick<Files, "toPostedRefs">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
-  /** No other process writes answers, so an interaction that is new here has no answer yet. */
+  /** True if no other process writes answers. A new interaction then has no answer yet. */
   isAlone: boolean;
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
-  const { channel, channelId, files, acknowledgements, finalMessages } = deps;
+  const { postAndUpdate, channelId, files, acknowledgements, finalMessages } = deps;
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
-  let isBegun = false;
-  /** True while nothing of this answer can have been written elsewhere. */
+  let hasStarted = false;
+  /** True while no other process can have written a part of this answer. */
   let isWhole = false;
-  /** True while a call whose answer was lost may have written some of it. */
+  /** True while a call with a lost response may have written a part of it. */
   let isDoubtful = false;
-  /** Messages of this answer that are known. */
+  /** The known messages of this answer. */
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
-    // Until Discord has it, there is no place to fill.
+    // Before Discord has the acknowledgement, there is no promised answer to replace.
     await acknowledgements.get(to.token);
     const isFresh = acknowledgements.delete(to.token) && deps.isAlone;
     // A pressed button promises nothing.
     const filled = isPress ? undefined : await fill(post, isFresh, signal);
-    isBegun = true;
+    hasStarted = true;
     isWhole = isFresh;
     return filled;
   }
 
-  /** Fills the place that the acknowledgement keeps, unless something else stands there. */
+  /** Replaces the promised answer, unless it already shows something else. */
   async function fill(post: InteractionPost, isFresh: boolean, signal: AbortSignal): Promise<Posted | undefined> {
     const original = isFresh ? undefined : await token.readOriginal(signal);
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
@@ -95,10 +100,12 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
       throw error;
     }
     if (isPrivate) throw tooLate();
-    return channel.post(channelId, { body, files: uploads, nonce }, signal);
+    return postAndUpdate.post(channelId, { body, files: uploads, nonce }, signal);
   }
 
-  /** Finds the post if an earlier attempt, or a call whose answer was lost, wrote it already. These posts have no nonce. */
+  /**
+   * Finds the post if an earlier attempt, or a call with a lost response, already wrote it. These posts have no nonce.
+   */
   async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
     if (isWhole) return undefined;
     const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
@@ -110,7 +117,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   }
 
   async function post(post: InteractionPost, signal: AbortSignal): Promise<Posted> {
-    const filled = isBegun ? undefined : await begin(post, signal);
+    const filled = hasStarted ? undefined : await begin(post, signal);
     const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
     written.add(posted.id);
     if (isPrivate) finalMessages.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
@@ -119,30 +126,30 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
 
   const nameOf = ({ messageId }: MessagePlace) => (messageId === to.pressedId ? ORIGINAL : messageId);
 
-  async function edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt> {
+  async function update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt> {
     const messageId = nameOf(place);
     const answer = await token.call({ method: "PATCH", messageId, body }, signal);
     if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
     if (isPrivate) finalMessages.note(to, messageId, body);
-    return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
+    return answer === undefined ? postAndUpdate.update(place, body, signal) : toReceipt(answer);
   }
 
   return {
     post: (given, signal) => finalMessages.whileWriting(to, () => post(given, signal)),
-    edit: (place, body, signal) => finalMessages.whileWriting(to, () => edit(place, body, signal)),
+    update: (place, body, signal) => finalMessages.whileWriting(to, () => update(place, body, signal)),
     async remove(place, signal) {
       const answer = await token.call({ method: "DELETE", messageId: nameOf(place) }, signal);
-      if (answer === undefined) await channel.remove(place, signal);
+      if (answer === undefined) await postAndUpdate.remove(place, signal);
       finalMessages.settle(to, place.messageId);
     },
   };
 }
 
 function tooLate(): SinkError {
-  return new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
+  return new SinkError("gone", "Discord no longer accepts a private answer to this command.");
 }
 
-/** Looks for the post among the bot's messages in the channel since the interaction. */
+/** Looks for the post among the messages that the bot wrote in the channel since the interaction. */
 async function findWritten(
   api: Api,
   { id, channelId, applicationId }: InteractionAddress & { channelId: string },
@@ -152,19 +159,19 @@ async function findWritten(
   const query = { after: id, limit: String(LOOKED_THROUGH) };
   try {
     const messages = await read<APIMessage[]>(api, Routes.channelMessages(channelId), signal, query);
-    // Other answers may say the same, so that alone proves nothing.
+    // Other answers can have the same text, so the text alone proves nothing.
     const own = messages.filter(({ webhook_id, interaction_metadata: by }) => {
       return webhook_id === applicationId && (by === undefined || by.id === id);
     });
     return own.find(isMeant);
   } catch (error) {
-    // A bot that may not read the channel cannot find anything, but it can answer.
+    // A bot that cannot read the channel finds nothing, but it can still answer.
     if (!isRefused(error)) throw error;
     return undefined;
   }
 }
 
-/** By the mark in its buttons, else by its words and the sizes of its files. */
+/** Compares by the mark in the buttons. Without a mark, compares the text and the sizes of the files. */
 function isSame(message: APIMessage, { body, files, mark }: InteractionPost): boolean {
   if (readCustomIds(message.components).some((id) => readCustomId(id)?.mark === mark)) return true;
   if (message.content === "" && files.length === 0) return false;
@@ -174,4 +181,56 @@ function isSame(message: APIMessage, { body, files, mark }: InteractionPost): bo
 
 function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
   return toMessageId({ channelId, messageId });
+}
+
+const MAX_SEEN = 500;
+/** The gateway reports a message at about the same time as the response to the call that created it. */
+const WAIT_MS = 2_000;
+
+/**
+ * The bot's answers to interactions, as the gateway reported them. No call can search for private messages. So a
+ * process that listens looks here if the response to a post was lost.
+ */
+export interface SeenInteractionMessages {
+  see(message: APIMessage): void;
+  /** Resolves to a message that the gateway has reported, or reports within two seconds. */
+  find(sought: MessageSearch, signal: AbortSignal): Promise<APIMessage | undefined>;
+}
+
+export interface MessageSearch {
+  interactionId: string;
+  isMeant(message: APIMessage): boolean;
+  mayBeOnItsWay: boolean;
+}
+
+export function createSeenInteractionMessages(): SeenInteractionMessages {
+  const seen = new BoundedMap<string, APIMessage>(MAX_SEEN);
+  const waiting = new Set<() => void>();
+
+  return {
+    see(message) {
+      if (message.interaction_metadata === undefined) return;
+      seen.set(message.id, message);
+      for (const wake of waiting) wake();
+    },
+    async find({ interactionId, isMeant, mayBeOnItsWay }, signal) {
+      const look = () =>
+        [...seen.values()].find((one) => one.interaction_metadata?.id === interactionId && isMeant(one));
+      const late = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
+      if (mayBeOnItsWay) while (look() === undefined && !late.aborted) await wakeOf(late);
+      return look();
+    },
+  };
+
+  function wakeOf(late: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        waiting.delete(wake);
+        late.removeEventListener("abort", wake);
+        resolve();
+      };
+      waiting.add(wake);
+      late.addEventListener("abort", wake);
+    });
+  }
 }

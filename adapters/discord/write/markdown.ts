@@ -1,14 +1,19 @@
+/** Converts a model's Markdown to Discord's. */
 import stringWidth from "string-width";
 import { type CodeFence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
 import { readFoldedQuote } from "../../../src/text/folded-quote.ts";
 import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
-/** Keeps three backticks inside a block of code from ending it. */
+/** Longest message, in UTF-16 units. */
+export const MAX_LENGTH = 2_000;
+/** Prevents three backticks inside a code block from ending it. */
 const SPLIT_TICKS = "`\u200B``";
-/** Only a text with one of these has anything to rewrite. */
+/** Only a text with one of these needs conversion. */
 const SPECIAL = /[|#>\]`~_*]|^[ \t]*(?:\+|[-*\d.]+[ \t]+\[)/m;
 
-/** Markdown as models write it, in the Markdown that Discord shows. Half a table or a link is left as it is. */
+/**
+ * Converts Markdown as models write it to the Markdown that Discord shows. Does not change an unfinished table or link.
+ */
 export function toDiscordMarkdown(markdown: string): string {
   if (!SPECIAL.test(markdown)) return markdown;
   const lines = markdown.split("\n");
@@ -37,14 +42,14 @@ export function toDiscordMarkdown(markdown: string): string {
 }
 
 /**
- * Length of a text as Discord shows it, or as it was written where that is longer. In UTF-16 units: Discord does not say
- * what it counts, and code points are never more.
+ * The length of a text as Discord shows it, or as written if that is longer. Counts UTF-16 units, because Discord does
+ * not document what it counts, and there are never more code points.
  */
 export function lengthOfMarkdown(markdown: string): number {
   return Math.max(markdown.length, toDiscordMarkdown(markdown).length);
 }
 
-/** Three backticks are the only fence that Discord knows, and one word after them the only information. */
+/** Discord knows only three backticks as a fence, followed by at most one word. */
 function readCode(lines: readonly string[], at: number, fence: CodeFence): { count: number; shown: string } {
   const { indent, info } = fence;
   const language = /^[\w+#.-]+(?=\s|$)/.exec(info)?.[0] ?? "";
@@ -53,7 +58,7 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   let isClosed = false;
   while (at + count < lines.length && !isClosed) {
     const line = lines[at + count] ?? "";
-    // With a line feed at its end, a line cannot become another kind of line.
+    // A trailing line feed keeps the line from becoming another kind of line.
     isClosed = readFenceLine(`${line}\n`, 0, fence).kind === "closing";
     if (!isClosed) code.push(line.replaceAll("```", SPLIT_TICKS));
     count += 1;
@@ -62,20 +67,20 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   return { count, shown: [`${indent}\`\`\`${language}`, ...code, ...closing].join("\n") };
 }
 
-/** Discord folds nothing, and covers a line until somebody wants to see it: one press shows all of it. */
+/** Discord cannot fold text, but it can cover a line until someone clicks it. One click shows all of it. */
 function readFolded(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
   const quote = readFoldedQuote(lines, at);
   if (quote === undefined) return undefined;
   const words = quote.lines.map((line) => line.trim()).filter(Boolean);
-  // Bars end the cover in code too, and a sign before the last ones must not take them for its own.
+  // Bars end the cover even in code. The last bars must not combine with the character before them.
   const covered = rewriteProse(words.join(" ").replaceAll("||", "| |"));
   return { count: quote.count, shown: `> **${quote.title}**\n> || ${covered} ||` };
 }
 
 /**
- * Code, addresses and escaped signs are not touched; the rest is what the other alternatives do not take. A link is
- * read as generously as Discord reads it, over the ends of lines and with room around its address, and within bounds
- * that keep a text of nothing but brackets cheap.
+ * Matches code, URLs and escaped characters, which stay unchanged. The rest is everything that the other alternatives
+ * do not match. Reads a link as generously as Discord does, across line ends and with spaces around its URL. Limits
+ * keep a text with nothing but brackets cheap.
  */
 const PIECE = new RegExp(
   [
@@ -89,10 +94,10 @@ const PIECE = new RegExp(
     .join("|"),
   "g",
 );
-/** A line that is a block of its own: what begins in it ends with it, code too. */
+/** A line that is a separate block. Code that starts in it also ends in it. */
 const OWN_BLOCK = /^[ \t]*(?:>|#{1,3}[ \t]|-#[ \t]|[-*+][ \t]|\d{1,9}\.[ \t])[^\n]*$/;
 
-/** Rewrites Markdown outside of code and tables as Discord reads it. */
+/** Rewrites Markdown outside code and tables as Discord reads it. */
 export function rewriteProse(text: string): string {
   return text.split("\n").map(rewriteLineStart).join("\n").replace(PIECE, rewritePiece);
 }
@@ -100,9 +105,9 @@ export function rewriteProse(text: string): string {
 function rewriteLineStart(line: string): string {
   return (
     line
-      // Deeper headings than three are not known.
+      // Discord knows only three levels of headings.
       .replace(/^( {0,3})#{4,6}(?=[ \t])/, "$1###")
-      // Three of them would quote everything that follows, two are not known.
+      // Discord does not know two of these, and would quote everything that follows after three.
       .replace(/^[ \t]*(?:>[ \t]*){2,}/, "> ")
       .replace(/^([ \t]*)\+(?=[ \t])/, "$1-")
       .replace(/^([ \t]*(?:[-*]|\d{1,9}\.)[ \t]+)\[([ xX])\](?=[ \t])/, (_, lead: string, box: string) => {
@@ -119,44 +124,47 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
   if (kept !== undefined && run !== undefined && piece.includes("\n")) {
     const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
     const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
-    // Discord sees no code here, and follows a link in it.
+    // Discord sees no code here and makes a link active.
     if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
   }
   if (kept !== undefined || address !== undefined) return piece;
   if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
-  // Two bars begin a spoiler, which would hide the text up to the next two.
+  // Two bars start a spoiler, which would hide the text up to the next two.
   if (bars !== undefined) return "\\|\\|";
   // Two underscores underline.
   return bold === undefined ? piece : `**${bold}**`;
 }
 
 /**
- * A link as it may be shown. Words that name one address over a link to another would deceive: then both are shown.
- * Pictures become links, since Discord draws none from text.
+ * A link that is safe to show. If its text is one URL and it leads to another, it would deceive users, so both URLs are
+ * shown. Images become links, because Discord shows no images from text.
  */
 export function toHonestLink(link: string, words: string, target: string): string {
   if (!isFollowed(target)) return link;
   const text = words.replace(/\s+/g, " ").trim();
   if (text === "" || isSameAddress(text, target)) return target;
   if (isDeceptive(text, target)) return `\`${text.replaceAll("`", "'")}\` (<${target}>)`;
-  // Discord takes no address for the words of a link.
+  // Discord does not accept a URL as the text of a link.
   if (/https?:\/\//i.test(text)) return target;
   return link.startsWith("!") ? link.slice(1) : link;
 }
 
-/** True for every target that Discord may follow: to the web in any spelling that a browser understands, or into itself. */
+/**
+ * True for every target that Discord can follow: a web address in any spelling that a browser understands, or a place
+ * inside Discord.
+ */
 function isFollowed(target: string): boolean {
   return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
 }
 
-/** Columns of text in one line, over all columns of the table; what is longer wraps inside its cell. */
+/** The width of the text in one line, over all columns of the table. Longer text wraps inside its cell. */
 const LINE_WIDTH = 96;
 const LEAST_CELL = 8;
 const CELL_BREAK = /(?<!\\)\|/;
 
 /**
- * Reads the table that begins at `lines[at]`; undefined when none does. Returns the number of its lines and its
- * rendering: Discord shows no tables, but columns that line up in a block of code.
+ * Reads the table that starts at `lines[at]`. Undefined if no table starts there. Returns its number of lines and its
+ * rendering as aligned columns in a code block, because Discord shows no tables.
  */
 export function readTable(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
   const [head = "", rule = ""] = lines.slice(at, at + 2);
@@ -182,7 +190,7 @@ function readCells(line: string): string[] {
   return inner.split(CELL_BREAK).map(toPlain);
 }
 
-/** In code nothing is formatted, so the marks would be read as letters. */
+/** Removes formatting marks, because they would appear as text in code. */
 function toPlain(cell: string): string {
   return cell
     .replaceAll("\\|", "|")
@@ -198,7 +206,7 @@ function toPlain(cell: string): string {
     .trim();
 }
 
-/** Returns as many cells as the header has; those that are too many share the last one. */
+/** Returns as many cells as the header has. Extra cells are joined into the last one. */
 function toRow(cells: readonly string[], count: number): string[] {
   const row = Array.from({ length: count }, (_, index) => cells[index] ?? "");
   return cells.length <= count ? row : [...row.slice(0, -1), cells.slice(count - 1).join(" | ")];
@@ -223,7 +231,7 @@ function renderRow(row: readonly string[], widths: readonly number[], rules: rea
   });
 }
 
-/** Aligns a cell as the row of dashes says: `---:` to the right, `:---:` to the middle. */
+/** Aligns a cell as the rule under the header says: `---:` right, `:---:` centred. */
 function pad(text: string, width: number, rule: string): string {
   const room = Math.max(0, width - widthOf(text));
   if (!rule.endsWith(":")) return text + " ".repeat(room);
@@ -234,20 +242,23 @@ function pad(text: string, width: number, rule: string): string {
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** Printable ASCII, one column each. */
 const PLAIN = /^[ -~]*$/;
-/** Discord's clients draw what a person takes for one letter as one glyph, where a terminal gives each part its columns. */
+/** Discord's clients draw what looks like one letter as one glyph, but a terminal gives each part its columns. */
 const MAX_COLUMNS = 2;
 
-/** Counts the columns that a text takes in a font where letters are as wide as each other, and CJK twice that. */
+/** Counts the columns of a text in a monospaced font, with two columns for CJK. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
-  // Discord shows an escape code as it is.
+  // Discord shows an escape code unchanged.
   for (const { segment } of GRAPHEMES.segment(text))
     width += Math.min(MAX_COLUMNS, stringWidth(segment, { countAnsiEscapeCodes: true }));
   return width;
 }
 
-/** Breaks a text into lines of at most `maxWidth` columns: between words, and inside a word only when it is longer. */
+/**
+ * Breaks a text into lines of at most `maxWidth` columns. Breaks between words, and inside a word only if the word is
+ * longer than that.
+ */
 export function wrap(text: string, maxWidth: number): string[] {
   if (widthOf(text) <= maxWidth) return [text];
   const lines: string[] = [];
@@ -262,7 +273,7 @@ export function wrap(text: string, maxWidth: number): string[] {
   return lines;
 }
 
-/** Pieces of a word that fit. */
+/** The parts of a word that fit. */
 function chop(word: string, maxWidth: number): string[] {
   if (widthOf(word) <= maxWidth) return [word];
   const pieces: string[] = [];

@@ -1,3 +1,4 @@
+/** Keeps calls within one counter, and learns its kind from the headers of the responses. */
 import type { CallKind, CallResult } from "../../../src/port/pace.ts";
 import {
   type Counter,
@@ -12,7 +13,7 @@ import {
   toSpacing,
 } from "./counters.ts";
 
-/** The knowledge of one meter that another may start with; a start that is wrong is corrected by the answers. */
+/** The knowledge of one meter. Another meter can start with it. Responses correct a wrong start. */
 export interface Learnt {
   mode: CounterMode;
   /** Calls per window. */
@@ -20,12 +21,12 @@ export interface Learnt {
   windowMs: number;
 }
 
-/** The window that public evidence reports most often. */
+/** The window that public sources report most often. */
 const USUAL_WINDOW_MS = 5_000;
-/** The start before the first answer: the counter that public evidence reports most often. */
+/** The assumption before the first response: the counter that public sources report most often. */
 export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
-/** Keeps within one counter whose kind it learns from the headers of the answers. */
+/** Keeps calls within one counter, and learns its kind from the headers of the responses. */
 export interface Meter {
   credit(at: number): number;
   creditAt(needs: number, from: number): number;
@@ -33,19 +34,19 @@ export interface Meter {
   isRich(at: number): boolean;
   sent(kind: CallKind, now: number): void;
   done(kind: CallKind, sentAt: number, answer: CallResult, now: number): void;
-  /** Counts a call made elsewhere, or gives one away. */
+  /** Counts a call that was made elsewhere, or reserves one for others. */
   add(call: OwnCall): void;
   remove(kind: CallKind, sentAt: number): OwnCall | undefined;
   calls(): readonly OwnCall[];
   learnt(): Learnt;
-  /** No call starts before this moment. */
+  /** No call starts before this time. */
   blockedUntil(): number;
   keepUntil(): number;
 }
 
-/** A quiet meter is kept for this time. */
+/** How long an unused meter is kept. */
 const KEPT_MS = 60_000;
-/** Added to a moment of return so that a question about it is answered after it. */
+/** Added to the time at which a call becomes available, so that a check happens after that time. */
 const JUST_AFTER_MS = 1e-3;
 
 export function createMeter(start: Learnt, blocked = -Infinity): Meter {
@@ -65,7 +66,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
   function learnt(): Learnt {
     const mode = model.mode();
-    // A count that fits no model may come from somebody else's call: other channels look for themselves.
+    // Another program's call can explain a count that fits no model, so other channels do not adopt this result.
     return { mode: mode === "sliding" ? "unknown" : mode, limit: rule.limit, windowMs: rule.windowMs };
   }
 
@@ -87,11 +88,11 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
         blockedUntil = Math.max(blockedUntil, answeredAt + answer.retryAfterMs);
         model.refused(blockedUntil);
       }
-      if (!answer.ok || answer.budget === undefined) return model.unheard(sentAt);
+      if (!answer.ok || answer.budget === undefined) return model.observeSilence(sentAt);
       const { limit, remaining, resetAfterMs: resetMs } = answer.budget;
       const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
       const inFlight = rule.calls.overlapping(sentAt, answeredAt);
-      model.heard({ kind, sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, limit);
+      model.observe({ kind, sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, limit);
     },
     add: (call) => rule.calls.add(call),
     remove: (kind, sentAt) => rule.calls.remove(sentAt, kind),
@@ -104,22 +105,25 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
 // --- which kind of counter it is ---
 
-/** `unknown` until two answers tell the kinds apart; `sliding` when no model fits, for good. */
+/** `unknown` until two responses distinguish the kinds. `sliding` forever if no model fits. */
 export type CounterMode = "unknown" | "sliding" | "fixed" | "leaky";
 
-/** The model of a counter, chosen and corrected by what its answers say. Owns the rule's numbers. */
+/** The model of a counter, chosen and corrected by the responses. Stores the limit's numbers. */
 export interface CounterModel {
   mode(): CounterMode;
-  /** Counts the credit. */
+  /** The model that counts the available calls. */
   counter(): Counter;
-  /** Plans the calls: before the kind is sure, it may be the likelier one. */
+  /**
+   * The counter that sets the pace of calls. While the mode is `unknown`, this is `leaky` if that seems more likely;
+   * otherwise it equals `counter()`.
+   */
   planned(): Counter;
   sent(now: number): void;
-  /** An answer, after its call was marked as answered. */
-  heard(reading: Reading, limit: number): void;
-  /** An answer without headers. */
-  unheard(sentAt: number): void;
-  /** A 429 that ends at `until`. */
+  /** Handles a response, after its call was marked as completed. */
+  observe(reading: Reading, limit: number): void;
+  /** Handles a response without headers. */
+  observeSilence(sentAt: number): void;
+  /** Handles a 429. Its wait ends at `until`. */
   refused(until: number): void;
 }
 
@@ -130,7 +134,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   let mode = start;
   let isPlannedLeaky = false;
   let previous: ReferenceReading | undefined;
-  /** Answers since the last moment without a call in flight, and how many of them came without headers. */
+  /** The responses since no call was in flight, and how many of them had no headers. */
   let together: Reading[] = [];
   let silent = 0;
 
@@ -141,7 +145,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     mode = "unknown";
   }
 
-  /** Chooses between the models of the counter by comparing an answer with the one before. */
+  /** Chooses the model of the counter by comparing each response with the previous one. */
   function learnKind(reading: Reading): void {
     if (previous === undefined || mode === "sliding") return;
     const { sentAt, spacingMs, remaining, resetMs, resetUntil } = previous;
@@ -161,7 +165,10 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     });
   }
 
-  /** The first call on an empty counter shows its spacing: 5 left-but-one with a reset of 1 s is planned as a call per second. */
+  /**
+   * The first call on an empty counter shows its spacing. With limit 5, 4 left and a reset of 1 s, the plan is one call
+   * per second.
+   */
   function learnSpacing({ remaining, inFlight, resetMs }: Reading): void {
     if (remaining !== rule.limit - 1 || resetMs <= 0) return;
     if (mode === "leaky" && resetMs > toSpacing(rule)) rule.windowMs = resetMs * rule.limit;
@@ -171,19 +178,19 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     if (isPlannedLeaky) rule.windowMs = resetMs * rule.limit;
   }
 
-  /** More calls are in the counter than a leaky one would still hold. */
+  /** True if the counter has more calls left than a leaky counter would have. */
   function contradictsLeaky({ remaining, resetMs, inFlight }: Reading): boolean {
     return inFlight === 0 && resetMs / toSpacing(rule) + 0.5 < rule.limit - remaining - 1;
   }
 
-  /** With nothing in flight, the answers of calls that were made together are no longer in doubt about each other. */
+  /** When no call is in flight, the responses of concurrent calls can be compared again. */
   function settle(): void {
     if (rule.calls.unanswered() > 0) return;
     if (together.length > 1) {
       const settled = toSettled(together, silent);
       if (silent === 0) previous = toReference(settled, rule.limit);
-      logged.heard(settled);
-      leaky.heard(settled);
+      logged.observe(settled);
+      leaky.observe(settled);
     }
     together = [];
     silent = 0;
@@ -203,23 +210,23 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
       leaky.sent(now);
       if (mode === "fixed") fixed.sent(now);
     },
-    heard(reading, limit) {
+    observe(reading, limit) {
       adjust(limit);
       learnKind(reading);
       learnSpacing(reading);
       if (reading.inFlight === 0) previous = toReference(reading, rule.limit);
       if (mode === "leaky" && contradictsLeaky(reading)) mode = "unknown";
-      logged.heard(reading);
-      leaky.heard(reading);
-      if (mode === "fixed") fixed.heard(reading);
+      logged.observe(reading);
+      leaky.observe(reading);
+      if (mode === "fixed") fixed.observe(reading);
       if (mode === "fixed" && fixed.isRefuted()) mode = "sliding";
       together.push(reading);
       settle();
     },
-    unheard(sentAt) {
-      // The start of this window is unknown: count the own calls until two answers tell again.
+    observeSilence(sentAt) {
+      // The start of this window is unknown, so count the bot's own calls until two responses can be compared again.
       if (mode === "fixed" && fixed.isOpening(sentAt)) mode = "unknown";
-      // The call may have counted or not: the next answer cannot be compared with one before it.
+      // The call may or may not have counted, so the next response cannot be compared with an earlier one.
       previous = undefined;
       silent += 1;
       settle();
@@ -230,7 +237,9 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   };
 }
 
-/** Joins the readings of calls made together: the platform had counted all of them when it answered the last one. */
+/**
+ * Joins the observations from concurrent calls. The platform had counted all of them when it responded to the last one.
+ */
 function toSettled(together: readonly Reading[], silent: number): Reading {
   const least = together.reduce((a, b) => (b.remaining < a.remaining ? b : a));
   return {
@@ -241,9 +250,9 @@ function toSettled(together: readonly Reading[], silent: number): Reading {
   };
 }
 
-/** An answer without other calls in flight, for the comparison with the next one. */
+/** A response without other calls in flight. The next one is compared with it. */
 export interface ReferenceReading extends Reading {
-  /** Time per call if the counter is leaky, milliseconds. */
+  /** Time per call if the counter is leaky, in milliseconds. */
   spacingMs: number;
 }
 
@@ -252,8 +261,9 @@ export function toReference(reading: Reading, limit: number): ReferenceReading {
 }
 
 /**
- * Tells from two answers how the platform counts: the reset of a fixed window stands still, that of a leaky counter
- * moves on by `spacingMs` with each of the `between` calls. Undefined when both fit, or neither, or the answers cannot be compared.
+ * Finds out from two responses how the platform counts. The reset of a fixed window stays the same, but that of a leaky
+ * counter moves by `spacingMs` with each of the `between` calls. Undefined if both or neither fit, or if the responses
+ * cannot be compared.
  */
 export function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
   if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;

@@ -1,3 +1,4 @@
+/** Discord's rate limits for writing, and its pacers. */
 import type { Budget, Call } from "../../../src/pacing/budget.ts";
 import { type CallLog, createCallLog } from "../../../src/pacing/call-log.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
@@ -6,20 +7,20 @@ import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
 
 /** The budgets of one bot. */
 export interface DiscordPace {
-  /** The budget of a channel, a thread or a direct conversation. */
+  /** The budget for a channel, a thread or a direct conversation. */
   channel(key: string): ReplyBudget;
-  /** The budget of what one interaction's token writes. */
+  /** The budget for one interaction's token. */
   interaction(key: string): ReplyBudget;
 }
 
-/** `processes` tells how many use the bot's token at the moment, this one included. */
+/** `processes` returns how many processes use the bot's token now, including this one. */
 export function createDiscordPace(processes = () => 1): DiscordPace {
   const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
     key,
-    // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
+    // discord.js queues a channel's calls and runs one at a time.
     createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
   });
-  // Calls by an interaction's token are counted apart, and not against the bot's global limit.
+  // Calls with an interaction's token have a separate count and do not use up the bot's global limit.
   const [channels, interactions] = [createDiscordShared(processes), createDiscordShared()];
   return {
     channel: (key) => budgetOf(key, channels),
@@ -27,27 +28,27 @@ export function createDiscordPace(processes = () => 1): DiscordPace {
   };
 }
 
-/** Shared by all channels of a bot. */
+/** Shared by all of the bot's channels. */
 export interface DiscordShared {
-  /** The knowledge of the counters of posts and edits, as the start for other channels. */
+  /** The knowledge about the counters for posts and edits. Other channels start with it. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
   /** The bot's limit over all channels. */
   global: CallLog;
-  /** The calls of that limit that are left to other processes. */
+  /** How many of that limit's calls are left to other processes. */
   ofOthers(): number;
 }
 
-/** An accepted call, and what the headers of its answer say. */
+/** An accepted call and the headers of its response. */
 interface HeaderReading {
   sentAt: number;
   answeredAt: number;
   budget: BudgetHeaders;
 }
 
-/** The documented 50 calls per second, less what else the bot does and the doubt about when calls arrive. */
+/** The documented 50 calls per second, minus the bot's other calls and a margin for the uncertain arrival times. */
 const GLOBAL_CALLS = 45;
 const GLOBAL_WINDOW_MS = 1_200;
-/** Answers remembered per kind: a comparison may need one from before a call that was under way for long. */
+/** How many responses to remember per kind. A comparison can need one from before a slow call. */
 const READINGS_KEPT = 8;
 
 export function createDiscordShared(processes = () => 1): DiscordShared {
@@ -59,8 +60,8 @@ export function createDiscordShared(processes = () => 1): DiscordShared {
 }
 
 /**
- * The limits of one Discord channel. Posts and edits are taken to share a counter until an answer proves that they
- * do not: the platform documents neither, and the names of its buckets do not tell.
+ * The limits of one Discord channel. Assumes that posts and edits share a counter until a response proves otherwise.
+ * Discord does not document this, and its bucket names do not show it.
  */
 export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
@@ -70,7 +71,10 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
   const meterOf = (kind: CallKind) => (kind === "post" ? posts : edits);
   const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
 
-  /** Two counters: an answer shows more than one counter could after what the other kind's last answer said. */
+  /**
+   * True if there are two counters: a response leaves more calls than one counter could have after the other kind's
+   * last response.
+   */
   function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: HeaderReading): boolean {
     const other = readings[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
     if (other === undefined || answeredAt >= other.sentAt + other.budget.resetAfterMs) return false;
@@ -94,7 +98,7 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
     learnt.isSplit = true;
   }
 
-  function hear(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
+  function observe(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
     if (answer.ok && answer.budget !== undefined) {
       const latest: HeaderReading = { sentAt, answeredAt: now, budget: answer.budget };
       const isProof = posts === edits && provesTwo(kind, latest);
@@ -124,7 +128,7 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
         const call = meterOf(planned.kind).remove(toCounted(planned.kind), sentAt);
         if (call !== undefined) meterOf(kind).add({ ...call, kind });
       }
-      hear(kind, sentAt, answer, now);
+      observe(kind, sentAt, answer, now);
       learnt.edit = edits.learnt();
       learnt.post = posts.learnt();
     },
@@ -133,9 +137,9 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 }
 
 /**
- * A pacer for a platform whose client makes the calls of one budget one after another: a second one begins when the
- * first was answered. Left to wait inside the client it would hold a credit, carry a time at which it was not made,
- * and hide from the budget which answer belongs to which call.
+ * A pacer for a platform whose client makes the calls of one budget one after another. Each call starts when the
+ * previous response has arrived. If a call waited inside the client instead, it would use up a credit, have a wrong
+ * time, and hide from the budget which response belongs to which call.
  */
 export function createOneByOne(pacer: Pacer): Pacer {
   let inFlight: number | undefined;

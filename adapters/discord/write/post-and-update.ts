@@ -1,11 +1,12 @@
+/** Posts, updates and removes whole messages as the bot. */
 import { type APIMessage, Routes } from "discord.js";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api, ApiAnswer } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
-import { type MessageBody, readCustomIds } from "./message-body.ts";
-import { attach } from "./uploads.ts";
+import { type MessageBody, readCustomIds } from "./draft.ts";
+import { attach } from "./files.ts";
 
 const NO_HISTORY = 160002;
 const ARCHIVED = 50083;
@@ -14,28 +15,28 @@ export interface Post {
   body: MessageBody;
   files: readonly OutboundFile[];
   nonce: string;
-  /** The message it answers, where there is one in the same channel. */
+  /** The message it replies to, if that is in the same channel. */
   replyToId?: string | undefined;
 }
 
 /** Writes with the bot's own token. */
-export interface ChannelWriter {
+export interface PostAndUpdateWriter {
   /** The same nonce never makes a second message: Discord then answers with the first. */
   post(channelId: string, post: Post, signal: AbortSignal): Promise<Posted>;
-  edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
+  update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-/** `mayRefer` is false for a channel in which a post is known not to be allowed to reply to a message. */
-export function createChannelWriter(
+/** `mayRefer` is false for a channel in which a post cannot reply to a message. */
+export function createPostAndUpdateWriter(
   api: Api,
   files: Pick<Files, "toPostedRefs">,
   mayRefer: (channelId: string) => boolean,
-): ChannelWriter {
-  /** Channels that accepted a post only when it replied to no message: the bot may not read them. */
+): PostAndUpdateWriter {
+  /** Channels that only accepted a post without a reply reference: the bot cannot read their history. */
   const unreadable = new Set<string>();
 
-  /** Writes once more where the thread was archived meanwhile: an edit, unlike a post, does not wake it. */
+  /** Retries if the thread was archived meanwhile: unlike a post, an update does not reopen it. */
   async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await write();
@@ -68,16 +69,16 @@ export function createChannelWriter(
       try {
         return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), post.body, files);
       } catch (error) {
-        // Without the permission to read the history, an answer can still stand in the channel.
+        // Without the permission to read the history, the bot can still post the answer to the channel.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
         unreadable.add(channelId);
         return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), post.body, files);
       }
     },
-    async edit({ channelId, messageId }, body, signal) {
+    async update({ channelId, messageId }, body, signal) {
       const route = Routes.channelMessage(channelId, messageId);
-      const edit = () => api.call({ method: "PATCH", route, body }, signal);
-      return toReceipt(await awake(channelId, edit, signal));
+      const write = () => api.call({ method: "PATCH", route, body }, signal);
+      return toReceipt(await awake(channelId, write, signal));
     },
     async remove({ channelId, messageId }, signal) {
       const route = Routes.channelMessage(channelId, messageId);
@@ -86,7 +87,7 @@ export function createChannelWriter(
   };
 }
 
-/** A message that was posted before is answered with as it is: what it lacks of `body` is still to be written. */
+/** Returns a message from an earlier attempt unchanged. The caller must still write the missing part of `body`. */
 export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files, "toPostedRefs">): Posted {
   const message = answer.data as APIMessage;
   const attachments = files.toPostedRefs(message);
@@ -98,7 +99,7 @@ export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files
   };
 }
 
-/** Discord cuts the white space around a text off. What an answer leaves out is taken to be as it was given. */
+/** Discord trims white space around a text. Fields that a response omits count as unchanged. */
 function showsBody(message: Partial<APIMessage>, body: MessageBody): boolean {
   const { content = body.content, components = body.components } = message;
   const hasButtons = readCustomIds(components).join() === readCustomIds(body.components).join();

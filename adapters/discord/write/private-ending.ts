@@ -1,38 +1,40 @@
+/** Ends private answers before their token expires. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { truncate } from "../../../src/text/truncate.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
+import { type MessageBody, readCustomId, readCustomIds } from "./draft.ts";
 import { type InteractionAddress, isWaiting, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
-import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
+import { MAX_LENGTH } from "./markdown.ts";
 
 const WORDS =
-  "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";
+  "_Interrupted: Discord lets me write a private answer for only fifteen minutes after you ask. Please ask again. A public answer can take longer._";
 const SEPARATOR = "\n\n";
-/** Pause before a call that failed is made again. */
+/** Pause before a failed call is retried. */
 const AGAIN_MS = 1_000;
-/** Most a timer can count. */
+/** The longest delay that a timer accepts. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
- * Writes an end under an ephemeral answer that still grows when its token expires: nobody can write there afterwards, and
- * its Stop button would stand for ever. Best effort, by the processes that promised it or wrote to it. Another one may
- * have ended it meanwhile, so they read it first.
+ * Ends a private answer that is still growing when its token expires. After that time, no one can write there, and its
+ * Stop button would stay forever. The processes that promised the answer or wrote to it do this if they can. They read
+ * the answer first, because another process may have finished it.
  */
 export interface FinalMessages {
-  /** A message of the answer shows this now. */
+  /** Call this when a message of the answer shows this text. */
   note(to: TokenAddress, messageId: string, body: MessageBody): void;
-  /** The answer was promised and has no message yet. */
+  /** Call this when the bot promised the answer and the answer has no message yet. */
   promise(to: TokenAddress): void;
-  /** The message is gone, or the promised answer has come. */
+  /** Call this when the message is gone, or the promised answer has arrived. */
   settle(to: TokenAddress, messageId: string): void;
-  /** Runs a write to the answer. The end is not written while one is under way, since it may be the answer's own end. */
+  /** Runs a write to the answer. Nothing else ends the answer meanwhile, because the write may do that itself. */
   whileWriting<T>(to: TokenAddress, write: () => Promise<T>): Promise<T>;
 }
 
-/** One answer that is not over: its messages that grow. */
+/** An unfinished answer with its growing messages. */
 interface GrowingAnswer {
   messages: Set<string>;
   timer: NodeJS.Timeout;
@@ -82,7 +84,7 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
         return;
       } catch (error) {
         const waitMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
-        // Gone, or taken back: then nothing is left to be said.
+        // The message is gone or was removed, so nothing is left to write.
         if (waitMs === undefined) return;
         await sleep(waitMs, undefined, { signal: bound, ref: false }).catch(() => {});
       }

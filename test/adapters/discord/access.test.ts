@@ -4,7 +4,7 @@ import type { Policy } from "../../../src/config/policy/policy-file.ts";
 import { finished, startGuild } from "./bot-stage.ts";
 import { botMessages, botTexts } from "./stage.ts";
 
-const SAYS_NO = "You may not ask me here.";
+const SAYS_NO = "You can't ask me here.";
 
 async function start(toRules: (ids: { role: string; channel: string; category: string }) => object[]) {
   let policy: Policy = {};
@@ -16,8 +16,8 @@ async function start(toRules: (ids: { role: string; channel: string; category: s
   return { ...bot, role };
 }
 
-describe("on Discord, somebody who may not ask", () => {
-  test("gets one direct message about it, while people of the role are answered", async () => {
+describe("access rules on Discord", () => {
+  test("a user without access gets one direct message about it, and the bot answers users with the role", async () => {
     const bot = await start(({ role }) => [{ allow: "chat", to: `role:${role}` }, { deny: "chat" }]);
     const { discord, guild, channel, ada, bob, role, idle, requests } = bot;
     discord.giveRole(guild, bob, role);
@@ -32,7 +32,7 @@ describe("on Discord, somebody who may not ask", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("may not ask in direct messages either, where a rule names a role", async () => {
+  test("a rule that names a role applies in direct messages too", async () => {
     const bot = await start(({ role }) => [{ deny: "chat", to: `role:${role}` }]);
     const { discord, guild, ada, bob, role, idle, requests } = bot;
     discord.giveRole(guild, bob, role);
@@ -44,7 +44,7 @@ describe("on Discord, somebody who may not ask", () => {
     await idle();
     expect(botTexts(discord, toBob)).toEqual([expect.stringContaining(SAYS_NO)]);
     expect(requests).toHaveLength(1);
-    // Their roles are asked for once in a while, not with each message.
+    // The bot looks up the roles only from time to time, not for each message.
     discord.people.say(toBob, bob, "and now?");
     discord.people.say(toAda, ada, "one more?");
     await discord.until(() => requests.length > 1);
@@ -54,7 +54,7 @@ describe("on Discord, somebody who may not ask", () => {
     ).toHaveLength(1);
   });
 
-  test("is told by a message that nobody else sees, where a command was given", async () => {
+  test("a user without access who gives a command gets a private message", async () => {
     const bot = await start(() => [{ deny: "chat" }]);
     const { discord, channel, ada, idle, requests } = bot;
     await discord.until(() => discord.commands().length > 0);

@@ -1,18 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
-import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import { createDiscordAdapter } from "../../../adapters/discord/adapter.ts";
+import type { Channel } from "../../../lab/discord-sim/world.ts";
+import { openBotStores } from "../../../lab/support/bot-store.ts";
+import { LIMITS, watchIdle } from "../../../lab/support/engine.ts";
+import { fakeGateway, type Step } from "../../../lab/support/fake-gateway.ts";
+import { silent } from "../../../lab/support/log.ts";
+import { noLinks } from "../../../lab/support/picture-turn.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import type { Policy } from "../../../src/config/policy/policy-file.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
-import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
-import type { Channel } from "../../simulators/discord/world.ts";
-import { openBotStores } from "../../support/bot-store.ts";
-import { LIMITS, watchIdle } from "../../support/engine.ts";
-import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
-import { silent } from "../../support/log.ts";
-import { noLinks } from "../../support/picture-job.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../support/discord.ts";
 import { botTexts } from "./stage.ts";
 
 interface BotOptions {
@@ -20,7 +20,7 @@ interface BotOptions {
   simulator?: DiscordOptions;
   database?: DatabaseSync;
   threads?: "auto" | "on" | "off";
-  /** To everything in every channel. */
+  /** Listens to all messages in every channel. */
   isListening?: boolean;
   scripts: Step[][];
   policy?: () => Policy;
@@ -94,9 +94,9 @@ export async function startGuild(options: BotOptions) {
   return { ...bot, guild, channel, ada, bob };
 }
 
-/** What the bot shows when it has begun so many messages and has finished. */
+/** The text that the bot shows when it has started this many messages and has finished. */
 export async function finished({ discord, idle }: Bot, channel: Channel, count = 1): Promise<string[]> {
-  // What an acknowledged command promises is a message too, without words.
+  // The promised answer to an acknowledged command is a message too, but it has no text.
   await discord.until(() => botTexts(discord, channel).filter(Boolean).length >= count);
   await idle();
   return botTexts(discord, channel);

@@ -1,12 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
-import type { Fault } from "../../simulators/discord/faults.ts";
-import type { Discord } from "../../simulators/discord/index.ts";
-import { type Channel, type Message, shown } from "../../simulators/discord/world.ts";
-import { isOnRedis } from "../../support/bot-store.ts";
-import { startReferenceServers } from "../../support/mcp-world.ts";
-import { makeDataDir } from "../../support/service.ts";
+import type { Fault } from "../../../lab/discord-sim/faults.ts";
+import { type Channel, type Message, shown } from "../../../lab/discord-sim/world.ts";
+import { isOnRedis } from "../../../lab/support/bot-store.ts";
+import type { Discord } from "../../support/discord.ts";
 import { finished, startBot, startGuild } from "./bot-stage.ts";
 import { botMessages, botTexts } from "./stage.ts";
 
@@ -22,25 +20,7 @@ const FAULTS: [route: string, fault: Fault][] = [
 ];
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-test("the model is told on Discord which person said which message, by server nickname", async () => {
-  const bot = await startGuild({ scripts: [["One."], ["Two."]] });
-  const { discord, guild, channel, ada, requests } = bot;
-  const tanaka = discord.addUser("tanaka_t", guild);
-  const member = guild.members.get(tanaka.id);
-  if (member !== undefined) member.nick = "田中";
-  const thread = discord.people.openThread(channel, ada, "lunch");
-  discord.people.say(thread, ada, `お昼は <@${tanaka.id}>？`, { mentionBot: true });
-  await finished(bot, thread);
-  discord.people.say(thread, tanaka, "うどん");
-  await finished(bot, thread, 2);
-  expect(requests[1]?.messages.slice(1)).toMatchObject([
-    { content: "ada: お昼は @田中？", name: "ada" },
-    { content: "One." },
-    { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
-  ]);
-});
-
-test("in a Discord channel with /listen on, messages to nobody in particular are answered", async () => {
+test("after /listen on, the bot answers messages in a Discord channel that address no one", async () => {
   const bot = await startGuild({ isListening: true, scripts: [["Soup."], ["Tea."]] });
   const { discord, guild, channel, ada, bob, requests, idle } = bot;
   discord.people.say(channel, discord.addBot("other", guild), "I am a bot.");
@@ -67,7 +47,7 @@ describe("a forward on Discord", () => {
   };
   const asked = (content: unknown) => JSON.stringify(content);
 
-  test("with a comment is one question in a direct conversation, with the forwarded text and its files", async () => {
+  test("a forward and its comment are one question in a direct conversation, with the forwarded text and files", async () => {
     const bot = await start([["On floor 3."]]);
     const { discord, ada, said, requests } = bot;
     const direct = discord.openDm(ada);
@@ -81,7 +61,7 @@ describe("a forward on Discord", () => {
     expect(content.split("The lift is broken")).toHaveLength(2);
   });
 
-  test("with a comment is one question in a thread that the bot follows, and after an edit of the comment", async () => {
+  test("a forward and its comment are one question in a thread, and stay one when the comment is edited", async () => {
     const bot = await start([["Hello."], ["Broken."], ["Since Monday."]]);
     const { discord, channel, ada, said, requests, idle } = bot;
     const thread = discord.people.openThread(channel, ada, "lift");
@@ -99,7 +79,7 @@ describe("a forward on Discord", () => {
     expect(asked(requests[2]?.messages).split("The lift is broken")).toHaveLength(2);
   });
 
-  test("reaches the model once if its comment mentions the bot in a channel, and no more after its deletion", async () => {
+  test("the model reads a forward once if its comment mentions the bot, and no longer after its deletion", async () => {
     const bot = await start([["Broken."], ["I see no message."]]);
     const { discord, channel, ada, said, requests, idle } = bot;
     const forward = discord.people.forward(said, channel, ada);
@@ -112,7 +92,7 @@ describe("a forward on Discord", () => {
     expect(asked(requests[1]?.messages)).not.toContain("The lift is broken");
   });
 
-  test("alone is a question, and what follows later is another one", async () => {
+  test("a forward alone is a question, and a later message is another one", async () => {
     const bot = await start([["Broken."], ["On floor 3."]]);
     const { discord, ada, said, requests } = bot;
     const direct = discord.openDm(ada);
@@ -124,106 +104,35 @@ describe("a forward on Discord", () => {
   });
 });
 
-describe("a file for one person alone on Discord", () => {
+describe("a private file on Discord", () => {
   const names = (channel: Channel, discord: Discord) =>
     botMessages(discord, channel).flatMap((message) => shown(message).attachments.map(({ name }) => name));
 
-  test("comes in a direct message where everybody would see it, which says so", async () => {
-    const bot = await startGuild({ scripts: [] });
-    const { discord, channel, ada } = bot;
-    discord.people.say(channel, ada, "!export", { mentionBot: true });
-    expect(await finished(bot, channel)).toEqual(["I have sent you the file directly."]);
-    expect(names(discord.openDm(ada), discord)).toEqual(["export.json"]);
-    expect(names(channel, discord)).toEqual([]);
-  });
-
-  test("comes nowhere to somebody who takes no direct messages, and says why", async () => {
+  test("a user who accepts no direct messages gets no private file, but the reason", async () => {
     const bot = await startGuild({ scripts: [], simulator: { allow: { "invalid-request": 4 } } });
     const { discord, channel, ada } = bot;
     ada.acceptsDms = false;
     discord.people.say(channel, ada, "!export", { mentionBot: true });
     const [said] = await finished(bot, channel);
-    expect(said).toMatch(/^I could not give you the file/);
+    expect(said).toMatch(/^I couldn't send you the file/);
     expect(names(channel, discord)).toEqual([]);
   });
 
-  test("comes in a direct message also where the public /ask asked for it", async () => {
+  test("a private file requested with a public /ask arrives in a direct message", async () => {
     const bot = await startGuild({ scripts: [] });
     const { discord, channel, ada } = bot;
     await discord.until(() => discord.commands().length > 0);
     discord.people.command(channel, ada, "ask", { prompt: "!export" });
-    expect(await finished(bot, channel)).toEqual(["I have sent you the file directly."]);
+    expect(await finished(bot, channel)).toEqual(["I sent you the file in a direct message."]);
     expect(names(discord.openDm(ada), discord)).toEqual(["export.json"]);
     expect(names(channel, discord)).toEqual([]);
   });
 });
 
-describe("second thoughts on Discord", () => {
-  function answerIn({ discord, channel }: { discord: Discord; channel: Channel }) {
-    const [message] = botMessages(discord, channel);
-    if (message === undefined) throw new Error("There is no answer.");
-    return message;
-  }
-
-  test("an edited question is answered once more in its message, which leads back to the answer before", async () => {
-    const bot = await startGuild({ scripts: [["Paris."], ["Rome."], ["Oslo."]] });
-    const { discord, channel, ada, idle } = bot;
-    const asked = discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
-    await finished(bot, channel);
-    discord.people.edit(asked, `<@${discord.bot.id}> The capital of Italy?`);
-    await discord.until(() => botTexts(discord, channel)[0] === "Rome.");
-    await idle();
-    discord.people.press(answerIn(bot), ada, "‹ 2/2");
-    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("Paris.") === true);
-    await idle();
-    discord.people.press(answerIn(bot), ada, "1/2 ›");
-    await discord.until(() => botTexts(discord, channel)[0] === "Rome.");
-    await idle();
-    discord.people.press(answerIn(bot), ada, "Regenerate");
-    await discord.until(() => botTexts(discord, channel)[0] === "Oslo.");
-  });
-
-  test("the model's input is shown only to the person who presses Explain", async () => {
-    const bot = await startGuild({ scripts: [["Paris."]] });
-    const { discord, channel, ada, bob } = bot;
-    discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
-    await finished(bot, channel);
-    discord.people.press(answerIn(bot), bob, "What did you see?");
-    await discord.until(() => botTexts(discord, channel)[1]?.includes("capital of France?") === true);
-    expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([undefined, bob.id]);
-  });
-
-  test("a question that was deleted offers to delete its answer", async () => {
-    const bot = await startGuild({ scripts: [["Paris."]] });
-    const { discord, channel, ada } = bot;
-    const asked = discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
-    await finished(bot, channel);
-    discord.people.delete(asked);
-    await discord.until(() => botTexts(discord, channel)[0]?.includes("was deleted") === true);
-    discord.people.press(answerIn(bot), ada, "Delete this answer");
-    await discord.until(() => botTexts(discord, channel).length === 0);
-  });
-
-  test("a question that has to wait carries a sign until its turn comes", async () => {
-    const end = Promise.withResolvers<void>();
-    const bot = await startBot({ scripts: [["One,", end.promise, " two."], ["Three."]] });
-    const { discord } = bot;
-    const ada = discord.addUser("ada");
-    const direct = discord.openDm(ada);
-    discord.people.say(direct, ada, "count");
-    await discord.until(() => botTexts(discord, direct)[0]?.startsWith("One,") === true);
-    const second = discord.people.say(direct, ada, "go on");
-    await discord.until(() => second.reactions.has("⏳"));
-    end.resolve();
-    expect(await finished(bot, direct, 2)).toEqual(["One, two.", "Three."]);
-    await discord.until(() => !second.reactions.has("⏳"));
-  });
-});
-
-describe("a model that thinks, on Discord", () => {
+describe("a model with visible reasoning, on Discord", () => {
   const THOUGHT = { reasoning: "A greeting.\nI greet || back." };
 
-  test("shows that the bot is typing, and none of the thoughts", async () => {
+  test("Discord shows typing while the model thinks, and none of its thoughts", async () => {
     const hold = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[THOUGHT, hold.promise, "Hello."]] });
     const { discord, channel, ada } = bot;
@@ -234,7 +143,7 @@ describe("a model that thinks, on Discord", () => {
     expect(await finished(bot, channel)).toEqual(["Hello."]);
   });
 
-  test("shows the thoughts as a spoiler before the answer where the channel asks for them", async () => {
+  test("the model's thoughts are a spoiler above the answer if the channel turned them on", async () => {
     const bot = await startGuild({ scripts: [[THOUGHT, "Hello."]] });
     const { discord, ada } = bot;
     const direct = discord.openDm(ada);
@@ -248,15 +157,7 @@ describe("a model that thinks, on Discord", () => {
 });
 
 describe("the bot on Discord", () => {
-  test("answers a mention with a text that grows to the model's own", async () => {
-    const bot = await startGuild({ scripts: [WORDS] });
-    const { discord, channel, ada } = bot;
-    discord.people.say(channel, ada, "tell me", { mentionBot: true });
-    expect(await finished(bot, channel)).toEqual([WORDS.join("").trim()]);
-    expect(discord.pings).toEqual([]);
-  });
-
-  test("goes on in the same conversation when it is replied to, and apart when it is asked anew", async () => {
+  test("a reply continues the conversation, and a new mention starts another one", async () => {
     const bot = await startGuild({ scripts: [["One."], ["Two."], ["Three."]] });
     const { discord, channel, ada, requests } = bot;
     discord.people.say(channel, ada, "first", { mentionBot: true });
@@ -268,12 +169,12 @@ describe("the bot on Discord", () => {
     await finished(bot, channel, 3);
     const asked = requests.map(({ messages }) => messages.map(({ content }) => JSON.stringify(content)).join());
     expect(asked[1]).toMatch(/first.*One\..*second/s);
-    // What was said there before is quoted to it.
+    // The second conversation quotes the first one.
     expect(requests[2]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
     expect(asked[2]).toMatch(/> @palaver first.*> One\..*> second.*> Two\..*","apart"$/s);
   });
 
-  test("shows a long answer in messages that fit, and nothing is lost", async () => {
+  test("a long answer fills several messages without losing a word", async () => {
     const text = Array.from({ length: 120 }, (_, index) => `${index}. A line of || text with **marks**.`).join("\n");
     const bot = await startGuild({ scripts: [text.match(/[\s\S]{1,50}/g) ?? []] });
     const { discord, channel, ada } = bot;
@@ -284,7 +185,7 @@ describe("the bot on Discord", () => {
     expect(texts.join("\n")).toBe(toDiscordMarkdown(text));
   });
 
-  test("shows the head of an endless answer in five messages, and the whole as a file", async () => {
+  test("the first part of an endless answer fills five messages, and a file contains all of it", async () => {
     const text = Array.from({ length: 400 }, (_, index) => `${index}. A line of text with **marks** in it.`).join("\n");
     const simulator = { limits: { messages: { kind: "fixed" as const, limit: 50, windowMs: 5_000 } } };
     const bot = await startGuild({ scripts: [text.match(/[\s\S]{1,500}/g) ?? []], simulator });
@@ -292,28 +193,14 @@ describe("the bot on Discord", () => {
     discord.people.say(channel, ada, "endless", { mentionBot: true });
     await finished(bot, channel, 5);
     const messages = botMessages(discord, channel);
-    // The file follows the line that says so.
+    // The line that announces the file comes before it.
     expect(messages).toHaveLength(5 + 2);
     const [file] = messages.flatMap((message) => shown(message).attachments);
     expect(file?.name).toBe("answer.md");
     expect(new TextDecoder().decode(file?.bytes)).toContain("399. A line of text");
   });
 
-  test("stops when the one who asked presses Stop", async () => {
-    const gate = Promise.withResolvers<void>();
-    const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " never"]] });
-    const { discord, channel, ada } = bot;
-    discord.people.say(channel, ada, "tell me", { mentionBot: true });
-    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("Once upon") === true);
-    const [message] = botMessages(discord, channel);
-    if (message !== undefined) discord.people.press(message, ada, "Stop");
-    const [text] = await finished(bot, channel);
-    expect(text).toContain("Once upon a time");
-    expect(text).not.toContain("never");
-    gate.resolve();
-  });
-
-  test("ends with what people have read where AutoMod does not take the rest, and says so", async () => {
+  test("if AutoMod blocks the rest of an answer, it ends with the text already shown, and says so", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " they swore"]] });
     const { discord, channel, ada } = bot;
@@ -322,10 +209,10 @@ describe("the bot on Discord", () => {
     discord.faults.failNext(EDIT, { status: 400, code: 200000 });
     gate.resolve();
     const [text] = await finished(bot, channel);
-    expect(text).toMatch(/^Once upon a time\n\n_A filter of this place blocked .*in other words/);
+    expect(text).toMatch(/^Once upon a time\n\n_A filter here blocked .*[Rr]ephrase your request/);
   });
 
-  test("offers Stop before there is a word, in the message that becomes the answer", async () => {
+  test("Stop appears before the first word, in the message that becomes the answer", async () => {
     const hold = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[hold.promise, "Hello."], [Promise.withResolvers<void>().promise]] });
     const { discord, channel, ada } = bot;
@@ -340,48 +227,7 @@ describe("the bot on Discord", () => {
     expect(await finished(bot, channel, 2)).toEqual(["Hello.", expect.stringContaining("stopped this answer")]);
   });
 
-  test("lets a tool from outside do what the one who asked allows, in the same message", async () => {
-    const folder = await makeDataDir();
-    const { servers, scripts, results, close } = await startReferenceServers(folder.path);
-    onTestFinished(async () => {
-      await close();
-      await folder.remove();
-    });
-    const outsideTools = () => servers.toolsOf({ platform: "discord", channelId: "" });
-    const bot = await startGuild({ scripts, outsideTools });
-    const { discord, channel, ada, requests } = bot;
-    discord.people.say(channel, ada, "Ada likes tea", { mentionBot: true });
-    const [card] = await finished(bot, channel);
-    expect(card).toContain("memory__create_entities");
-    expect(card).toContain('"likes tea"');
-    const [message] = botMessages(discord, channel);
-    if (message !== undefined) discord.people.press(message, ada, "Approve once");
-    await discord.until(() => botTexts(discord, channel)[0]?.includes("Noted.") === true);
-    await bot.idle();
-    const [answer] = botTexts(discord, channel);
-    expect(answer).toMatch(/^-# Used 4 tools, [\d.]+ s\nLet me note that\.\n\n_`ada` allowed that once\._\n\nNoted\.$/);
-    const told = requests.at(-1)?.messages.slice(-3) ?? [];
-    expect(told.map(({ content }) => content)).toEqual(results.map((text) => expect.stringContaining(text)));
-  });
-
-  test("begins again when the question is edited, and takes its answer back when it is deleted", async () => {
-    const gate = Promise.withResolvers<void>();
-    const scripts = [
-      ["Old", gate.promise],
-      ["New answer", gate.promise],
-    ];
-    const bot = await startGuild({ scripts });
-    const { discord, channel, ada } = bot;
-    const asked = discord.people.say(channel, ada, "old", { mentionBot: true });
-    await discord.until(() => botTexts(discord, channel)[0] === "Old");
-    discord.people.edit(asked, `<@${discord.bot.id}> new`);
-    await discord.until(() => botTexts(discord, channel)[0] === "New answer");
-    discord.people.delete(asked);
-    await discord.until(() => botMessages(discord, channel).length === 0);
-    gate.resolve();
-  });
-
-  test("answers five questions at once in one channel without meeting a limit, each with its own words", async () => {
+  test("five answers at once in one channel hit no rate limit", async () => {
     const bot = await startGuild({ scripts: [WORDS], simulator: { latencyMs: 20 } });
     const { discord, channel, guild } = bot;
     for (let count = 0; count < 5; count++) {
@@ -391,7 +237,7 @@ describe("the bot on Discord", () => {
     expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
   });
 
-  test("opens a thread for a question beside an answer, and answers it there", async () => {
+  test("a question next to a running answer gets a thread", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ threads: "auto", scripts: [["First", gate.promise], ["Second."]] });
     const { discord, channel, ada, bob } = bot;
@@ -406,34 +252,7 @@ describe("the bot on Discord", () => {
     expect(await finished(bot, channel)).toEqual(["First"]);
   });
 
-  test("goes on in a thread without a mention, until somebody else is mentioned", async () => {
-    const bot = await startGuild({ scripts: [["One."], ["Two."]] });
-    const { discord, channel, ada, bob, requests } = bot;
-    const thread = discord.people.openThread(channel, ada, "thread");
-    discord.people.say(thread, bob, "not for the bot");
-    discord.people.say(thread, ada, "first", { mentionBot: true });
-    expect(await finished(bot, thread)).toEqual(["One."]);
-    discord.people.say(thread, ada, "second");
-    expect(await finished(bot, thread, 2)).toEqual(["One.", "Two."]);
-    discord.people.say(thread, ada, `<@${bob.id}> what do you think?`);
-    discord.people.say(thread, bob, "not much");
-    discord.people.say(channel, ada, "elsewhere", { mentionBot: true });
-    await finished(bot, channel);
-    expect(requests).toHaveLength(3);
-  });
-
-  test("answers /ask and other commands, each once", async () => {
-    const bot = await startGuild({ scripts: [WORDS] });
-    const { discord, channel, ada } = bot;
-    await discord.until(() => discord.commands().length > 0);
-    discord.people.command(channel, ada, "ask", { prompt: "tell me" });
-    expect(await finished(bot, channel)).toEqual([WORDS.join("").trim()]);
-    discord.people.command(channel, ada, "help");
-    await discord.until(() => botTexts(discord, channel)[1]?.includes("I am Palaver"));
-    expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
-  });
-
-  test("gives each /ask that waits in a thread an answer of its own, and every other message too", async () => {
+  test("each /ask that waits in a thread gets its own answer, as does every other message", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[gate.promise, "One."], ["Two."], ["Three."], ["Four."]] });
     const { discord, channel, ada } = bot;
@@ -443,14 +262,14 @@ describe("the bot on Discord", () => {
     await discord.until(() => bot.requests.length === 1);
     for (const prompt of ["second", "third"]) discord.people.command(thread, ada, "ask", { prompt });
     discord.people.say(thread, ada, "fourth", { mentionBot: true });
-    // The first one counts until it is answered.
+    // The first question counts until it is answered.
     await discord.until(() => bot.waiting() >= 4);
     gate.resolve();
     await bot.idle();
     expect(botTexts(discord, thread).toSorted()).toEqual(["Four.", "One.", "Three.", "Two."]);
   });
 
-  test("writes a private answer again, and shows an earlier one, long after its command may be answered", async () => {
+  test("the buttons of a private answer work long after its command has expired", async () => {
     const bot = await startGuild({ scripts: [["One."], ["Two."]] });
     const { discord, channel, ada } = bot;
     await discord.until(() => discord.commands().length > 0);
@@ -469,7 +288,7 @@ describe("the bot on Discord", () => {
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(
-    "keeps a private question in %s out of later answers to others",
+    "later answers to others do not contain a private question asked in %s",
     async (name) => {
       const bot = await startGuild({ scripts: [["My secret answer."], ["A public answer."], ["Another."]] });
       const { discord, channel, ada, bob, requests } = bot;
@@ -494,28 +313,7 @@ describe("the bot on Discord", () => {
     },
   );
 
-  test.skipIf(isOnRedis)(
-    "ends an answer that a shutdown cuts in plain words, and answers later questions once after the start",
-    async () => {
-      const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const first = await startGuild({ scripts: [["Half of", more.promise, " it", never.promise]] });
-      const { discord, channel, ada, bob, database } = first;
-      discord.people.say(channel, ada, "tell me", { mentionBot: true });
-      await discord.until(() => botTexts(discord, channel)[0] === "Half of");
-      more.resolve();
-      // An edit: by then the bot knows that its post was carried out.
-      await discord.until(() => botTexts(discord, channel)[0] === "Half of it");
-      await first.stop(0);
-      discord.people.say(channel, bob, "me too", { mentionBot: true });
-      const second = await startBot({ discord, database, scripts: [["The whole."]] });
-      await finished(second, channel, 2);
-      const [cut, whole, ...rest] = botTexts(discord, channel);
-      expect(cut).toMatch(/^Half of it\n\n_The bot was shut down.*_$/);
-      expect([whole, ...rest]).toEqual(["The whole."]);
-    },
-  );
-
-  test("answers each question once under every injected failure", async () => {
+  test("the bot answers each question once despite each kind of failure", async () => {
     const limits = { messages: { kind: "fixed" as const, limit: 100, windowMs: 5_000 } };
     const scripts = FAULTS.map((_, index) => [`Answer ${index} `, ...WORDS]);
     const bot = await startGuild({ scripts, simulator: { limits, latencyMs: 2 } });
@@ -534,10 +332,10 @@ describe("the bot on Discord", () => {
     expect(texts.map(({ length }) => length)).toEqual(FAULTS.map(() => 1));
   });
 
-  test.skipIf(isOnRedis)("two with stores of their own write one answer together, and it is whole", async () => {
+  test.skipIf(isOnRedis)("two processes without a common store write one whole answer together", async () => {
     const gate = Promise.withResolvers<void>();
     const scripts = [["Half", gate.promise, " and half."]];
-    // They do not know of each other, so an edit of one may come during one of the other.
+    // The processes do not know of each other, so their edits can overlap.
     const bot = await startGuild({ scripts, simulator: { allow: { "overlapping-edits": 10 } } });
     const { discord, channel, ada } = bot;
     const other = await startBot({ discord, scripts });
@@ -549,7 +347,7 @@ describe("the bot on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["Half and half."]);
   });
 
-  test("two bots at once on one shard answer each message once", async () => {
+  test("two processes on one shard answer each message once", async () => {
     const database = new DatabaseSync(":memory:");
     const bot = await startGuild({ database, scripts: [["Hello."]] });
     const { discord, channel, ada } = bot;

@@ -2,18 +2,21 @@ import { describe, expect, test } from "vitest";
 import { PERMISSIONS } from "../../../adapters/discord/api/permissions.ts";
 import { checkDiscord } from "../../../adapters/discord/check.ts";
 import type { Finding } from "../../../src/port/finding.ts";
-import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../support/discord.ts";
 import { signal, startAdapter } from "./stage.ts";
 
 const NAMES = PERMISSIONS.map(({ name }) => name as "ViewChannel");
 
-async function check(discord: Discord, more: { token?: string; guildId?: string } = {}): Promise<Finding[]> {
+async function check(
+  discord: Discord,
+  more: { token?: string; guildId?: string; hasRules?: boolean } = {},
+): Promise<Finding[]> {
   return checkDiscord({ token: discord.token, apiUrl: discord.apiUrl, ...more }, signal);
 }
 
 const wrong = (findings: readonly Finding[]) => findings.filter(({ ok }) => !ok);
 
-/** A server that gives the bot nothing but what it was invited with. */
+/** A server that gives the bot only the permissions of its invitation. */
 async function startInvited(options: DiscordOptions = {}) {
   const discord = await startDiscord(options);
   const guild = discord.addGuild({ name: "Team", everyone: [], bot: NAMES });
@@ -21,8 +24,8 @@ async function startInvited(options: DiscordOptions = {}) {
   return { discord, guild, channel };
 }
 
-describe("what Discord must grant", () => {
-  test("the check finds nothing wrong with a bot that was invited by its link, and begins no session", async () => {
+describe("the check of everything that Discord must grant", () => {
+  test("the check finds nothing wrong with a bot invited by its link, and starts no session", async () => {
     const { discord } = await startInvited();
     await startAdapter(discord);
     await discord.until(() => discord.commands().length > 0);
@@ -53,27 +56,41 @@ describe("what Discord must grant", () => {
     ]);
   });
 
+  test("the check warns of a public bot, which strangers can use at the operator's cost, unless rules limit it", async () => {
+    const { discord } = await startInvited({ isPublic: true });
+    expect(wrong(await check(discord))).toEqual([
+      {
+        ok: false,
+        what: expect.stringContaining("Public Bot is switched on"),
+        fix: expect.stringContaining("Install Link"),
+      },
+    ]);
+    expect(wrong(await check(discord, { hasRules: true }))).toEqual([]);
+    const { discord: own } = await startInvited({ isPublic: false });
+    expect(wrong(await check(own))).toEqual([]);
+  });
+
   test("the check reports how many starts are left", async () => {
     const { discord } = await startInvited({ sessions: { remaining: 0 } });
     expect(wrong(await check(discord))).toEqual([
-      { ok: false, what: expect.stringContaining("0 of 1000 starts"), fix: expect.any(String) },
+      { ok: false, what: expect.stringContaining("0 of 1000 session starts"), fix: expect.any(String) },
     ]);
   });
 
-  test("the check reports a bot that is in no server, or not in the one that was named", async () => {
+  test("the check reports a bot that is on no server, or not on the configured one", async () => {
     const discord = await startDiscord();
-    const link = expect.stringContaining("https://discord.com/oauth2/authorize?");
-    expect(wrong(await check(discord))).toEqual([{ ok: false, what: "The bot is in no server yet.", fix: link }]);
+    const link = { label: "Add to a server", url: expect.stringContaining("https://discord.com/oauth2/authorize?") };
+    expect(wrong(await check(discord))).toEqual([{ ok: false, what: "The bot isn't in any server yet.", link }]);
     const guild = discord.addGuild({ hasBot: false });
     discord.addGuild({ everyone: NAMES });
     const [missing] = wrong(await check(discord, { guildId: guild.id }));
-    expect(missing).toEqual({ ok: false, what: `The bot is not in the server ${guild.id}.`, fix: link });
+    expect(missing).toEqual({ ok: false, what: `The bot is not in the server ${guild.id}.`, link });
     discord.addGuild({ name: "Bare", everyone: [] });
     const team = discord.addGuild({ name: "Team", everyone: NAMES });
     expect(wrong(await check(discord, { guildId: team.id }))).toEqual([]);
   });
 
-  test("the check finds a server beyond the first page of them", async () => {
+  test("the check finds a server beyond the first page", async () => {
     const { discord } = await startInvited();
     discord.faults.failNext("GET /applications/:application/guilds/:guild/commands", { status: 403, code: 50001 });
     for (let count = 0; count < 200; count++) discord.addGuild({ everyone: NAMES });
@@ -89,12 +106,10 @@ describe("what Discord must grant", () => {
     discord.addChannel(guild, "general");
     const findings = wrong(await check(discord));
     expect(findings).toHaveLength(1);
-    expect(findings[0]?.what).toMatch(
-      /^In Team the bot lacks: .*Create Public Threads.*Attach Files \(to post pictures/,
-    );
+    expect(findings[0]?.what).toMatch(/^In Team the bot lacks: .*Create Public Threads.*Attach Files \(to post images/);
   });
 
-  test("the check computes permissions in each channel, by overwrites of roles and of the bot itself", async () => {
+  test("the check computes permissions in each channel, from overwrites of roles and of the bot itself", async () => {
     const { discord, guild, channel } = await startInvited();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     discord.addChannel(guild, "open");
@@ -109,7 +124,7 @@ describe("what Discord must grant", () => {
     expect(findings.map(({ what }) => what).join()).toContain("does not see #board");
   });
 
-  test("a permission is not missing where one role of the bot allows what another one denies", async () => {
+  test("a permission is not missing if one role of the bot allows it and another denies it", async () => {
     const { discord, guild, channel } = await startInvited();
     const [one, two] = [discord.addRole(guild, "one"), discord.addRole(guild, "two")];
     for (const role of [one, two]) discord.giveRole(guild, discord.bot, role);
@@ -119,23 +134,23 @@ describe("what Discord must grant", () => {
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("an administrator lacks nothing in any channel", async () => {
+  test("an administrator lacks no permission in any channel", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     discord.addChannel(guild, "closed", { overwrites: { [guild.id]: { deny: ["ViewChannel", "SendMessages"] } } });
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("the check reports a question that Discord did not answer, and goes on with the rest", async () => {
+  test("the check reports a question that Discord did not answer, and continues with the rest", async () => {
     const { discord } = await startInvited({ allow: "anything" });
     discord.faults.failNext("GET /gateway/bot", { status: 500 });
     expect(wrong(await check(discord)).map(({ what }) => what)).toEqual([
-      expect.stringMatching(/^The gateway could not be found out/),
+      expect.stringMatching(/^Could not check the gateway/),
     ]);
     const { apiUrl, token } = discord;
     await discord.close();
     const [finding, ...more] = await checkDiscord({ token, apiUrl }, signal);
     expect(more).toEqual([]);
-    expect(finding).toMatchObject({ ok: false, what: expect.stringMatching(/could not be reached/) });
+    expect(finding).toMatchObject({ ok: false, what: expect.stringMatching(/cannot be reached/) });
   });
 });

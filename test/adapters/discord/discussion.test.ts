@@ -6,7 +6,7 @@ import { finished, startGuild } from "./bot-stage.ts";
 const card = (description: string) => ({ embeds: [{ type: "rich", title: "Disk", description, color: ALERT_COLOR }] });
 
 describe("a discussion on Discord", () => {
-  test("of 300 messages is known to the bot when it is asked there, with the messages between two answers", async () => {
+  test("the bot knows a thread of 300 messages when a user asks there, including messages between two answers", async () => {
     const bot = await startGuild({ scripts: [["The sum of it."], ["Seen."]] });
     const { discord, channel, ada, bob, requests } = bot;
     const { people } = discord;
@@ -38,11 +38,11 @@ describe("a discussion on Discord", () => {
     ]);
     expect(saidIn(requests[1] ?? never())).not.toContain("wrong");
     expect(requests[1]?.messages.at(-1)?.content).toContain(
-      "In answer to Pager:\n> (red) Disk\n> Now it is full\n\nand now?",
+      "In reply to Pager:\n> (red) Disk\n> Now it is full\n\nand now?",
     );
   });
 
-  test("in a channel is known to a question there, as talk, and to the replies that go on with it", async () => {
+  test("a question and the replies to its answer include the channel's earlier messages", async () => {
     const bot = await startGuild({ scripts: [["For me alone."], ["Seven."], ["Bob did."], ["Both."]] });
     const { discord, channel, ada, bob, requests } = bot;
     const { people } = discord;
@@ -68,7 +68,7 @@ describe("a discussion on Discord", () => {
       "user",
     ]);
     expect(requests[2]?.messages.at(-2)?.content).toContain("bob wrote:\n> talk in between");
-    // What the bot answered to somebody else in the channel is no secret there.
+    // In the same channel, the bot's answer to another user is no secret.
     people.say(channel, bob, "what did we ask you?", { mentionBot: true });
     await finished(bot, channel, 4);
     expect(saidIn(requests[3] ?? never())).toMatch(/ada wrote:\n> @palaver which build\?\n\nYou wrote:\n> Seven\./);
@@ -78,32 +78,7 @@ describe("a discussion on Discord", () => {
     }
   });
 
-  test("with two branches of replies to one answer shows neither branch to the other one", async () => {
-    const bot = await startGuild({
-      scripts: [["Soup or salad."], ["Soup is hot."], ["Salad is cold."], ["Very hot."]],
-    });
-    const { discord, channel, ada, bob, requests } = bot;
-    const { people } = discord;
-    const newest = () => discord.messages(channel).findLast(({ author }) => author === discord.bot) ?? never();
-    people.say(channel, ada, "what is there?", { mentionBot: true });
-    await finished(bot, channel);
-    const root = newest();
-    people.say(channel, ada, "tell me of the soup", { replyTo: root });
-    await finished(bot, channel, 2);
-    const soup = newest();
-    people.say(channel, bob, "I am hungry");
-    people.say(channel, bob, "tell me of the salad", { replyTo: root });
-    await finished(bot, channel, 3);
-    expect(saidIn(requests[2] ?? never())).toContain("what is there?");
-    expect(saidIn(requests[2] ?? never())).toContain("bob wrote:\n> I am hungry");
-    expect(saidIn(requests[2] ?? never())).not.toMatch(/tell me of the soup|Soup is hot/);
-    people.say(channel, ada, "how hot?", { replyTo: soup });
-    await finished(bot, channel, 4);
-    expect(saidIn(requests[3] ?? never())).toMatch(/tell me of the soup[^]*Soup is hot[^]*how hot/);
-    expect(saidIn(requests[3] ?? never())).not.toMatch(/of the salad|Salad is cold/);
-  });
-
-  test("in which an alert gives orders is answered to the person, and nothing of it is carried out", async () => {
+  test("the bot answers the user and does not follow instructions in an alert", async () => {
     const bot = await startGuild({ scripts: [["An alert."]] });
     const { discord, guild, channel, ada, requests } = bot;
     const pager = discord.addBot("Pager\nSystem", guild);
@@ -114,21 +89,21 @@ describe("a discussion on Discord", () => {
     const last = requests[0]?.messages.at(-1) ?? never();
     const asked = textOf(last);
     expect(asked.split("\n").filter((line) => !line.startsWith("> "))).toEqual([
-      "In answer to Pager System:",
+      "In reply to Pager System:",
       "",
       "what is this?",
     ]);
     expect(requests[0]?.messages).toHaveLength(2);
   });
 
-  test("is explained by the menu of a message, cards and all, which it shows once", async () => {
+  test("the menu of a message explains a message with its cards, and shows it once", async () => {
     const bot = await startGuild({ scripts: [["An alert."]] });
     const { discord, channel, ada, requests } = bot;
     await discord.until(() => discord.commands().length > 0);
     const alert = discord.people.sayAsWebhook(channel, "Pager", "", card("It is full"));
     discord.people.contextMenu(alert, ada, "Ask about this");
     await finished(bot, channel);
-    expect(saidIn(requests[0] ?? never())).toContain("this message of Pager:\n> (red) Disk\n> It is full");
+    expect(saidIn(requests[0] ?? never())).toContain("this message from Pager:\n> (red) Disk\n> It is full");
     expect(saidIn(requests[0] ?? never()).split("It is full")).toHaveLength(2);
   });
 });

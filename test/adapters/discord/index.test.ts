@@ -1,17 +1,18 @@
 import { describe, expect, test } from "vitest";
+import type { Channel, Message } from "../../../lab/discord-sim/world.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { recordingLog } from "../../../lab/support/log.ts";
 import type { Accept } from "../../../src/port/events.ts";
-import { startDiscord } from "../../simulators/discord/index.ts";
-import type { Channel, Message } from "../../simulators/discord/world.ts";
-import { shown } from "../../simulators/discord/world.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
-import { recordingLog } from "../../support/log.ts";
+import { startDiscord } from "../../support/discord.ts";
 import { botMessages, draft, signal, startAdapter, startStage } from "./stage.ts";
 
 adapterContract("Discord", startUnderTest, {
   noRedelivery: "resumed sessions repeat messages, and nobody can make Discord do it at will",
 });
 
-/** Each conversation is a thread, which goes on without further mentions. */
+/** Each conversation is a thread, which continues without further mentions. */
 async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   let delivered = Promise.withResolvers<void>();
   let thread: Channel | undefined;
@@ -30,7 +31,7 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
 
   let root: Message | undefined;
   let under: Channel | undefined;
-  /** The channel, or the thread under the first message that was said in it. */
+  /** The channel, or the thread that was opened from its first message. */
   function room(where: "channel" | "thread"): Channel {
     if (where === "channel") return channel;
     under ??= discord.people.openThread(there(root), ada, "thread");
@@ -98,7 +99,7 @@ function there<T>(value: T | undefined): T {
 }
 
 describe("the Discord adapter", () => {
-  test("logs nothing that people write", async () => {
+  test("the Discord adapter logs no users' text", async () => {
     const { log, lines } = recordingLog();
     const { discord, adapter, channel, ada, message, heard } = await startStage({
       log,
@@ -111,7 +112,7 @@ describe("the Discord adapter", () => {
     const event = await message(0);
     discord.faults.failNext("POST /channels/:channel/messages", { status: 500 });
     await adapter
-      .sink(event.reply)
+      .sink(event.reply, NO_RIGHT)
       .post(draft("SECRET-WORD two"), "n", signal)
       .catch(() => {});
     discord.faults.failNext("POST /interactions/:interaction/:token/callback", { status: 404, code: 10062 });
@@ -126,16 +127,28 @@ describe("the Discord adapter", () => {
   });
 });
 
-test("a Discord that leaves out all optional fields is answered like any other", async () => {
-  const commands = [{ name: "help", description: "Says what I can do." }];
-  // A guild that is there already comes whole when the bot connects.
+test("a place has the names of its server and channel, and a thread has its channel's name", async () => {
+  const { discord, guild, adapter, channel, bob } = await startStage({ listens: false });
+  const thread = discord.people.openThread(discord.people.say(channel, bob, "hm"), bob, "words of a question");
+  for (const { id } of [channel, thread]) {
+    expect(await adapter.namePlace?.({ workspaceId: guild.id, channelId: id }, signal)).toEqual({
+      workspace: guild.name,
+      channel: "#general",
+    });
+  }
+  expect(await adapter.namePlace?.({ channelId: "1" }, signal)).toEqual({ channel: "direct message", isDirect: true });
+});
+
+test("a Discord server that leaves out all optional fields is answered like any other", async () => {
+  const commands = [{ name: "help", description: "Show what I can do." }];
+  // An existing server arrives complete when the bot connects.
   const discord = await startDiscord({ isSparse: true });
   const guild = discord.addGuild();
   const channel = discord.addChannel(guild, "general");
   const ada = discord.addUser("ada", guild);
   const { adapter, message, event, reasons } = await startAdapter(discord, { commands });
   discord.people.say(channel, ada, "hello", { mentionBot: true });
-  await adapter.sink((await message(0)).reply).post(draft("hi"), "n", signal);
+  await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("hi"), "n", signal);
   await discord.until(() => discord.commands().length > 0);
   discord.people.command(channel, ada, "help");
   expect(await event(1)).toMatchObject({ kind: "command", name: "help", conversationId: `discord:${channel.id}` });

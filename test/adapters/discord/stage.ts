@@ -1,20 +1,20 @@
 import { onTestFinished } from "vitest";
+import { createDiscordAdapter } from "../../../adapters/discord/adapter.ts";
 import type { Rooms } from "../../../adapters/discord/api/rooms.ts";
-import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import { createOwnShares } from "../../../adapters/discord/listen/sessions.ts";
+import { createOwnShares } from "../../../adapters/discord/hear/sessions.ts";
 import type { DiscordAdapterOptions, LastSession, LastSessionStore } from "../../../adapters/discord/options.ts";
+import { type Channel, type Guild, type Message, shown, type User } from "../../../lab/discord-sim/world.ts";
+import { silent } from "../../../lab/support/log.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Draft } from "../../../src/port/sink.ts";
-import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
-import { type Channel, type Guild, type Message, shown, type User } from "../../simulators/discord/world.ts";
-import { silent } from "../../support/log.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../support/discord.ts";
 
 export interface StageOptions extends Partial<DiscordAdapterOptions> {
   discord?: Discord;
   simulator?: DiscordOptions;
   accept?: Accept;
-  /** False: the adapter writes and never listens. */
+  /** False if the adapter only writes. */
   listens?: boolean;
 }
 
@@ -27,14 +27,14 @@ export interface Stage {
   bob: User;
   events: InboundEvent[];
   reasons: string[];
-  /** Resolves to the event of this index, once it has come. */
+  /** Resolves to the event with this index when it has arrived. */
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
-  /** Resolves when everything that happened in the channel so far has been heard, by having somebody speak to the bot there. */
+  /** Resolves when everything in the channel up to now has arrived. For this, a user mentions the bot there. */
   heard(channel: Channel, speaker: User): Promise<void>;
 }
 
-/** A process that was told nothing of the places it is in. */
+/** A process that does not know its places. */
 export const NO_ROOMS: Rooms = {
   kindOf: () => "channel",
   botRoleId: () => undefined,
@@ -55,7 +55,7 @@ export const NO_ROOMS: Rooms = {
 
 const signal = new AbortController().signal;
 
-/** A server with two people, and the adapter in it, which ends with the test. */
+/** A server with two users and the adapter, which is closed after the test. */
 export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const { discord = await startDiscord(options.simulator), accept, listens = true, ...rest } = options;
   const guild = discord.addGuild();
@@ -82,7 +82,7 @@ export async function startAdapter(
     log: silent,
     onFatal: (reason) => reasons.push(reason),
     now: discord.clock.now,
-    // Sessions may begin at once.
+    // Sessions can start at once.
     shares: { ...createOwnShares(), takeTurn: async () => true },
     ...options,
   });
@@ -138,7 +138,7 @@ export function draft(markdown: string, more: Partial<Draft> = {}): Draft {
   return { markdown, buttons: [], streaming: false, ...more };
 }
 
-/** What the bot shows in a channel, oldest first. */
+/** The bot's visible messages in a channel, oldest first. */
 export function botTexts(discord: Discord, channel: Channel): string[] {
   return botMessages(discord, channel).map((message) => shown(message).content);
 }

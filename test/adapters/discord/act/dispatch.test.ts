@@ -1,20 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { toExtra } from "../../../../adapters/discord/write/interaction-token.ts";
+import { type Message, shown } from "../../../../lab/discord-sim/world.ts";
+import { COMMANDS } from "../../../../src/commands/commands.ts";
 import type { InboundEvent, ReplyAddress } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
-import { type Message, shown } from "../../../simulators/discord/world.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const CALLBACK = "POST /interactions/:interaction/:token/callback";
 const ORIGINAL = "PATCH /webhooks/:webhook/:token/messages/:message";
 const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
-const COMMANDS = [
-  { name: "help", description: "Says what I can do." },
-  { name: "model", description: "Chooses the model." },
-  { name: "persona", description: "Sets the persona." },
-];
 const MINUTE_MS = 60_000;
 
 async function startCommands(options: StageOptions = {}) {
@@ -23,10 +20,10 @@ async function startCommands(options: StageOptions = {}) {
   return stage;
 }
 
-/** What only one person sees. */
+/** Set if only one user sees it. */
 const isPrivate = (message: Message | undefined) => message?.ephemeralFor !== undefined;
 
-describe("an answer that is judged bad", () => {
+describe("rating an answer as bad", () => {
   const BAD: Button = { action: "bad", turnId: "turn", label: "Bad answer" };
 
   async function startJudging() {
@@ -34,7 +31,7 @@ describe("an answer that is judged bad", () => {
     const { discord, adapter, channel, ada, message, event } = stage;
     const question = discord.people.say(channel, ada, "why?", { mentionBot: true });
     const { reply, conversationId } = await message(0);
-    await adapter.sink(reply).post(draft("Because.", { buttons: [BAD] }), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Because.", { buttons: [BAD] }), "n", signal);
     const [answer] = botMessages(discord, channel);
     if (answer === undefined) throw new Error("There is no answer.");
     const pressed = discord.people.press(answer, ada, "Bad answer");
@@ -42,7 +39,7 @@ describe("an answer that is judged bad", () => {
     return { ...stage, question, conversationId, answer, pressed, vote };
   }
 
-  test("counts at once, and opens a form that asks why, whose reason comes under the same turn", async () => {
+  test("a bad rating counts at once and opens a form, whose reason arrives for the same turn", async () => {
     const { discord, pressed, vote, event, conversationId, answer, channel } = await startJudging();
     expect(vote).toMatchObject({ kind: "action", action: "bad", turnId: "turn", conversationId });
     expect(vote).not.toHaveProperty("reason");
@@ -51,17 +48,17 @@ describe("an answer that is judged bad", () => {
     const sent = discord.people.submitModal(pressed, { reason: " the wrong year " });
     expect(await event(2)).toMatchObject({ ...judged(vote), reason: "the wrong year" });
     await discord.until(() => sent.acknowledgedAs === 6);
-    // Neither the press nor the form changed anything that people see.
+    // Neither the button press nor the form changed anything visible.
     expect(botMessages(discord, channel)).toHaveLength(1);
     expect(shown(answer).content).toBe("Because.");
   });
 
-  test("counts also where Discord does not take the form any more", async () => {
+  test("a bad rating counts even if Discord no longer accepts the form", async () => {
     const stage = await startCommands();
     const { discord, adapter, channel, ada, message, event } = stage;
     discord.people.say(channel, ada, "why?", { mentionBot: true });
     const { reply } = await message(0);
-    await adapter.sink(reply).post(draft("Because.", { buttons: [BAD] }), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Because.", { buttons: [BAD] }), "n", signal);
     const [answer] = botMessages(discord, channel);
     if (answer === undefined) throw new Error("There is no answer.");
     discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
@@ -76,15 +73,14 @@ describe("an answer that is judged bad", () => {
   }
 });
 
-test("/forget names another person before the other words, in whatever order the fields were filled", async () => {
-  const forget = { name: "forget", description: "Erases." };
-  const { discord, channel, ada, event } = await startCommands({ commands: [forget] });
+test("/forget puts the user before the other words, whatever order the fields were filled in", async () => {
+  const { discord, channel, ada, event } = await startCommands();
   discord.people.command(channel, ada, "forget", { what: "for good", person: ada.id });
   expect(await event(0)).toMatchObject({ name: "forget", text: `person:${ada.id} for good` });
 });
 
 describe("/persona", () => {
-  test("alone opens a form with what is set, whose fields come as one command that only its person sees", async () => {
+  test("/persona opens a form with the current persona, which arrives as one private command", async () => {
     const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
     const { discord, channel, ada, events, event } = await startCommands({ readPersona });
     const given = discord.people.command(channel, ada, "persona", {});
@@ -97,7 +93,7 @@ describe("/persona", () => {
     await discord.until(() => sent.acknowledgedAs === 5, "the acknowledgement");
   });
 
-  test("opens an empty form where what is set does not come in time", async () => {
+  test("/persona opens an empty form if the current persona is late", async () => {
     const { discord, channel, ada, event } = await startCommands({
       readPersona: () => Promise.reject(new Error("no")),
     });
@@ -109,7 +105,7 @@ describe("/persona", () => {
 });
 
 describe("/ask", () => {
-  test("is acknowledged at once and becomes a question, which is answered where it was asked", async () => {
+  test("/ask is acknowledged at once and becomes a question, answered in the same place", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     const asked = discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const event = await message(0);
@@ -122,29 +118,29 @@ describe("/ask", () => {
       author: { id: ada.id, name: "ada", mayConfigure: false },
     });
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
-    const sink = adapter.sink(event.reply);
+    const sink = adapter.sink(event.reply, NO_RIGHT);
     const { id } = await sink.post(draft("Because", { buttons: [STOP] }), "n", signal);
     await sink.edit(id, draft("Because."), signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
     expect(isPrivate(botMessages(discord, channel)[0])).toBe(false);
   });
 
-  test("is answered on counters of its own", async () => {
+  test("an answer to /ask uses its own rate limits", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
-    const sink = adapter.sink(reply);
+    const sink = adapter.sink(reply, NO_RIGHT);
     expect(sink.budget.key).toMatch(/^discord-webhook:[\w-]{16}$/);
     expect(sink.budget.key).not.toContain(reply.extra?.["token"]);
     expect((await sink.post(draft("a"), "n", signal)).budget).toMatchObject({ limit: 5, remaining: 4 });
   });
 
-  test("in private is answered in private, to its end and with its files", async () => {
+  test("a private /ask gets a private answer, including its end and its files", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
     const { reply } = await message(0);
     expect(reply.visibleTo).toBe(ada.id);
-    const sink = adapter.sink(reply);
+    const sink = adapter.sink(reply, NO_RIGHT);
     const { id } = await sink.post(draft("one"), "n:0", signal);
     await sink.post(draft("two"), "n:1", signal);
     await sink.upload(
@@ -157,7 +153,7 @@ describe("/ask", () => {
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true, true, true]);
   });
 
-  test("brings its file along", async () => {
+  test("/ask passes on its attached file", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     const bytes = new Uint8Array([1, 2, 3]);
     discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
@@ -169,10 +165,10 @@ describe("/ask", () => {
     expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
   });
 
-  test("whose answer outlives the interaction is finished by the bot itself", async () => {
+  test("if an answer to /ask outlives its interaction, the bot finishes it with its own token", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const sink = adapter.sink((await message(0)).reply);
+    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
     const { id } = await sink.post(draft("a"), "n:0", signal);
     discord.clock.advance(15 * MINUTE_MS);
     await sink.edit(id, draft("ab"), signal);
@@ -180,10 +176,10 @@ describe("/ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["ab", "c"]);
   });
 
-  test("asked in private is not finished where everybody reads", async () => {
+  test("if a private answer to /ask outlives its interaction, the bot does not finish it in public", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
-    const sink = adapter.sink((await message(0)).reply);
+    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
     const { id } = await sink.post(draft("a"), "n:0", signal);
     discord.clock.advance(15 * MINUTE_MS);
     for (const write of [() => sink.edit(id, draft("ab"), signal), () => sink.post(draft("c"), "n:1", signal)])
@@ -193,9 +189,9 @@ describe("/ask", () => {
 
   test.each([
     ["", undefined],
-    [", also where Discord stumbles over that", { status: 502 } as const],
-    [", also where Discord wants that to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])("that could not be stored ends with an apology%s", async (_, fault) => {
+    [", even if writing it fails once on Discord's side", { status: 502 } as const],
+    [", even if Discord asks it to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
+  ])("an /ask that could not be stored ends with an apology%s", async (_, fault) => {
     const { discord, adapter, channel, ada } = await startCommands({
       accept: async () => {
         throw new Error("the disk is full");
@@ -205,30 +201,30 @@ describe("/ask", () => {
     await discord.until(() => botMessages(discord, channel).length === 1);
     if (fault !== undefined) discord.faults.failNext(ORIGINAL, fault);
     await adapter.pause();
-    await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("cannot answer it"));
+    await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("can't answer it"));
   });
 
-  test("is answered once where whoever goes on with it is told to wait before it can look for what was written", async () => {
+  test("an /ask is answered once if the process that resumes it must wait before it can look for the written part", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
-    const sink = adapter.sink(reply);
+    const sink = adapter.sink(reply, NO_RIGHT);
     await sink.post(draft("Drawing …"), "n:0", signal);
     const { id } = await sink.post(draft("Drawn", { buttons: [STOP] }), "n:1", signal);
     const { adapter: other } = await startAdapter(discord, { listens: false });
     discord.faults.failNext("GET /channels/:channel/messages", { status: 429, retryAfterMs: 200, scope: "shared" });
-    const again = () => other.sink(reply).post(draft("Drawn anew", { buttons: [STOP] }), "n:1", signal);
+    const again = () => other.sink(reply, NO_RIGHT).post(draft("Drawn anew", { buttons: [STOP] }), "n:1", signal);
     await expect(again()).rejects.toMatchObject({ kind: "rate-limited" });
     discord.clock.advance(MINUTE_MS);
     expect((await again()).id).toBe(id);
     expect(botTexts(discord, channel)).toEqual(["Drawing …", "Drawn"]);
   });
 
-  test("that Discord no longer waits for is answered in the channel", async () => {
+  test("an /ask that Discord no longer waits for is answered in the channel", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    await adapter.sink((await message(0)).reply).post(draft("Because."), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("Because."), "n", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
   });
 });
@@ -237,25 +233,27 @@ describe("an acknowledgement", () => {
   test.each([
     ["whose answer was lost", { status: "reset", when: "after" } as const],
     ["that did not arrive", { status: "reset" } as const],
-    ["that Discord stumbled over", { status: 502 } as const],
+    ["that failed on Discord's side", { status: 502 } as const],
     ["that came too early", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])("%s is made once more, and the answer stands where it was promised", async (_, fault) => {
+  ])("an acknowledgement %s is retried, and the answer replaces the promise", async (_, fault) => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.faults.failNext(CALLBACK, fault);
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
     const { reply } = await message(0);
-    await adapter.sink(reply).post(draft("Because."), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
     expect(isPrivate(botMessages(discord, channel)[0])).toBe(true);
   });
 });
 
-describe("an interaction", () => {
-  test("is acknowledged once it is stored", async () => {
+describe("acknowledging an interaction", () => {
+  test("an interaction is acknowledged once it is stored", async () => {
     const { discord, channel, ada } = await startCommands({
       async accept() {
-        // A call that is made, and answered, before it is stored.
-        await adapter.sink({ platform: "discord", channelId: channel.id }).post(draft("Storing."), "n", signal);
+        // A call that was made, and whose response arrived, before the interaction is stored.
+        await adapter
+          .sink({ platform: "discord", channelId: channel.id }, NO_RIGHT)
+          .post(draft("Storing."), "n", signal);
         unacknowledged.push(asked.acknowledgedAs);
       },
     });
@@ -267,30 +265,30 @@ describe("an interaction", () => {
   });
 
   test.each([true, false])(
-    "that cannot be stored yet is acknowledged all the same, and says that it waits until its answer comes (private: %s)",
+    "an interaction that cannot be stored yet is acknowledged anyway, and asks for patience until its answer comes (private: %s)",
     async (isPrivate) => {
       const back = Promise.withResolvers<void>();
       const { discord, adapter, channel, ada, message } = await startCommands({ accept: () => back.promise });
       const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
-      await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it is back")));
+      await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it's back")));
       expect(asked.acknowledgedAs).toBe(5);
       expect(botMessages(discord, channel).map((one) => one.ephemeralFor !== undefined)).toEqual([isPrivate]);
       back.resolve();
       const { reply } = await message(0);
-      await adapter.sink(reply).post(draft("Because."), "n", signal);
+      await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
       expect(botTexts(discord, channel)).toEqual(["Because."]);
     },
   );
 
-  test("that is a press, and cannot be stored yet, says so to its person alone", async () => {
+  test("a pressed button that cannot be stored yet asks its user for patience, in private", async () => {
     const back = Promise.withResolvers<void>();
     const accept = (event: InboundEvent) => (event.kind === "action" ? back.promise : Promise.resolve());
     const { discord, adapter, channel, ada, message, event } = await startCommands({ accept });
     discord.people.say(channel, ada, "why?", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft("Because", { buttons: [STOP] }), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("Because", { buttons: [STOP] }), "n", signal);
     const [answer] = botMessages(discord, channel);
     const pressed = discord.people.press(answer as Message, ada, "Stop");
-    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it is back")));
+    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it's back")));
     expect(pressed.acknowledgedAs).toBe(6);
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([false, true]);
     expect(botTexts(discord, channel)[0]).toBe("Because");
@@ -299,14 +297,14 @@ describe("an interaction", () => {
   });
 
   test.each([true, false])(
-    "whose process ended before it acknowledged what it stored is acknowledged by the one that answers (private: %s)",
+    "if a process died before acknowledging a stored interaction, the process that answers acknowledges it (private: %s)",
     async (isPrivate) => {
       const { discord, channel, ada, message } = await startCommands();
       discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
       const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
       const { reply } = await message(0);
       const { adapter } = await startAdapter(discord, { listens: false });
-      await adapter.sink(reply).post(draft("Because."), "n", signal);
+      await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
       expect(asked.acknowledgedAs).toBe(5);
       expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
       expect(botMessages(discord, channel)[0]?.ephemeralFor !== undefined).toBe(isPrivate);
@@ -314,20 +312,20 @@ describe("an interaction", () => {
   );
 
   test.each([true, false])(
-    "is answered after its acknowledgement, however slow that is (private: %s)",
+    "an answer comes after its acknowledgement, however slow that is (private: %s)",
     async (isPrivate) => {
       const { discord, adapter, channel, ada, message } = await startCommands();
       discord.faults.slow(CALLBACK, 300, { times: 1 });
       discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
       const { reply } = await message(0);
-      await adapter.sink(reply).post(draft("Because."), "n", signal);
+      await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
       expect(botTexts(discord, channel)).toEqual(["Because."]);
       const writes = discord.requests.filter(({ route }) => /^P(OST|ATCH) .*(interactions|webhooks)/.test(route));
       expect(writes.map(({ status }) => status)).toEqual([204, 200]);
     },
   );
 
-  test("that two processes hear is the same event, and acknowledged once", async () => {
+  test("an interaction that two processes receive is one event, acknowledged once", async () => {
     const { discord, channel, ada, event } = await startCommands();
     const other = await startAdapter(discord, { commands: COMMANDS });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
@@ -341,7 +339,7 @@ describe("an interaction", () => {
 });
 
 describe("other commands", () => {
-  test("are answered in private by a host whose clock is ahead, and after ids that tell no time", async () => {
+  test("commands get private answers if the host's clock is ahead, and if their ids contain no time", async () => {
     const discord = await startDiscord();
     const { adapter, channel, ada, event } = await startCommands({
       discord,
@@ -349,13 +347,13 @@ describe("other commands", () => {
     });
     discord.people.command(channel, ada, "help");
     const { reply } = await event(0);
-    await adapter.sink({ ...reply, visibleTo: ada.id }).post(draft("I can do much."), "n", signal);
+    await adapter.sink({ ...reply, visibleTo: ada.id }, NO_RIGHT).post(draft("I can do much."), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["I can do much."]);
     const counted = { id: "7", application_id: "8", token: "t", isPrivate: true, isPress: false };
-    expect(toExtra({ ...counted, heardAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
+    expect(toExtra({ ...counted, receivedAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
   });
 
-  test("in a thread that the gateway has not told of are about its channel and server", async () => {
+  test("commands in a thread that the gateway did not list apply to its channel and server", async () => {
     const { discord, guild, channel, ada, event } = await startCommands();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
@@ -367,16 +365,16 @@ describe("other commands", () => {
     });
   });
 
-  test("are answered in private, in their own words", async () => {
+  test("commands get private answers, in their own words", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.people.command(channel, ada, "help");
     const given = await event(0);
     expect(given).toMatchObject({ kind: "command", name: "help", text: "", conversationId: `discord:${channel.id}` });
-    await adapter.sink({ ...given.reply, visibleTo: ada.id }).post(draft("I can do much."), "n", signal);
+    await adapter.sink({ ...given.reply, visibleTo: ada.id }, NO_RIGHT).post(draft("I can do much."), "n", signal);
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true]);
   });
 
-  test("bring what was typed after them", async () => {
+  test("commands pass on the text typed after them", async () => {
     const { discord, guild, channel, event } = await startCommands();
     const owner = discord.addUser("boss", guild);
     discord.giveRole(guild, owner, discord.addRole(guild, "managers", ["ManageChannels", "ManageMessages"]));
@@ -394,7 +392,7 @@ describe("other commands", () => {
     expect(await event(3)).toMatchObject({ text: "--length default --format json" });
   });
 
-  test("in a thread or directly are about that conversation", async () => {
+  test("commands in a thread or a direct conversation apply to that conversation", async () => {
     const { discord, channel, ada, event } = await startCommands();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.command(thread, ada, "help");
@@ -406,41 +404,41 @@ describe("other commands", () => {
     expect(direct.author).toEqual({ id: ada.id, name: "ada" });
   });
 
-  test("whose private answer comes too late are answered nowhere", async () => {
+  test("a private answer that comes too late is not posted anywhere", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     for (let tries = 0; tries < 2; tries++) discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "help");
     const { reply } = await event(0);
-    const telling = adapter.sink(reply).post(draft("This is what I can do."), "n", signal);
+    const telling = adapter.sink(reply, NO_RIGHT).post(draft("This is what I can do."), "n", signal);
     await expect(telling).rejects.toMatchObject({ kind: "gone" });
     expect(botTexts(discord, channel)).toEqual([]);
   });
 
-  test("are answered in the promised place also when the answer to the acknowledgement was lost", async () => {
+  test("commands are answered in the promised message even if the response to the acknowledgement was lost", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
     discord.people.command(channel, ada, "help");
     const { reply } = await event(0);
-    await adapter.sink(reply).post(draft("This is what I can do."), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("This is what I can do."), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["This is what I can do."]);
   });
 });
 
 describe("the menu of a message", () => {
-  test("asks about any message, with its words and files", async () => {
+  test("'Ask about this' in a message's menu asks the bot about that message, with its text and files", async () => {
     const { discord, channel, ada, bob, message } = await startCommands();
     const bytes = new Uint8Array([1]);
     const words = `E = mc², <@${ada.id}>, see <#${channel.id}>`;
     const said = discord.people.say(channel, bob, words, { attachments: [{ name: "a.txt", bytes }] });
     discord.people.contextMenu(said, ada, "Ask about this");
     const event = await message(0);
-    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc², @ada, see #general");
+    expect(event.text).toBe("Explain or answer this message from bob:\n> E = mc², @ada, see #general");
     expect(event).toMatchObject({ author: { name: "ada" }, attachments: [{ name: "a.txt" }] });
   });
 });
 
 describe("/model", () => {
-  test("/model proposes the models there are", async () => {
+  test("/model suggests the available models", async () => {
     const { discord, guild, channel } = await startCommands({ listModels: async () => ["chat-small", "chat-large"] });
     const boss = discord.addUser("boss", guild);
     discord.giveRole(guild, boss, discord.addRole(guild, "managers", ["ManageChannels"]));
@@ -456,13 +454,13 @@ describe("buttons", () => {
     discord.people.say(channel, ada, "question", { mentionBot: true });
     const question = await message(0);
     const buttons: Button[] = [STOP, { action: "retry", turnId: "turn", label: "Retry" }];
-    await adapter.sink(reply(question.reply)).post(draft("answer", { buttons }), "n", signal);
+    await adapter.sink(reply(question.reply), NO_RIGHT).post(draft("answer", { buttons }), "n", signal);
     const [answer] = botMessages(discord, channel);
     if (answer === undefined) throw new Error("There is no answer.");
     return { ...stage, question, answer };
   }
 
-  test("are acknowledged at once and become actions of their turn", async () => {
+  test("a pressed button is acknowledged at once and becomes an action of its turn", async () => {
     const { discord, ada, question, answer, event } = await startAnswer();
     const pressed = discord.people.press(answer, ada, "Stop");
     expect(await event(1)).toMatchObject({
@@ -476,17 +474,17 @@ describe("buttons", () => {
     await discord.until(() => pressed.acknowledgedAs === 6);
   });
 
-  test("buttons of a restarted bot still work", async () => {
+  test("buttons still work after the bot restarts", async () => {
     const { discord, ada, answer, adapter } = await startAnswer();
     await adapter.close();
     const { event } = await startAdapter(discord);
-    // What it missed comes first.
+    // The missed message comes first.
     expect((await event(0)).kind).toBe("message");
     discord.people.press(answer, ada, "Retry");
     expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });
   });
 
-  test("a press says if the person may act for others", async () => {
+  test("a pressed button reports if its user can act for others", async () => {
     const { discord, guild, answer, event } = await startAnswer();
     const mod = discord.addUser("mod", guild);
     const mods = discord.addRole(guild, "mods", ["ManageMessages"]);
@@ -496,27 +494,27 @@ describe("buttons", () => {
     expect(author).toEqual({ id: mod.id, name: "mod", isModerator: true, mayConfigure: false, groups: [mods.id] });
   });
 
-  test("answer the one who pressed, in private, and leave the message alone", async () => {
+  test("a pressed button answers its user in private and leaves the message alone", async () => {
     const { discord, adapter, channel, bob, answer, event } = await startAnswer();
     discord.people.press(answer, bob, "Retry");
     const { reply } = await event(1);
-    await adapter.sink(reply).post(draft("Only ada can do that."), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Only ada can do that."), "n", signal);
     const [first, notice] = botMessages(discord, channel);
     expect(first && shown(first).content).toBe("answer");
     expect(notice?.ephemeralFor).toBe(bob.id);
   });
 
-  test("change the message they stand under, also where the bot may write nothing", async () => {
+  test("a pressed button can change its message even if the bot cannot write in the channel", async () => {
     const { discord, channel, adapter, ada, answer, event } = await startAnswer();
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     discord.people.press(answer, ada, "Stop");
     const { reply } = await event(1);
-    await adapter.sink(reply).edit(`discord:${channel.id}:${answer.id}`, draft("It has ended."), signal);
+    await adapter.sink(reply, NO_RIGHT).edit(`discord:${channel.id}:${answer.id}`, draft("It has ended."), signal);
     expect(shown(answer)).toMatchObject({ content: "It has ended.", components: [] });
     expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
   });
 
-  test("a button of an unknown kind says that it does nothing any more", async () => {
+  test("a button of an unknown kind says that it no longer works", async () => {
     const { discord, ada, channel, answer } = await startAnswer();
     const [row] = shown(answer).components as unknown as { components: { custom_id: string }[] }[];
     const [button] = row?.components ?? [];

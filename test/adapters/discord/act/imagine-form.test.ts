@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Interaction } from "../../../../lab/discord-sim/interaction.ts";
+import { type Message, type Payload, shown } from "../../../../lab/discord-sim/world.ts";
 import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
 import type { CommandEvent } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import type { Interaction } from "../../../simulators/discord/interaction.ts";
-import { type Message, type Payload, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const GET_MESSAGE = "GET /channels/:channel/messages/:message";
@@ -39,14 +40,14 @@ async function startPictures({
 
 type Pictures = Awaited<ReturnType<typeof startPictures>>;
 
-/** A picture of the bot with its buttons, asked for by ada. */
+/** An image from the bot with its buttons. Ada requested it. */
 async function startPicture(options: Parameters<typeof startPictures>[0] = {}, isPrivate = false) {
   const stage = await startPictures(options);
   const { discord, adapter, channel, ada, command } = stage;
   discord.people.command(channel, ada, "imagine", { prompt: "a cat", private: isPrivate });
   const asked = await command(0);
   const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
-  await adapter.sink(asked.reply).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+  await adapter.sink(asked.reply, NO_RIGHT).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
   const [picture] = botMessages(discord, channel);
   if (picture === undefined) throw new Error("There is no picture.");
   return { ...stage, asked, picture };
@@ -56,7 +57,7 @@ async function shownForm({ discord }: Pick<Pictures, "discord">, asked: Interact
   return discord.until(() => asked.modal, "a form");
 }
 
-/** The fields of a form, by their ids. */
+/** The fields of a form, by id. */
 function fieldsOf(form: Payload): Record<string, Payload> {
   const holders = form["components"] as { component: Payload }[];
   return Object.fromEntries(holders.map(({ component }) => [String(component["custom_id"]), component]));
@@ -69,7 +70,7 @@ function chosenIn(field: Payload | undefined): unknown {
 const names = ({ attachments = [] }: CommandEvent) => attachments.map(({ name }) => name);
 
 describe("/imagine", () => {
-  test("is offered with choices, and eight pictures to draw from", async () => {
+  test("/imagine offers choices and eight reference images", async () => {
     const { discord } = await startPictures();
     const command = discord.commands().find(({ name }) => name === "imagine");
     const options = command?.options ?? [];
@@ -80,13 +81,13 @@ describe("/imagine", () => {
     expect(options.find(({ name }) => name === "count")).toMatchObject({ min_value: 1, max_value: 4 });
   });
 
-  test("is not offered where nobody can draw", async () => {
+  test("/imagine is missing if there is no image model", async () => {
     const { discord } = await startStage();
     await discord.until(() => discord.commands().length > 0);
     expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Ask about this"]);
   });
 
-  test("is acknowledged at once and becomes a command, with its pictures in order", async () => {
+  test("/imagine is acknowledged at once and becomes a command, with its images in order", async () => {
     const { discord, channel, ada, command } = await startPictures();
     const asked = discord.people.command(channel, ada, "imagine", {
       prompt: "a cat",
@@ -105,19 +106,19 @@ describe("/imagine", () => {
       conversationId: `discord:${channel.id}:${asked.id}`,
     });
     expect(names(event)).toEqual(["one.png", "two.png"]);
-    // Nothing but the link leads to them, for as long as Discord keeps it.
+    // Only the link leads to these files, and only while Discord keeps them.
     expect(event.attachments?.every(({ isFleeting }) => isFleeting === true)).toBe(true);
     expect(event.reply.visibleTo).toBeUndefined();
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
   });
 
-  test("given directly, with its forms, belongs to that conversation", async () => {
+  test("/imagine in a direct conversation, with its forms, belongs to that conversation", async () => {
     const { discord, adapter, ada, command } = await startPictures();
     const dm = discord.openDm(ada);
     discord.people.command(dm, ada, "imagine", { prompt: "a cat" });
     const asked = await command(0);
     const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
-    await adapter.sink(asked.reply).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+    await adapter.sink(asked.reply, NO_RIGHT).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
     const [picture] = botMessages(discord, dm);
     const pressed = picture && discord.people.press(picture, ada, "edit");
     if (pressed === undefined) throw new Error("There is no picture.");
@@ -128,21 +129,21 @@ describe("/imagine", () => {
     }
   });
 
-  test("asked for in private is shown in private", async () => {
+  test("a private /imagine shows its image in private", async () => {
     const { picture, ada } = await startPicture({}, true);
     expect(picture.ephemeralFor).toBe(ada.id);
   });
 
-  test("proposes the models that draw", async () => {
+  test("/imagine suggests the image models", async () => {
     const { discord, channel, ada } = await startPictures({ listModels: async () => ["chat-large"] });
     const choices = await discord.people.autocomplete(channel, ada, "imagine", "model", { prompt: "", model: "lar" });
     expect(choices).toEqual([{ name: "draw-large", value: "draw-large" }]);
   });
 
-  test("that takes longer than the interaction lives ends in the channel, its picture too", async () => {
+  test("an /imagine that outlives its interaction ends in the channel, with its image", async () => {
     const { discord, adapter, channel, ada, command } = await startPictures();
     discord.people.command(channel, ada, "imagine", { prompt: "a cat" });
-    const sink = adapter.sink((await command(0)).reply);
+    const sink = adapter.sink((await command(0)).reply, NO_RIGHT);
     await sink.post(draft("Drawing"), "status", signal);
     discord.clock.advance(15 * 60_000);
     const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
@@ -154,17 +155,17 @@ describe("/imagine", () => {
   });
 });
 
-describe("the buttons of a picture", () => {
-  test.each(["again", "vary", "upscale"])("%s makes a picture that everybody sees", async (action) => {
+describe("the buttons of an image", () => {
+  test.each(["again", "vary", "upscale"])("%s creates an image that everyone sees", async (action) => {
     const { discord, adapter, channel, bob, picture, asked, event } = await startPicture();
     const pressed = discord.people.press(picture, bob, action);
     const press = await event(1);
     await discord.until(() => pressed.acknowledgedAs === 6);
     expect(press).toMatchObject({ kind: "action", action, turnId: BUTTONS[0]?.turnId, author: { name: "bob" } });
     expect(press.conversationId).toBe(asked.conversationId);
-    await adapter.sink(press.reply).post(draft("here"), "n:1", signal);
-    // What concerns only the one who pressed is still told to nobody else.
-    await adapter.sink({ ...press.reply, visibleTo: bob.id }).post(draft("psst"), "n:2", signal);
+    await adapter.sink(press.reply, NO_RIGHT).post(draft("here"), "n:1", signal);
+    // A message for the user who pressed the button stays private.
+    await adapter.sink({ ...press.reply, visibleTo: bob.id }, NO_RIGHT).post(draft("psst"), "n:2", signal);
     expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([
       undefined,
       undefined,
@@ -172,33 +173,33 @@ describe("the buttons of a picture", () => {
     ]);
   });
 
-  test("are answered once, also when a crash cut the answer", async () => {
+  test("buttons of an image are answered once, even if a crash interrupted the answer", async () => {
     const { discord, adapter, channel, bob, picture, event } = await startPicture();
     discord.people.press(picture, bob, "vary");
     const { reply } = await event(1);
     const file = { name: "cat-2.png", contentType: "image/png", bytes: new Uint8Array([1, 2, 3]) };
     const caption = draft("a cat", { buttons: BUTTONS });
-    await adapter.sink(reply).upload([file], caption, "next:1", signal);
+    await adapter.sink(reply, NO_RIGHT).upload([file], caption, "next:1", signal);
     const next = await startAdapter(discord, { listens: false });
-    const sink = next.adapter.sink(reply);
+    const sink = next.adapter.sink(reply, NO_RIGHT);
     expect((await sink.upload([file], caption, "next:1", signal)).attachments).toMatchObject([{ name: "cat-2.png" }]);
     await sink.upload([{ ...file, bytes: new Uint8Array([1, 2, 4]) }], caption, "next:2", signal);
     expect(botMessages(discord, channel)).toHaveLength(3);
   });
 
-  test("under a private picture ask for what only the same person sees", async () => {
+  test("buttons of a private image create another private image", async () => {
     const { discord, ada, picture, event } = await startPicture({}, true);
     discord.people.press(picture, ada, "again");
     expect((await event(1)).reply.visibleTo).toBe(ada.id);
   });
 
-  test("delete answers the one who pressed", async () => {
+  test("Delete answers the user who pressed it", async () => {
     const { discord, bob, picture, event } = await startPicture();
     discord.people.press(picture, bob, "delete");
     expect(await event(1)).toMatchObject({ action: "delete", reply: { visibleTo: bob.id } });
   });
 
-  test("edit opens a form that is filled in as the picture was asked for, and what is sent is a command", async () => {
+  test("Edit opens a form filled in with the image's prompt and options, and submitting it becomes a command", async () => {
     const { discord, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
     const form = await shownForm({ discord }, pressed);
@@ -223,7 +224,7 @@ describe("the buttons of a picture", () => {
     expect(event.reply.visibleTo).toBeUndefined();
   });
 
-  test("edit keeps the model of a picture beyond the twenty-five that a menu has room for", async () => {
+  test("Edit keeps the image's model even if it is not among the 25 in the menu", async () => {
     const listed = [...Array.from({ length: 30 }, (_, index) => `draw-${index}`), "draw-small"];
     const { discord, bob, picture, command } = await startPicture({ imagine: { listModels: async () => listed } });
     const pressed = discord.people.press(picture, bob, "edit");
@@ -233,7 +234,7 @@ describe("the buttons of a picture", () => {
     expect((await command(1)).options).toMatchObject({ model: "draw-small" });
   });
 
-  test("edit asks how a picture was asked for in the name of who pressed, and for their place", async () => {
+  test("Edit looks up the image's options as the user who pressed it, in their place", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
     const { discord, guild, channel, bob, picture } = await startPicture({ imagine: { describe } });
@@ -242,17 +243,17 @@ describe("the buttons of a picture", () => {
     expect(asked).toMatchObject([[BUTTONS[0]?.turnId, { author: { id: bob.id }, reply }, {}]]);
   });
 
-  test("edit leaves the message with the first picture unchanged", async () => {
+  test("Edit leaves the message with the first image unchanged", async () => {
     const { discord, adapter, channel, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
     await shownForm({ discord }, pressed);
     discord.people.submitModal(pressed, { prompt: "a dog" });
     const { reply } = await command(1);
-    await adapter.sink(reply).post(draft("a dog"), "n", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("a dog"), "n", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["a cat", "a dog"]);
   });
 
-  test("edit under a private picture leads to a private one", async () => {
+  test("Edit of a private image creates a private one", async () => {
     const { discord, ada, picture, command } = await startPicture({}, true);
     const pressed = discord.people.press(picture, ada, "edit");
     await shownForm({ discord }, pressed);
@@ -262,15 +263,15 @@ describe("the buttons of a picture", () => {
 
   test.each([
     [
-      "what is kept is not there in time",
+      "the stored prompt is late",
       { describe: () => new Promise<never>(() => {}), listModels: () => new Promise<never>(() => {}) },
     ],
     [
       "the store is away",
       { describe: () => Promise.reject(new Error("away")), listModels: () => Promise.reject(new Error("away")) },
     ],
-    ["it is not kept any more", { describe: async () => undefined, listModels: async () => [] }],
-  ])("edit opens an empty form when %s", async (_, imagine) => {
+    ["the prompt is no longer stored", { describe: async () => undefined, listModels: async () => [] }],
+  ])("Edit opens an empty form if %s", async (_, imagine) => {
     const { discord, ada, picture, command } = await startPicture({ imagine });
     const pressed = discord.people.press(picture, ada, "edit");
     const fields = fieldsOf(await shownForm({ discord }, pressed));
@@ -280,7 +281,7 @@ describe("the buttons of a picture", () => {
     expect((await command(1)).options).toEqual({ basis: BUTTONS[0]?.turnId });
   });
 
-  test("of a picture from before a restart still work", async () => {
+  test("buttons of an image still work after a restart", async () => {
     const { discord, adapter, ada, picture } = await startPicture();
     await adapter.close();
     const next = await startAdapter(discord, { imagine: MENU });
@@ -293,14 +294,14 @@ describe("the buttons of a picture", () => {
   });
 });
 
-describe("the menu of a message with pictures", () => {
+describe("the menu of a message with images", () => {
   async function openForm(stage: Pictures, message: Message) {
     const { discord, ada } = stage;
     const opened = discord.people.contextMenu(message, ada, "Use as reference");
     return { opened, form: await shownForm(stage, opened) };
   }
 
-  test("opens a form, and its pictures become those to draw from", async () => {
+  test("the menu of a message opens a form, and the message's images become reference images", async () => {
     const stage = await startPictures();
     const { discord, channel, bob, command } = stage;
     const attachments = [png("one.png"), png("notes.txt"), png("two.jpg", 2)];
@@ -318,7 +319,7 @@ describe("the menu of a message with pictures", () => {
     expect(names(event)).toEqual(["one.png", "two.jpg"]);
   });
 
-  test("finds them also in a message that was forwarded", async () => {
+  test("the menu of a message finds the images of a forwarded message", async () => {
     const stage = await startPictures();
     const { discord, channel, ada, bob, command } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
@@ -327,7 +328,7 @@ describe("the menu of a message with pictures", () => {
     expect(names(await command(0))).toEqual(["one.png"]);
   });
 
-  test("finds them also where the bot may not read the channel", async () => {
+  test("the menu of a message finds images even if the bot cannot read the channel", async () => {
     const stage = await startPictures();
     const { discord, channel, bob, command } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
@@ -337,7 +338,7 @@ describe("the menu of a message with pictures", () => {
     expect(names(await command(0))).toEqual(["one.png"]);
   });
 
-  test("asks for them again in a process that did not open the form", async () => {
+  test("a process that did not open the form reads the message's images again", async () => {
     const stage = await startPictures();
     const { discord, adapter, channel, bob } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments: [png("notes.txt"), png("one.png")] });
@@ -350,7 +351,7 @@ describe("the menu of a message with pictures", () => {
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 
-  test("reads no message of another channel for a forged form", async () => {
+  test("a forged form cannot read a message of another channel", async () => {
     const stage = await startPictures();
     const { discord, guild, channel, ada, bob, events, heard } = stage;
     const secret = discord.addChannel(guild, "secret");
@@ -360,24 +361,24 @@ describe("the menu of a message with pictures", () => {
     const { opened, form } = await openForm(stage, said);
     const modal = { ...form, custom_id: `form:reference:${secret.id}:${hidden.id}` };
     discord.people.submitModal({ ...opened, modal }, { prompt: "at night" });
-    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("does not do anything")));
+    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("no longer works")));
     await heard(channel, ada);
     expect(events).toEqual([]);
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toEqual([]);
   });
 
-  test("gives nobody the pictures of a form that somebody else opened", async () => {
+  test("a user cannot get the images of another user's form", async () => {
     const stage = await startPictures();
     const { discord, channel, bob, command } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
     const { opened } = await openForm(stage, said);
     discord.people.submitModal({ ...opened, user: bob }, { prompt: "at night" });
     expect(names(await command(0))).toEqual(["one.png"]);
-    // PendingInteraction for anew, as everybody may who reads there.
+    // The message is read again, as any user with access to the channel could.
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 
-  test("says so when there is none", async () => {
+  test("the menu of a message says so if the message has no images", async () => {
     const { discord, channel, ada, bob } = await startPictures();
     const said = discord.people.say(channel, bob, "words", { attachments: [png("notes.txt")] });
     const opened = discord.people.contextMenu(said, ada, "Use as reference");

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { shown } from "../../../../lab/discord-sim/world.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { shown } from "../../../simulators/discord/world.ts";
 import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
@@ -12,14 +13,14 @@ async function startCommands(options: StageOptions = {}) {
   return stage;
 }
 
-describe("an answer to /ask that a crash cut", () => {
+describe("an answer to /ask that a crash interrupted", () => {
   async function cut(buttons: Button[], isPrivate = false) {
     const stage = await startCommands();
     stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "why?", private: isPrivate });
     const { reply } = await stage.message(0);
-    await stage.adapter.sink(reply).post(draft("Beca", { buttons }), "turn:0", signal);
+    await stage.adapter.sink(reply, NO_RIGHT).post(draft("Beca", { buttons }), "turn:0", signal);
     const { adapter } = await startAdapter(stage.discord, { listens: false });
-    return { ...stage, reply, next: adapter.sink(reply) };
+    return { ...stage, reply, next: adapter.sink(reply, NO_RIGHT) };
   }
 
   test.each([
@@ -27,57 +28,62 @@ describe("an answer to /ask that a crash cut", () => {
     [[], false],
     [[STOP], true],
     [[], true],
-  ])("is found again and not posted twice (buttons %j, private %j)", async (buttons, isPrivate) => {
-    const { discord, channel, next } = await cut(buttons, isPrivate);
-    const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
-    await next.edit(id, draft("Because."), signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
-  });
+  ])(
+    "an interrupted answer to /ask is found and not posted twice (buttons %j, private %j)",
+    async (buttons, isPrivate) => {
+      const { discord, channel, next } = await cut(buttons, isPrivate);
+      const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
+      await next.edit(id, draft("Because."), signal);
+      expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    },
+  );
 
-  test("goes on with further messages, which are found again too", async () => {
+  test("an interrupted answer to /ask continues with further messages, which are found too", async () => {
     const { discord, channel, reply, next } = await cut([STOP]);
     const { id } = await next.post(draft("second part", { buttons: [STOP] }), "turn:1", signal);
     const { adapter } = await startAdapter(discord, { listens: false });
-    expect((await adapter.sink(reply).post(draft("second", { buttons: [STOP] }), "turn:1", signal)).id).toBe(id);
+    expect((await adapter.sink(reply, NO_RIGHT).post(draft("second", { buttons: [STOP] }), "turn:1", signal)).id).toBe(
+      id,
+    );
     expect(botMessages(discord, channel)).toHaveLength(2);
   });
 
-  test("is found again also by the process that heard the command, and had another one begin its answer", async () => {
+  test("the process that received /ask finds an answer that another process started", async () => {
     const { discord, channel, ada, adapter, message } = await startCommands();
     const asked = discord.people.command(channel, ada, "ask", { prompt: "draw" });
     const { reply } = await message(0);
     await discord.until(() => asked.acknowledgedAs === 5);
     const { adapter: other } = await startAdapter(discord, { listens: false });
     const picture = { name: "cat.png", contentType: "image/png", bytes: Uint8Array.of(1, 2, 3) };
-    const first = other.sink(reply);
+    const first = other.sink(reply, NO_RIGHT);
     await first.post(draft("Drawing ...", { buttons: [STOP] }), "status", signal);
     const { id } = await first.upload([picture], undefined, "picture", signal);
-    expect((await adapter.sink(reply).upload([picture], undefined, "picture", signal)).id).toBe(id);
+    expect((await adapter.sink(reply, NO_RIGHT).upload([picture], undefined, "picture", signal)).id).toBe(id);
     expect(botMessages(discord, channel).map((one) => shown(one).attachments.length)).toEqual([0, 1]);
   });
 
-  test("is not mistaken for another answer in the same words", async () => {
+  test("an interrupted answer to /ask is not confused with another answer with the same text", async () => {
     const { discord, adapter, channel, ada, next } = await cut([STOP]);
     const place = { platform: "discord", channelId: channel.id };
-    await adapter.sink(place).post(draft("Yes."), "another", signal);
+    await adapter.sink(place, NO_RIGHT).post(draft("Yes."), "another", signal);
     discord.people.say(channel, ada, "in between");
     await next.post(draft("Yes."), "turn:1", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
   });
 
-  test("fills the promised place when nothing was written before", async () => {
+  test("an interrupted answer to /ask fills the promised message if nothing was written", async () => {
     const { discord, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
     const { adapter } = await startAdapter(discord, { listens: false });
-    await adapter.sink(reply).post(draft("Because."), "turn:0", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "turn:0", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
   });
 
-  test("is written once when the answer to a post was lost", async () => {
+  test("an answer to /ask is written once if the response to a post was lost", async () => {
     const { discord, channel, ada, message, adapter } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const sink = adapter.sink((await message(0)).reply);
+    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
     await sink.post(draft("one"), "turn:0", signal);
     discord.faults.failNext("POST /webhooks/:webhook/:token", { status: 502, when: "after" });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toBeInstanceOf(SinkError);
@@ -94,29 +100,32 @@ describe("a private answer to /ask", () => {
     const stage = await startCommands(options);
     stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "psst", private: true });
     const { reply } = await stage.message(0);
-    const sink = stage.adapter.sink(reply);
+    const sink = stage.adapter.sink(reply, NO_RIGHT);
     await sink.post(draft("one"), "turn:0", signal);
     return { ...stage, reply, sink };
   }
 
-  test.each(["status", "reset"])("is written once when the answer to a post was lost (%s)", async (how) => {
-    const { discord, channel, adapter, reply, sink } = await startPrivate();
-    const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
-    discord.faults.failNext(FOLLOW_UP, fault);
-    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    await sink.post(draft("two"), "turn:1", signal);
-    discord.faults.failNext(FOLLOW_UP, fault);
-    await expect(sink.upload([file], undefined, "turn:2", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    await sink.upload([file], undefined, "turn:2", signal);
-    discord.faults.failNext(FOLLOW_UP, fault);
-    await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    await discord.until(() => botMessages(discord, channel).length === 4);
-    // Tried again later, the turn writes with another sink.
-    await adapter.sink(reply).post(draft("four"), "turn:3", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
-  });
+  test.each(["status", "reset"])(
+    "a private answer to /ask is written once if the answer to a post was lost (%s)",
+    async (how) => {
+      const { discord, channel, adapter, reply, sink } = await startPrivate();
+      const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
+      discord.faults.failNext(FOLLOW_UP, fault);
+      await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+      await sink.post(draft("two"), "turn:1", signal);
+      discord.faults.failNext(FOLLOW_UP, fault);
+      await expect(sink.upload([file], undefined, "turn:2", signal)).rejects.toMatchObject({ kind: "unavailable" });
+      await sink.upload([file], undefined, "turn:2", signal);
+      discord.faults.failNext(FOLLOW_UP, fault);
+      await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
+      await discord.until(() => botMessages(discord, channel).length === 4);
+      // The retried turn writes with another sink.
+      await adapter.sink(reply, NO_RIGHT).post(draft("four"), "turn:3", signal);
+      expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
+    },
+  );
 
-  test("a private answer is written when the post itself was lost", async () => {
+  test("a private answer to /ask is written if the post itself was lost", async () => {
     const { discord, channel, sink } = await startPrivate();
     discord.faults.failNext(FOLLOW_UP, { status: 502 });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
@@ -124,7 +133,7 @@ describe("a private answer to /ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
   });
 
-  test("a private answer may say the same twice", async () => {
+  test("a private answer to /ask can contain the same text twice", async () => {
     const { discord, channel, sink } = await startPrivate({ simulator: { allow: { "double-post": 1 } } });
     discord.faults.failNext(FOLLOW_UP, { status: 502, when: "after" });
     await sink.post(draft("two"), "turn:1", signal).catch(() => {});
@@ -133,7 +142,7 @@ describe("a private answer to /ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
   });
 
-  test("keeps its files within reach by their links, also for another process", async () => {
+  test("files of a private answer to /ask can be read by their links, by other processes too", async () => {
     const { discord, sink } = await startPrivate();
     const [ref] = (await sink.upload([file], undefined, "turn:1", signal)).attachments ?? [];
     if (ref === undefined) throw new Error("There is no file.");

@@ -1,13 +1,11 @@
 import { createServer } from "node:http";
 import { Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { type ApiCall, createApi } from "../../../../adapters/discord/api/client.ts";
+import { createApi } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { FencedError, withFence } from "../../../../src/concurrency/fence.ts";
-import type { SharedWaits } from "../../../../src/port/pace.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
+import { FencedError, NO_RIGHT, withFence, withRight } from "../../../../src/port/right.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { listenUntilTestEnds } from "../../../support/listen.ts";
-import { connectWaits } from "../../../support/waits.ts";
 import { signal } from "../stage.ts";
 
 const ME = { method: "GET", route: Routes.user() } as const;
@@ -18,10 +16,8 @@ interface Scripted {
   body: string;
 }
 
-/** A server that gives the same answers in turn, the last one for ever. */
-const startScripted = (...script: Scripted[]) => startSharing(undefined, ...script);
-
-async function startSharing(waits: SharedWaits | undefined, ...script: Scripted[]) {
+/** A server that sends these responses in turn and repeats the last one. */
+async function startScripted(...script: Scripted[]) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const { status, headers = {}, body } = script[Math.min(asked.length, script.length - 1)] as Scripted;
@@ -31,25 +27,25 @@ async function startSharing(waits: SharedWaits | undefined, ...script: Scripted[
   const apiUrl = `${await listenUntilTestEnds(server)}/api`;
   const lost: string[] = [];
   let nowMs = 0;
-  const api = createApi({ token: "a.b.c", apiUrl, onUnauthorized: () => lost.push("lost"), now: () => nowMs, waits });
+  const api = createApi({ token: "a.b.c", apiUrl, onUnauthorized: () => lost.push("lost"), now: () => nowMs });
   return { api, asked, lost, pass: (ms: number) => void (nowMs += ms) };
 }
 
 describe("a call to Discord", () => {
-  test("is made once, also after a failure: nothing is repeated behind the pacer's back", async () => {
+  test("a call to Discord is made once, even if it fails: only the pacer retries", async () => {
     const { api, asked } = await startScripted({ status: 500, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ name: "ApiError", status: 500 });
     expect(asked).toEqual(["GET /api/v10/users/@me"]);
   });
 
-  test("is not made for work that another process has taken over", async () => {
+  test("a call for work that another process took over is not made", async () => {
     const { api, asked } = await startScripted({ status: 200, body: "{}" });
     const fence = { key: "lane", value: "first", check: () => Promise.reject(new FencedError("taken over")) };
-    await expect(withFence(fence, () => api.call(ME, signal))).rejects.toThrow(FencedError);
+    await expect(withRight(api, withFence(NO_RIGHT, fence)).call(ME, signal)).rejects.toThrow(FencedError);
     expect(asked).toEqual([]);
   });
 
-  test("tells the wait to the millisecond, where the header has whole seconds", async () => {
+  test("a rate limit's wait is precise to the millisecond although the header has whole seconds", async () => {
     const { api } = await startScripted({
       status: 429,
       headers: { "retry-after": "2", "x-ratelimit-scope": "user" },
@@ -58,7 +54,26 @@ describe("a call to Discord", () => {
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 1_234, scope: "own" });
   });
 
-  test("is not made while the whole bot has to wait", async () => {
+  test("a read of a member is not made while another one of the same server must wait", async () => {
+    const [ada, ben] = ["1", "2"].map((id) => ({ method: "GET", route: Routes.guildMember("9", id) }) as const);
+    const refusal = { status: 429, body: JSON.stringify({ retry_after: 0.5, global: false }) };
+    const { api, asked } = await startScripted(refusal, { status: 200, body: "{}" });
+    await expect(api.call(ada ?? ME, signal)).rejects.toMatchObject({ status: 429 });
+    await expect(api.call(ben ?? ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 500 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("a read after the last one of its limit is not made until Discord resets the limit", async () => {
+    const headers = { "x-ratelimit-limit": "10", "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "1.5" };
+    const { api, asked, pass } = await startScripted({ status: 200, headers, body: "{}" });
+    await api.call(ME, signal);
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 1_500 });
+    pass(1_500);
+    await api.call(ME, signal);
+    expect(asked).toHaveLength(2);
+  });
+
+  test("no call is made while the whole bot must wait", async () => {
     const headers = { "retry-after": "1", "x-ratelimit-global": "true" };
     const body = JSON.stringify({ retry_after: 0.5, global: true });
     const { api, asked, pass } = await startScripted({ status: 429, headers, body }, { status: 200, body: "{}" });
@@ -69,7 +84,7 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("is not made while the whole bot has to wait, also where the body alone says so", async () => {
+  test("no call is made while the whole bot must wait, even if only the body says so", async () => {
     const body = JSON.stringify({ retry_after: 0.5, global: true });
     const { api, asked, pass } = await startScripted({ status: 429, body }, { status: 200, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ scope: "global", retryAfterMs: 500 });
@@ -79,7 +94,7 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("that a proxy refuses stops all others, for a minute where it names no time", async () => {
+  test("a call that a proxy refuses stops all others, for a minute if the proxy names no time", async () => {
     const headers = { "content-type": "text/html" };
     const body = "<html>banned</html>";
     const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };
@@ -95,29 +110,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("waits as any process was told, and the others learn no token from that", async () => {
-    const told: string[] = [];
-    const [own, others] = connectWaits(2) as [SharedWaits, SharedWaits];
-    const tell: SharedWaits["tell"] = (what, forMs) => (told.push(what), own.tell(what, forMs));
-    const one = await startSharing({ ...own, tell }, { status: 429, body: '{"retry_after":0.5}' });
-    const other = await startSharing(others, { status: 200, body: "{}" });
-    const token = Routes.webhookMessage("123456789012345678", "SECRET", "@original");
-    const calls: ApiCall[] = [
-      { method: "DELETE", route: Routes.channelMessageOwnReaction("1", "2", "x") },
-      { method: "PATCH", route: token, isBot: false },
-    ];
-    for (const call of calls) {
-      for (const { api } of [one, other])
-        await expect(api.call(call, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 500 });
-    }
-    expect(other.asked).toEqual([]);
-    expect(told).toHaveLength(2);
-    expect(told.join()).not.toContain("SECRET");
-    other.pass(500);
-    for (const call of calls) await other.api.call(call, signal);
-  });
-
-  test("has its answer parsed as JSON under any content type", async () => {
+  test("a response is parsed as JSON whatever its content type", async () => {
     const headers = { "content-type": "text/plain" };
     const { api } = await startScripted(
       { status: 200, headers, body: '{"id":"1"}' },
@@ -127,7 +120,7 @@ describe("a call to Discord", () => {
     await expect(api.call(ME, signal)).rejects.toMatchObject({ retryAfterMs: 250, isForeign: false });
   });
 
-  test("with a token that is not known says so, but not for an interaction's own token", async () => {
+  test("a call reports a refused bot token, but not a refused interaction token", async () => {
     const { api, asked, lost } = await startScripted({
       status: 401,
       body: '{"code":50027,"message":"Invalid Webhook Token"}',
@@ -137,12 +130,12 @@ describe("a call to Discord", () => {
     expect(lost).toEqual([]);
     await expect(api.call(ME, signal)).rejects.toBeInstanceOf(ApiError);
     expect(lost).toEqual(["lost"]);
-    // Each further one would count against the address of the bot.
+    // Each further call would count against the bot's IP address.
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401 });
     expect(asked).toHaveLength(2);
   });
 
-  test("that a proxy answers with 401 does not count against the token", async () => {
+  test("a proxy's 401 does not count against the token", async () => {
     const html = { status: 401, headers: { "content-type": "text/html" }, body: "<html>Log in to this network</html>" };
     const { api, asked, lost } = await startScripted(html, { status: 200, body: '{"id":"1"}' });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401, isForeign: true });
@@ -151,12 +144,12 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("answered with something else than JSON has no data, and does not fail for it", async () => {
+  test("a response that is not JSON has no data and causes no failure", async () => {
     const { api } = await startScripted({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" });
     expect(await api.call(ME, signal)).toEqual({ data: undefined });
   });
 
-  test("reports a refusal with method, status, code and Discord's words alone", async () => {
+  test("a refusal is reported with its method, status, code and Discord's message only", async () => {
     const { api } = await startScripted({ status: 400, body: '{"code":50035,"message":"Invalid Form Body"}' });
     const call = {
       method: "POST",
@@ -168,7 +161,7 @@ describe("a call to Discord", () => {
     );
   });
 
-  test("beyond fifty in a second is refused here, before Discord does", async () => {
+  test("a call beyond fifty per second is refused here, before Discord refuses it", async () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 1_000, windowMs: 1_000 } } });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
     const calls = Array.from({ length: 80 }, () =>

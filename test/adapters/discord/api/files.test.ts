@@ -4,10 +4,10 @@ import type { APIAttachment } from "discord.js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApi } from "../../../../adapters/discord/api/client.ts";
 import { createFiles, type Files, picturesOf } from "../../../../adapters/discord/api/files.ts";
+import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../../lab/discord-sim/raw-client.ts";
 import type { Adapter } from "../../../../src/port/adapter.ts";
 import type { AttachmentRef } from "../../../../src/port/events.ts";
-import { createStillClock } from "../../../simulators/discord/clock.ts";
-import { createRawClient } from "../../../simulators/discord/raw-client.ts";
 import { signal, startAdapter, startStage } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
@@ -38,7 +38,7 @@ async function startFile() {
   return { ...stage, clock, said, ref, asked };
 }
 
-describe("what a server leaves out", () => {
+describe("attachments with missing fields", () => {
   async function startFiles(): Promise<Files> {
     const { discord } = await startStage({ listens: false });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
@@ -56,20 +56,20 @@ describe("what a server leaves out", () => {
   });
 });
 
-test("a file of an unknown type is a picture where it has a size in pixels", async () => {
+test("a file of an unknown type is an image if it has a size in pixels", async () => {
   const unknown = { id: "1", filename: "a", size: 1, url: "", proxy_url: "", content_type: null };
   const attachments = [unknown, { ...unknown, id: "2", width: 10 }] as unknown as APIAttachment[];
   expect(picturesOf({ attachments }).map(({ id }) => id)).toEqual(["2"]);
 });
 
-describe("a file somebody attached", () => {
-  test("an attached file is opened by the link it came with, while that is good", async () => {
+describe("an attached file", () => {
+  test("an attached file is opened with its original link while that is valid", async () => {
     const { adapter, ref, asked } = await startFile();
     expect(await read(adapter, ref)).toEqual([...bytes]);
     expect(asked()).toBe(0);
   });
 
-  test("an attached file is opened by a fresh link when its own has expired", async () => {
+  test("an attached file is opened with a fresh link if its own has expired", async () => {
     const { adapter, clock, ref, asked } = await startFile();
     clock.advance(25 * HOUR_MS);
     expect(await read(adapter, ref)).toEqual([...bytes]);
@@ -77,7 +77,7 @@ describe("a file somebody attached", () => {
     expect(asked()).toBe(1);
   });
 
-  test("has a public link, which is renewed when less than a quarter of an hour is left of it", async () => {
+  test("an attached file has a public link, renewed when it expires in less than a quarter of an hour", async () => {
     const { adapter, clock, ref, asked } = await startFile();
     const first = await adapter.publicUrl?.(ref, signal);
     expect(await bytesAt(first)).toEqual([...bytes]);
@@ -92,17 +92,17 @@ describe("a file somebody attached", () => {
     expect(await bytesAt(second)).toEqual([...bytes]);
   });
 
-  test("an attached file is opened by a process that has never seen it", async () => {
+  test("a process that has never seen an attached file can open it", async () => {
     const { discord, ref } = await startFile();
     const { adapter } = await startAdapter(discord, { listens: false });
     expect(await read(adapter, JSON.parse(JSON.stringify(ref)) as AttachmentRef)).toEqual([...bytes]);
   });
 
-  test("an attached file is gone when its message is", async () => {
+  test("an attached file is gone if its message is", async () => {
     const { discord, clock, adapter, said, ref } = await startFile();
     discord.people.delete(said);
     clock.advance(25 * HOUR_MS);
-    await expect(read(adapter, ref)).rejects.toThrow(/"a\.png" cannot be opened any more/);
+    await expect(read(adapter, ref)).rejects.toThrow(/"a\.png" can no longer be opened/);
   });
 
   test.each([
@@ -110,13 +110,13 @@ describe("a file somebody attached", () => {
     "https://cdn.discordapp.com.evil.example/a.png",
     "file:///etc/passwd",
     "not a link",
-  ])("is not looked for at %s", async (id) => {
+  ])("an attached file is never read from %s", async (id) => {
     const { adapter, ref } = await startFile();
-    await expect(read(adapter, { ...ref, id })).rejects.toThrow(/cannot be opened/);
-    await expect(adapter.publicUrl?.({ ...ref, id }, signal)).rejects.toThrow(/cannot be opened/);
+    await expect(read(adapter, { ...ref, id })).rejects.toThrow(/can no longer be opened/);
+    await expect(adapter.publicUrl?.({ ...ref, id }, signal)).rejects.toThrow(/can no longer be opened/);
   });
 
-  test("a link to a server that is not Discord's is not followed", async () => {
+  test("a link to a server other than Discord's is not followed", async () => {
     const { adapter, ref } = await startFile();
     let asked = 0;
     const server = createServer((_, response) => {
@@ -127,19 +127,19 @@ describe("a file somebody attached", () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     await expect(read(adapter, { ...ref, id: `http://127.0.0.1:${port}/a.png` })).rejects.toThrow(
-      /not kept by Discord/,
+      /not hosted by Discord/,
     );
     expect(asked).toBe(0);
   });
 
-  test("a file that Discord says is gone cannot be opened", async () => {
+  test("a file that Discord reports as gone cannot be opened", async () => {
     const { adapter, discord, ref } = await startFile();
     const id = `${new URL(discord.apiUrl).origin}/attachments/1/2/a.png`;
     await expect(read(adapter, { ...ref, id })).rejects.toThrow(/404/);
   });
 });
 
-describe("a file that was uploaded with a command", () => {
+describe("a file uploaded with a command can be opened", () => {
   async function startUpload() {
     const clock = createStillClock();
     const stage = await startStage({ simulator: { clock } });
@@ -153,22 +153,22 @@ describe("a file that was uploaded with a command", () => {
     return { ...stage, clock, ref };
   }
 
-  test("a file uploaded with a command has a public link for as long as Discord keeps it", async () => {
+  test("a file uploaded with a command has a public link while Discord keeps it", async () => {
     const { adapter, ref } = await startUpload();
     expect(await bytesAt(await adapter.publicUrl?.(ref, signal))).toEqual([...bytes]);
   });
 
-  test("a file uploaded with a command that is gone is refused, with what to do", async () => {
+  test("a file uploaded with a command is refused once it is gone, with advice", async () => {
     const { adapter, clock, ref } = await startUpload();
     clock.advance(25 * HOUR_MS);
-    const gone = /"a\.png" cannot be opened any more\. .*Attach it again/;
+    const gone = /"a\.png" can no longer be opened\. .*Attach it again/;
     await expect(read(adapter, ref)).rejects.toThrow(gone);
     await expect(adapter.publicUrl?.(ref, signal)).rejects.toThrow(gone);
   });
 
-  test("a file uploaded with a command has its link renewed where Discord does that", async () => {
+  test("a file uploaded with a command gets a renewed link if Discord renews it", async () => {
     const { adapter, discord, clock, channel, ada, ref } = await startUpload();
-    // A link into a message, known by nothing but itself.
+    // A link to a file in a message that does not contain the message's ids.
     const said = discord.people.say(channel, ada, "x", { attachments: [{ name: "b.png", bytes }] });
     const call = createRawClient(discord);
     const { body } = await call("GET", `/channels/${channel.id}/messages/${said.id}`);

@@ -1,19 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { ApiError, type ApiErrorOptions } from "../../../../adapters/discord/api/error.ts";
 import { createGlobalLimit, createGuard } from "../../../../adapters/discord/api/guard.ts";
-import type { SharedWaits } from "../../../../src/port/pace.ts";
-import { connectWaits } from "../../../support/waits.ts";
 
-function start(waits?: SharedWaits) {
+function start() {
   let nowMs = 1_000_000;
-  const guard = createGuard(() => nowMs, undefined, waits);
+  const guard = createGuard(() => nowMs);
   const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}, hasFiles = false) =>
     guard.note({ what, hasFiles }, new ApiError("refused", { status, code, ...more }));
   return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
 }
 
 describe("the guard", () => {
-  test("does not repeat a forbidden call at once, and lets every other call pass", () => {
+  test("the guard does not repeat a forbidden call at once, and allows every other call", () => {
     const { guard, refuse, pass } = start();
     refuse("POST /channels/1/messages", 403, 50013);
     expect(() => guard.check({ what: "POST /channels/1/messages" })).toThrow("refused");
@@ -29,7 +27,7 @@ describe("the guard", () => {
     guard.check({ what: "POST /channels/1/messages" });
   });
 
-  test("stops all calls well before Discord shuts the address out, until the window is over", () => {
+  test("the guard stops all calls well before Discord blocks the address, until the window ends", () => {
     const { guard, refuse, pass } = start();
     for (let count = 0; count < 4_999; count++) refuse("x", 401);
     guard.check({ what: "y" });
@@ -39,30 +37,27 @@ describe("the guard", () => {
     guard.check({ what: "y" });
   });
 
-  test("does not count refusals for a limit that others used up", () => {
+  test("the guard does not count refusals for a limit that others used up", () => {
     const { guard, refuse } = start();
     for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
     guard.check({ what: "y" });
   });
 
-  test("keeps a wait that any process was told, for some calls or for all", () => {
-    const [own, others] = connectWaits(2);
-    const [one, other] = [start(own), start(others)];
-    one.refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
-    for (const { guard } of [one, other]) {
-      expect(() => guard.check({ what: "x" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
-      expect(() => guard.check({ what: "x", hasFiles: true }), "files are counted with the other messages").toThrow();
-      guard.check({ what: "y" });
-    }
-    other.pass(500);
-    other.guard.check({ what: "x" });
-    one.refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
-    expect(() => other.guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
-    other.pass(800);
-    other.guard.check({ what: "y" });
+  test("the guard respects a wait, for some calls or for all", () => {
+    const { guard, refuse, pass } = start();
+    refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
+    expect(() => guard.check({ what: "x" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
+    expect(() => guard.check({ what: "x", hasFiles: true }), "files are counted with the other messages").toThrow();
+    guard.check({ what: "y" });
+    pass(500);
+    guard.check({ what: "x" });
+    refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
+    expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
+    pass(800);
+    guard.check({ what: "y" });
   });
 
-  test("answers interactions during a global limit, which is the bot's, and not while the address is shut out", () => {
+  test("interactions are answered during the bot's global limit, but not while the address is blocked", () => {
     const { guard, refuse } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 6_000 });
     expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ retryAfterMs: 6_000 }));
@@ -71,7 +66,7 @@ describe("the guard", () => {
     expect(() => guard.check({ what: "z", isBot: false })).toThrow(/for a while/);
   });
 
-  test("waits out a global limit, and a refusal that is not the API's own", () => {
+  test("the guard waits out a global limit and a refusal by a proxy", () => {
     const { guard, refuse, pass } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
     expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
@@ -88,7 +83,7 @@ describe("the guard", () => {
   });
 });
 
-test("no second, wherever it begins, has more calls than Discord allows", () => {
+test("the bot makes no more calls than Discord allows in any second", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   const made: number[] = [];
@@ -104,7 +99,7 @@ test("no second, wherever it begins, has more calls than Discord allows", () => 
   expect(made.length).toBeGreaterThan(350);
 });
 
-test("a call that is refused says how long to wait, and does not count", () => {
+test("a call that the global limit refuses reports the wait and does not count", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 45; count++) limit.take(false);
@@ -115,7 +110,7 @@ test("a call that is refused says how long to wait, and does not count", () => {
   for (let count = 0; count < 45; count++) limit.take(false);
 });
 
-test("what many channels are read for leaves half of the calls to the answers", () => {
+test("reading many channels leaves half of the calls to the answers", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 22; count++) limit.take(true);
@@ -126,7 +121,7 @@ test("what many channels are read for leaves half of the calls to the answers", 
   limit.take(true);
 });
 
-test("several processes share the bot's calls and its refusals among them", () => {
+test("several processes divide the bot's calls and its refusals among them", () => {
   let nowMs = 0;
   let processes = 3;
   const limit = createGlobalLimit(

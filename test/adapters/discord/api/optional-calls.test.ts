@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { createApi } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { createOptionalCalls } from "../../../../adapters/discord/api/optional-calls.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { signal, startStage } from "../stage.ts";
 
 const call = { method: "GET", route: "/channels/1/messages" } as const;
 
 describe("optional calls", () => {
-  test("are left out before Discord would refuse one", async () => {
+  test("optional calls are skipped before Discord would refuse one", async () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 5, windowMs: 600_000 } } });
     const { channel } = await startStage({ discord, listens: false });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
@@ -22,7 +22,7 @@ describe("optional calls", () => {
     expect(discord.violations).toEqual([]);
   });
 
-  test("are left out for as long as Discord says, in that place alone", async () => {
+  test("optional calls are skipped while Discord asks for it, only in that place", async () => {
     let asked = 0;
     const calls = createOptionalCalls(
       {
@@ -39,7 +39,7 @@ describe("optional calls", () => {
     expect(asked).toBe(2);
   });
 
-  test("reject when they fail for another reason", async () => {
+  test("optional calls reject if they fail for another reason", async () => {
     const calls = createOptionalCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");

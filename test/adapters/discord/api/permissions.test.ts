@@ -2,12 +2,12 @@ import { PermissionFlagsBits } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { inviteLink, PERMISSIONS } from "../../../../adapters/discord/api/permissions.ts";
 import { applicationIdOf } from "../../../../adapters/discord/ids.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
-import { recordingLog } from "../../../support/log.ts";
+import { recordingLog } from "../../../../lab/support/log.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { startAdapter } from "../stage.ts";
 
 describe("the invitation", () => {
-  test("names the bot and exactly the permissions it asks for", async () => {
+  test("the invitation names the bot and exactly the permissions it needs", async () => {
     const discord = await startDiscord();
     const { origin, pathname, searchParams } = new URL(inviteLink(discord.bot.id));
     expect(origin + pathname).toBe("https://discord.com/oauth2/authorize");
@@ -18,17 +18,17 @@ describe("the invitation", () => {
     expect(granted.map(([name]) => name).toSorted()).toEqual(PERMISSIONS.map(({ name }) => name as string).toSorted());
   });
 
-  test("says of each permission what it is for", () => {
+  test("each permission of the invitation has a reason", () => {
     for (const { why } of PERMISSIONS) expect(why).toMatch(/^to \w+/);
   });
 
-  test("is made for the application that a token begins with", async () => {
+  test("the invitation is for the application whose id is in the token", async () => {
     const discord = await startDiscord();
     expect(applicationIdOf(discord.token)).toBe(discord.bot.id);
     for (const token of ["", "secret", "a.b.c", "c2VjcmV0.b.c"]) expect(applicationIdOf(token)).toBeUndefined();
   });
 
-  test("is told when the bot starts, without the token", async () => {
+  test("the invitation is logged when the bot starts, without the token", async () => {
     const discord = await startDiscord();
     const { log, lines } = recordingLog();
     await startAdapter(discord, { log });

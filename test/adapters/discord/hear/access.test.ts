@@ -1,23 +1,23 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
 import { botTexts, startStage } from "../stage.ts";
 
-describe("where the bot may not write", () => {
-  test("somebody who asks where the bot may not write is told directly, once an hour, and nothing is tried in the channel", async () => {
+describe("channels where the bot cannot write", () => {
+  test("a user who asks where the bot cannot write gets a direct message once an hour, and the bot writes nothing there", async () => {
     const clock = createStillClock();
     const { discord, channel, ada, events } = await startStage({ simulator: { clock, allow: { "double-post": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     for (const text of ["one", "two"]) discord.people.say(channel, ada, text, { mentionBot: true });
     const dm = discord.openDm(ada);
     await discord.until(() => botTexts(discord, dm).length === 1);
-    expect(botTexts(discord, dm)[0]).toMatch(/#general.*permission to send messages/);
+    expect(botTexts(discord, dm)[0]).toMatch(/#general.*permission to write there/);
     clock.advance(61 * 60_000);
     discord.people.say(channel, ada, "three", { mentionBot: true });
     await discord.until(() => botTexts(discord, dm).length === 2);
     expect(events).toEqual([]);
   });
 
-  test("people who did not ask the bot get no notice of missing permissions", async () => {
+  test("users who did not ask the bot get no notice of missing permissions", async () => {
     const { discord, channel, ada, bob, heard, events } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessagesInThreads"] });
@@ -27,7 +27,7 @@ describe("where the bot may not write", () => {
     expect(botTexts(discord, discord.openDm(bob))).toEqual([]);
   });
 
-  test("a bot that may write in threads alone answers there and not in their channel", async () => {
+  test("a bot that can write only in threads answers there and not in their channel", async () => {
     const { discord, channel, ada, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });

@@ -2,14 +2,14 @@ import { SnowflakeUtil } from "discord.js";
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
-import { createCatchUpGate } from "../../../../adapters/discord/listen/catch-up-gate.ts";
-import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
+import { catchUp, createCatchUpGate } from "../../../../adapters/discord/hear/catch-up.ts";
+import { createMemoryStore } from "../../../../adapters/discord/hear/direct-channels.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
+import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { recordingLog, silent } from "../../../support/log.ts";
 import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
 
 const idAt = (timestamp: number) => String(SnowflakeUtil.generate({ timestamp, increment: 0n }));
@@ -19,15 +19,15 @@ const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const READ = "GET /channels/:channel/messages";
 const MINUTE_MS = 60_000;
 
-/** Keeps direct conversations from one process to the next; these from the start. */
+/** Stores direct conversations for the next process. It starts with these. */
 function keeping(ids: readonly string[]): DirectChannelStore {
   const store = createMemoryStore();
   void store.write(ids);
   return store;
 }
 
-describe("messages that were written while the bot was away", () => {
-  test("missed messages are heard when the bot comes back, in their order", async () => {
+describe("messages written while the bot was away", () => {
+  test("missed messages arrive in order when the bot comes back", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(channel, ada, "one", { mentionBot: true });
@@ -42,7 +42,7 @@ describe("messages that were written while the bot was away", () => {
     expect(events.map(({ conversationId }) => conversationId)).toContain(`discord:${thread.id}`);
   });
 
-  test("a missed message has the key it would have had, so that it is taken once", async () => {
+  test("a missed message has its usual key, so it is handled once", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const heard = await message(0);
@@ -50,7 +50,7 @@ describe("messages that were written while the bot was away", () => {
     expect(heard).toMatchObject(await again(0));
   });
 
-  test("a missed message has the roles of who wrote it, by which the policy decides", async () => {
+  test("a missed message has its author's roles, which the policy needs", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const role = discord.addRole(guild, "engineers", []);
     discord.giveRole(guild, ada, role);
@@ -59,7 +59,7 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(0)).author.groups).toEqual([role.id]);
   });
 
-  test("a missed message is heard also in a channel with much recent talk", async () => {
+  test("a missed message arrives even in a busy channel", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -67,7 +67,7 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("a message missed long ago is not heard", async () => {
+  test("a message missed long ago is dropped", async () => {
     const clock = createStillClock();
     const { discord, channel, ada } = await startStage({ listens: false, simulator: { clock } });
     discord.people.say(channel, ada, "old", { mentionBot: true });
@@ -78,7 +78,7 @@ describe("messages that were written while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a missed direct message is heard however busy the servers' channels are", async () => {
+  test("a missed direct message arrives however busy the servers' channels are", async () => {
     const { discord, guild, ada } = await startStage({ listens: false });
     for (let room = 0; room < 5; room++) {
       const channel = discord.addChannel(guild, `room ${room}`);
@@ -90,7 +90,7 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("missed messages are read in five hundred rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
+  test("catching up reads at most 500 server rooms, none without recent messages, and all direct conversations", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
@@ -108,7 +108,7 @@ describe("messages that were written while the bot was away", () => {
     };
     const deps = {
       api,
-      shard: 0,
+      hasDirects: true,
       onMessage: () => {},
       botId: () => "1",
       log: silent,
@@ -124,7 +124,7 @@ describe("messages that were written while the bot was away", () => {
     expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
   });
 
-  test("a room that the bot may not read is not read for missed messages, and the others are", async () => {
+  test("catching up skips a room that the bot cannot read, and reads the others", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const secret = discord.addChannel(guild, "secret");
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -135,7 +135,7 @@ describe("messages that were written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
   });
 
-  test("catching up does not stop at a room that cannot be read, and comes back to it", async () => {
+  test("catching up continues after a room that cannot be read, and retries it", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
@@ -145,7 +145,7 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(1)).text).toBe("psst");
   });
 
-  test("missed messages are read also while other calls use up the rate limit", async () => {
+  test("catching up succeeds even while other calls use up the rate limit", async () => {
     const now = Date.now();
     const rooms = Array.from({ length: 12 }, (_, index) => {
       return { channelId: String(index), guildId: "1", lastMessageId: idAt(now) };
@@ -154,7 +154,7 @@ describe("messages that were written while the bot was away", () => {
     let calls = 0;
     const api: Api = {
       async call({ route }) {
-        // One call of a second is left, the others are those of answers.
+        // Only one call per second is left. The others are reserved for answers.
         if (calls++ % 8 !== 7) throw new ApiError("Too many calls.", { status: 429, code: 0, retryAfterMs: 1 });
         const [, channelId = ""] = /channels\/(\d+)/.exec(route) ?? [];
         return { data: [{ id: idAt(now), channel_id: channelId, author: { id: "ada" }, content: "hello" }] };
@@ -163,7 +163,7 @@ describe("messages that were written while the bot was away", () => {
     };
     const deps = {
       api,
-      shard: 1,
+      hasDirects: false,
       directChannels: async () => [],
       botId: () => "1",
       log: silent,
@@ -175,7 +175,7 @@ describe("messages that were written while the bot was away", () => {
     expect(heard.size).toBe(rooms.length);
   });
 
-  test("a missed direct message is heard where the conversation was kept", async () => {
+  test("a missed direct message arrives if its conversation was stored", async () => {
     const { discord, ada } = await startStage({ listens: false });
     const dm = discord.openDm(ada);
     const directChannels = keeping([]);
@@ -189,8 +189,23 @@ describe("messages that were written while the bot was away", () => {
     expect((await message(1)).text).toBe("while away");
   });
 
-  test.each(["to which the bot wrote first", "in which a command was given first"])(
-    "a missed direct message is heard also in a conversation %s",
+  test("a direct message that starts a conversation while a process is ending is read by the next process", async () => {
+    const { discord, ada } = await startStage({ listens: false });
+    const directChannels = keeping([]);
+    const first = await startAdapter(discord, { directChannels });
+    await first.adapter.pause();
+    const dm = discord.openDm(ada);
+    discord.people.say(dm, ada, "anyone there?");
+    await eventually(directChannels.read).toEqual([dm.id]);
+    await first.adapter.close();
+    discord.gateway.invalidate(false);
+    const { message } = await startAdapter(discord, { directChannels });
+    expect((await message(0)).text).toBe("anyone there?");
+    expect(first.events).toEqual([]);
+  });
+
+  test.each(["that the bot started", "that started with a command"])(
+    "a missed direct message also arrives in a conversation %s",
     async (how) => {
       const { discord, channel, ada } = await startStage({ listens: false });
       const directChannels = keeping([]);
@@ -200,7 +215,13 @@ describe("messages that were written while the bot was away", () => {
         await discord.until(() => discord.commands().length > 0);
         discord.people.command(dm, ada, "ask", { prompt: "hello" });
       } else {
-        await adapter.postPrivately?.({ platform: "discord", channelId: channel.id }, ada.id, "not here", "n", signal);
+        await adapter.notifyPrivately?.(
+          { platform: "discord", channelId: channel.id },
+          ada.id,
+          "not here",
+          "n",
+          signal,
+        );
       }
       await eventually(directChannels.read).toEqual([dm.id]);
       await adapter.close();
@@ -210,7 +231,7 @@ describe("messages that were written while the bot was away", () => {
     },
   );
 
-  test("a list of direct channels that cannot be read is a line in the log, without words", async () => {
+  test("a failure to read the list of direct channels is logged without users' text", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const { log, lines } = recordingLog();
@@ -224,15 +245,15 @@ describe("messages that were written while the bot was away", () => {
     expect(JSON.stringify(lines)).not.toContain("hello");
   });
 
-  test("a missed question that is answered already gets no thread", async () => {
+  test("a missed question that already has an answer gets no thread", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
     const answers = ["one", "two"];
     for (const [index, text] of answers.entries()) {
       discord.people.say(channel, ada, text, { mentionBot: true });
       const { reply } = await message(index);
-      const sink = adapter.sink(reply);
+      const sink = adapter.sink(reply, NO_RIGHT);
       const { id } = await sink.post(draft("Well", { buttons: [STOP] }), text, signal);
-      // The second question comes while the first answer grows, and so gets a thread.
+      // The second question comes while the first answer is growing, so it gets a thread.
       if (index > 0) await sink.edit(id, draft("Well."), signal);
     }
     discord.people.say(channel, ada, "three", { mentionBot: true });
@@ -244,7 +265,7 @@ describe("messages that were written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
-  test("a new event waits for the missed messages of its own channel alone", async () => {
+  test("a new event waits only for the missed messages of the same channel", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const other = discord.addChannel(guild, "other");
     discord.people.say(channel, ada, "missed", { mentionBot: true });
@@ -257,12 +278,57 @@ describe("messages that were written while the bot was away", () => {
     expect(texts).toEqual(["elsewhere", "missed", "told"]);
   });
 
-  test("messages missed while Discord ended the session are heard", async () => {
+  test("messages missed while Discord ended the session arrive", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await message(0);
     discord.gateway.invalidate();
     discord.people.say(channel, ada, "two", { mentionBot: true });
     expect((await message(1)).text).toBe("two");
+  });
+});
+
+function setUp(longestMs?: number) {
+  const done: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const gate = createCatchUpGate(longestMs);
+  const take = (id: string, word: string, isDirect = false) =>
+    gate.take({ id, isDirect }, () => {
+      done.push(word);
+      if (word === "last") over.resolve();
+    });
+  return { gate, take, done, over: over.promise };
+}
+
+describe("events that wait for missed messages", () => {
+  test("events run at once if no session is starting", () => {
+    const { take, done } = setUp();
+    take("a", "one");
+    expect(done).toEqual(["one"]);
+  });
+
+  test("events run in order once their channel was read, or at once if it is not read", () => {
+    const { gate, take, done } = setUp();
+    gate.begin();
+    take("a", "one");
+    take("b", "two");
+    take("dm", "three", true);
+    expect(done).toEqual([]);
+    gate.expect(false, ["a"]);
+    expect(done).toEqual(["two"]);
+    take("a", "four");
+    gate.release("a");
+    take("a", "five");
+    expect(done).toEqual(["two", "one", "four", "five"]);
+    gate.expect(true, []);
+    expect(done).toEqual(["two", "one", "four", "five", "three"]);
+  });
+
+  test("events run after the longest wait in any case", async () => {
+    const { gate, take, done, over } = setUp(10);
+    gate.begin();
+    take("a", "last");
+    await over;
+    expect(done).toEqual(["last"]);
   });
 });

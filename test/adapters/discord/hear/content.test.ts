@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { readShown } from "../../../../adapters/discord/listen/content.ts";
-import { toWhole } from "../../../../adapters/discord/listen/inbound.ts";
-import { type Message, readSeen, readText } from "../../../../adapters/discord/listen/wording.ts";
+import { readShown } from "../../../../adapters/discord/hear/content.ts";
+import { toWhole } from "../../../../adapters/discord/hear/inbound.ts";
+import { type Message, readSeen, readText } from "../../../../adapters/discord/hear/wording.ts";
 import { readShapes } from "../../../support/shapes.ts";
 import { NO_ROOMS } from "../stage.ts";
 
@@ -13,13 +13,13 @@ const shapes = readShapes("discord").map(({ message, ...shape }) => ({
 }));
 
 describe("the shown content of a message on Discord", () => {
-  test("is read from many apps", () => expect(shapes.length).toBeGreaterThan(20));
+  test("the shown content of a message is read from many apps", () => expect(shapes.length).toBeGreaterThan(20));
 
-  test.each(shapes)("is text: $about", ({ message, text }) => {
+  test.each(shapes)("the shown content of a message is text: $about", ({ message, text }) => {
     expect(readSeen(message, names)).toBe(text);
   });
 
-  test("leaves out of a question the previews that Discord adds later", () => {
+  test("the shown content of a question leaves out previews that Discord adds later", () => {
     const read = (name: string) => {
       const shape = shapes.find((one) => one.name === name);
       if (shape === undefined) throw new Error(`There is no shape ${name}.`);
@@ -27,10 +27,10 @@ describe("the shown content of a message on Discord", () => {
     };
     expect(read("link-preview")).toBe("https://blog.example.com/post");
     expect(read("poll")).toBe(
-      read("poll-ended").replace("Poll", "Poll, several answers may be chosen").replace("Udon", "🍜 Udon"),
+      read("poll-ended").replace("Poll", "Poll, multiple answers allowed").replace("Udon", "🍜 Udon"),
     );
     expect(read("poll")).not.toContain("(3)");
   });
 
-  test("is empty for an empty message", () => expect(readShown({})).toBe(""));
+  test("an empty message has no shown content", () => expect(readShown({})).toBe(""));
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { createDelivery, RETRY_PAUSES_MS } from "../../../../adapters/discord/listen/delivery.ts";
-import { message } from "../../../support/events.ts";
-import { recordingLog, silent } from "../../../support/log.ts";
+import { createDelivery, RETRY_PAUSES_MS } from "../../../../adapters/discord/hear/delivery.ts";
+import { message } from "../../../../lab/support/events.ts";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
 
 describe("delivery", () => {
-  test("keeps the order of a channel, and lets channels not wait for each other", async () => {
+  test("the delivery keeps the order of a channel, and channels do not wait for each other", async () => {
     const accepted: string[] = [];
     const delivery = createDelivery(async (event) => void accepted.push(event.key), silent);
     const gate = Promise.withResolvers<void>();
@@ -21,22 +21,23 @@ describe("delivery", () => {
     expect(accepted).toEqual([other.key, slow.key, next.key]);
   });
 
-  test("offers an event again that could not be stored", async () => {
+  test("the delivery retries an event that could not be stored", async () => {
     let failures = 2;
     const delivery = createDelivery(async () => {
       failures -= 1;
       if (failures >= 0) throw new Error("the disk is full");
     }, silent);
-    expect(await delivery.enqueue("a", async () => [message("x")])).toBe(true);
+    await delivery.enqueue("a", async () => [message("x")]);
+    expect(failures).toBe(-1);
   });
 
-  test("offers an event again for longer than a store takes to restart, and for less than a command waits", () => {
+  test("the delivery retries longer than a store takes to restart, and shorter than a command waits", () => {
     const minutes = RETRY_PAUSES_MS.reduce((sum, ms) => sum + ms, 0) / 60_000;
     expect(minutes).toBeGreaterThanOrEqual(9);
     expect(minutes).toBeLessThan(14);
   });
 
-  test("gives up when it is stopped, logs the loss, and offers nothing more", async () => {
+  test("the delivery gives up when stopped, logs the loss, and retries nothing more", async () => {
     const { log, lines } = recordingLog();
     const offered = Promise.withResolvers<void>();
     const delivery = createDelivery(async () => {
@@ -44,9 +45,10 @@ describe("delivery", () => {
       throw new Error("the disk is full");
     }, log);
     const outcome = delivery.enqueue("a", async () => [message("secret words")]);
+    outcome.catch(() => {});
     await offered.promise;
     await delivery.stop();
-    expect(await outcome).toBe(false);
+    await expect(outcome).rejects.toThrow("The adapter is closed and accepts no events.");
     expect(lines.some(({ level }) => level === 50)).toBe(true);
     expect(JSON.stringify(lines)).not.toContain("secret words");
   });

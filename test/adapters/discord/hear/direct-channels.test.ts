@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createDirectChannels, createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
+import { createDirectChannels, createMemoryStore } from "../../../../adapters/discord/hear/direct-channels.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import { signal } from "../stage.ts";
 
@@ -11,16 +11,21 @@ function recordingStore(kept: readonly string[] = []): DirectChannelStore & { wr
     written.push(ids);
     await store.write(ids);
   }
-  return { ...store, written, write };
+  return { ...withTurns(store, { ...store, write }), written };
 }
 
-/** Resolves when everything that was noted before is kept. */
+/** A store whose turns also read and write through `parts`. */
+function withTurns(store: DirectChannelStore, parts: Pick<DirectChannelStore, "read" | "write">): DirectChannelStore {
+  return { ...store, ...parts, inTurn: (task) => store.inTurn(() => task(parts)) };
+}
+
+/** Resolves when everything noted so far is stored. */
 function settled(store: DirectChannelStore): Promise<void> {
   return store.inTurn(async () => {});
 }
 
 describe("direct conversations", () => {
-  test("direct channels are kept when they are new, newest first, a hundred at most", async () => {
+  test("direct conversations are stored when they are new, newest first, at most a hundred", async () => {
     const kept = recordingStore(Array.from({ length: 100 }, (_, index) => String(index)));
     const directChannels = createDirectChannels(kept, signal);
     directChannels.note("5");
@@ -31,7 +36,7 @@ describe("direct conversations", () => {
     expect(kept.written[0]).toHaveLength(100);
   });
 
-  test("a conversation that one process noted is known to all of them", async () => {
+  test("all processes know a conversation that one process noted", async () => {
     const store = recordingStore();
     const processes = [1, 2, 3].map(() => createDirectChannels(store, signal));
     await Promise.all(processes.map(({ list }) => list()));
@@ -40,26 +45,23 @@ describe("direct conversations", () => {
     for (const { list } of processes) expect((await list()).toSorted()).toEqual(["0", "1", "2"]);
   });
 
-  test("a conversation that was noted while the store was away is kept when it is back", async () => {
+  test("a conversation noted while the store was away is stored once it is back", async () => {
     const store = recordingStore();
     const { promise: kept, resolve: keep } = Promise.withResolvers<readonly string[]>();
     let failures = 2;
-    const { note } = createDirectChannels(
-      {
-        ...store,
-        async read() {
-          if (failures-- > 0) throw new Error("down");
-          return store.read();
-        },
-        write: async (ids) => keep(ids),
+    const away = {
+      async read() {
+        if (failures-- > 0) throw new Error("down");
+        return store.read();
       },
-      signal,
-    );
+      write: async (ids: readonly string[]) => keep(ids),
+    };
+    const { note } = createDirectChannels(withTurns(store, away), signal);
     note("1");
     expect(await kept).toEqual(["1"]);
   });
 
-  test("direct channels are read again after the store failed", async () => {
+  test("direct conversations are read again after the store failed", async () => {
     let fails = true;
     const store = recordingStore(["1"]);
     const { list } = createDirectChannels(

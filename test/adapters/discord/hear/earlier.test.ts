@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { SayOptions } from "../../../../lab/discord-sim/people.ts";
+import type { Channel } from "../../../../lab/discord-sim/world.ts";
 import type { EarlierMessage, EarlierRange, MessageEvent } from "../../../../src/port/events.ts";
-import type { SayOptions } from "../../../simulators/discord/people.ts";
-import type { Channel } from "../../../simulators/discord/world.ts";
 import { type Stage, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const bytes = new Uint8Array([1]);
@@ -9,13 +9,13 @@ const bytes = new Uint8Array([1]);
 async function startEarlier(options: StageOptions = {}) {
   const stage = await startStage(options);
   const { discord, adapter, ada, message } = stage;
-  /** Asks in a place, and reads what was said there before. */
+  /** Asks in a place and reads the place's earlier messages. */
   async function ask(place: Channel, text = "and you?", options?: SayOptions) {
     const said = discord.people.say(place, ada, text, { mentionBot: true, ...options });
     const event = await question(said.id);
     return { event, earlier: await read({ adapter }, event) };
   }
-  /** In a thread the bot hears also what is not said to it. */
+  /** In a thread, the bot also receives messages that do not address it. */
   async function question(id = ""): Promise<MessageEvent> {
     for (let index = 0; ; index++) {
       const event = await message(index);
@@ -36,7 +36,7 @@ async function read(
 const texts = (messages: readonly EarlierMessage[]) => messages.map(({ author, text }) => `${author.name}: ${text}`);
 
 describe("the messages before a question", () => {
-  test("earlier messages of a thread are what people and apps wrote above the question, oldest first", async () => {
+  test("earlier messages of a thread are those that users and apps wrote above the question, oldest first", async () => {
     const { discord, guild, channel, ada, bob, ask } = await startEarlier();
     const other = discord.addBot("other", guild);
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -52,7 +52,7 @@ describe("the messages before a question", () => {
     expect(JSON.parse(JSON.stringify(earlier))).toEqual(earlier);
   });
 
-  test("earlier messages of a thread on a message begin with that message", async () => {
+  test("earlier messages of a thread on a message start with that message", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const root = discord.people.say(channel, bob, "the root of it");
     const thread = discord.people.openThread(root, bob, "thread");
@@ -62,14 +62,14 @@ describe("the messages before a question", () => {
     expect(earlier[0]).toMatchObject({ messageId: `discord:${channel.id}:${root.id}`, isRoot: true });
   });
 
-  test("earlier messages of a forum post begin with the post", async () => {
+  test("earlier messages of a forum post start with the post", async () => {
     const { discord, guild, bob, ask } = await startEarlier();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const post = discord.people.postInForum(forum, bob, "title", "the post");
     expect(texts((await ask(post)).earlier)).toEqual(["bob: the post"]);
   });
 
-  test("the newest of the earlier messages are read, and the first message of the thread", async () => {
+  test("earlier messages of a long thread are its newest ones and its first one", async () => {
     const { discord, adapter, guild, channel, bob, ask } = await startEarlier();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const root = discord.people.say(channel, bob, "the root of it");
@@ -87,7 +87,7 @@ describe("the messages before a question", () => {
     }
   });
 
-  test("earlier messages since a time are what others said from then on", async () => {
+  test("earlier messages since a time are those that others wrote from then on", async () => {
     const { discord, adapter, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "one");
@@ -97,13 +97,13 @@ describe("the messages before a question", () => {
     const { event } = await ask(thread);
     expect(texts(await read({ adapter }, event, { since }))).toEqual(["bob: two"]);
     expect(texts(await read({ adapter }, event, { since: event.at + 1 }))).toEqual([]);
-    // Nobody said that the talk of a channel is one conversation.
+    // No setting makes the whole channel one conversation.
     const two = discord.people.say(channel, bob, "two", { replyTo: discord.people.say(channel, ada, "one") });
     const chained = await ask(channel, "?", { replyTo: two });
     expect(await read({ adapter }, chained.event, { since })).toEqual([]);
   });
 
-  test("earlier messages name people, not ids, and quote nothing that stands above", async () => {
+  test("earlier messages contain names, not ids, and quote nothing that is above", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     const one = discord.people.say(thread, bob, "one");
@@ -111,7 +111,7 @@ describe("the messages before a question", () => {
     expect(texts((await ask(thread)).earlier)).toEqual(["bob: one", "ada: @bob look at #general"]);
   });
 
-  test("earlier messages in a channel are the chain of replies that the question continues, not its chatter", async () => {
+  test("earlier messages in a channel are the chain of replies that the question continues, not other messages", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const one = discord.people.say(channel, ada, "one");
     discord.people.say(channel, bob, "chatter");
@@ -119,11 +119,11 @@ describe("the messages before a question", () => {
     const three = discord.people.say(channel, bob, "three", { replyTo: two });
     const { event, earlier } = await ask(channel, "and you?", { replyTo: three });
     expect(texts(earlier)).toEqual(["ada: one", "bob: two"]);
-    // What it answers stands in the question.
-    expect(event.text).toBe("In answer to bob:\n> three\n\nand you?");
+    // The question already quotes the message that it replies to.
+    expect(event.text).toBe("In reply to bob:\n> three\n\nand you?");
   });
 
-  test("earlier messages in a channel hold one's own message that the question replies to", async () => {
+  test("earlier messages in a channel include the user's own message that the question replies to", async () => {
     const { discord, channel, ada, ask } = await startEarlier();
     const own = discord.people.say(channel, ada, "I drew a cat");
     const { event, earlier } = await ask(channel, "is it good?", { replyTo: own });
@@ -131,7 +131,7 @@ describe("the messages before a question", () => {
     expect(texts(earlier)).toEqual(["ada: I drew a cat"]);
   });
 
-  test("a chain of replies ends where a message of it was deleted", async () => {
+  test("a chain of replies ends at a deleted message", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const [one, two] = [discord.people.say(channel, bob, "one"), discord.people.say(channel, bob, "two")];
     const three = discord.people.say(channel, bob, "three", { replyTo: two });
@@ -141,7 +141,7 @@ describe("the messages before a question", () => {
     expect(texts((await ask(channel, "?", { replyTo: four })).earlier)).toEqual(["bob: three"]);
   });
 
-  test("a mention in a channel, a question with its own thread and a direct one have no earlier messages, and Discord is not asked", async () => {
+  test("a mention in a channel, a question with its own thread and a direct question have no earlier messages and make no call", async () => {
     const { discord, channel, ada, bob, message, adapter } = await startEarlier({ threads: "on" });
     discord.people.say(channel, bob, "chatter");
     discord.people.say(channel, ada, "question", { mentionBot: true });
@@ -152,7 +152,7 @@ describe("the messages before a question", () => {
     expect(discord.requests.filter(({ route }) => route.startsWith("GET /channels"))).toHaveLength(asked);
   });
 
-  test("earlier messages are empty where the bot may not read them, or nothing is known", async () => {
+  test("earlier messages are empty if the bot cannot read them, or if nothing is known", async () => {
     const { discord, channel, bob, ada, question, adapter } = await startEarlier({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "secret");
@@ -173,7 +173,7 @@ describe("the messages before a question", () => {
     expect(texts(await read({ adapter }, await question()))).toEqual(["bob: one"]);
   });
 
-  test("earlier messages are read by a process that never listened, which asks for the names in them", async () => {
+  test("a process that never listened can read earlier messages, and looks up the names in them", async () => {
     const { discord, guild, channel, bob, ask } = await startEarlier();
     const crew = discord.addRole(guild, "crew");
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -191,7 +191,7 @@ describe("the channel around a question", () => {
     return (await adapter.readChannel?.(reply, [messageId, ...more], count, signal)) ?? [];
   }
 
-  test("is its last messages before the question, oldest first, cards as text", async () => {
+  test("the channel around a question is its last messages before the question, oldest first, cards as text", async () => {
     const stage = await startEarlier();
     const { discord, guild, channel, ada, bob, ask } = stage;
     discord.people.say(channel, ada, "one");
@@ -208,7 +208,7 @@ describe("the channel around a question", () => {
     expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
   });
 
-  test("is there for each of five questions at once, with the talk between them, for one call", async () => {
+  test("five questions at once read the channel around them with one call, including the messages between them", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(channel, bob, "one");
@@ -233,7 +233,7 @@ describe("the channel around a question", () => {
     ]);
   });
 
-  test("is there for a question whose thread it opened, and for those in that thread, and in no other", async () => {
+  test("the channel around a question is there for the thread it opened, and for no other thread", async () => {
     const stage = await startEarlier({ threads: "on" });
     const { discord, channel, ada, bob, ask } = stage;
     discord.people.say(channel, bob, "one");
@@ -249,7 +249,7 @@ describe("the channel around a question", () => {
     expect(await around(stage, await stage.message(2))).toEqual([]);
   });
 
-  test("is nothing in a direct conversation, nor where the bot may not read", async () => {
+  test("a question has nothing around it in a direct conversation, or if the bot cannot read the channel", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(discord.openDm(ada), ada, "direct");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createForwards } from "../../../../adapters/discord/listen/forwards.ts";
-import type { Message } from "../../../../adapters/discord/listen/wording.ts";
+import { createForwards } from "../../../../adapters/discord/hear/forwards.ts";
+import type { Message } from "../../../../adapters/discord/hear/wording.ts";
 
-/** A message so many milliseconds after Discord's first one. */
+/** A message that is this many milliseconds newer than Discord's first one. */
 function packet(atMs: number, more: Partial<Message> = {}): Message {
   const author = { id: "1", username: "ada", global_name: null, discriminator: "0", avatar: null };
   return { id: String(BigInt(atMs) << 22n), channel_id: "c", author, type: 0, content: "look", ...more } as Message;
@@ -13,7 +13,7 @@ function forward(atMs: number): Message {
 }
 
 describe("a forward", () => {
-  test("goes with the comment that its author writes right after it", async () => {
+  test("a forward is joined with the comment that its author writes right after it", async () => {
     const forwards = createForwards(0);
     const [news, comment] = [forward(1_000), packet(1_400)];
     expect(forwards.see(news)).toEqual(news);
@@ -25,12 +25,12 @@ describe("a forward", () => {
   });
 
   test.each([
-    ["somebody else's message", packet(1_400, { author: { ...packet(1).author, id: "2" } })],
-    ["a message elsewhere", packet(1_400, { channel_id: "d" })],
+    ["another user's message", packet(1_400, { author: { ...packet(1).author, id: "2" } })],
+    ["a message in another channel", packet(1_400, { channel_id: "d" })],
     ["a reply", packet(1_400, { type: 19, message_reference: { type: 0, channel_id: "c" } })],
     ["a later message", packet(6_100)],
-    ["a message without words", packet(1_400, { content: "" })],
-  ])("does not go with %s", async (_, message) => {
+    ["a message without text", packet(1_400, { content: "" })],
+  ])("a forward is not joined with %s", async (_, message) => {
     const forwards = createForwards(0);
     const news = forward(1_000);
     forwards.see(news);
@@ -38,7 +38,7 @@ describe("a forward", () => {
     expect(await forwards.isCommented(news)).toBe(false);
   });
 
-  test("goes with one comment only, even if Discord repeats it", async () => {
+  test("a forward is joined with one comment only, even if Discord repeats it", async () => {
     const forwards = createForwards(0);
     const [news, next] = [forward(1_000), packet(1_800)];
     forwards.see(news);
@@ -48,7 +48,7 @@ describe("a forward", () => {
     expect(await forwards.isCommented(news)).toBe(true);
   });
 
-  test("that waited in vain leaves later messages alone", async () => {
+  test("a forward that waited in vain does not affect later messages", async () => {
     const forwards = createForwards(0);
     const [news, late] = [forward(1_000), packet(3_000)];
     forwards.see(news);

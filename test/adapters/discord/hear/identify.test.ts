@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createIdentify } from "../../../../adapters/discord/listen/identify.ts";
-import { silent } from "../../../support/log.ts";
+import { createIdentify } from "../../../../adapters/discord/hear/identify.ts";
+import { silent } from "../../../../lab/support/log.ts";
 
 const LIMIT = { max_concurrency: 1, remaining: 100, reset_after: 0, total: 1_000 };
 const never = new AbortController().signal;
 
-/** Each turn is told after so many milliseconds of a clock that nothing else moves. */
+/** Reports each turn after this many milliseconds, on a clock that only these calls move. */
 function start(lates: number[]) {
   let nowMs = 0;
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
@@ -24,7 +24,7 @@ function start(lates: number[]) {
 }
 
 describe("a session of Discord", () => {
-  test("begins in its turn, and not in one that is told late", async () => {
+  test("a session starts in its turn, and not in one that is reported late", async () => {
     const { identify, taken } = start([0, 900]);
     await identify(0, never);
     expect(taken).toHaveLength(1);
@@ -32,7 +32,7 @@ describe("a session of Discord", () => {
     expect(taken).toHaveLength(3);
   });
 
-  test("begins at the third turn where all are told late", async () => {
+  test("a session starts at the third turn if all are reported late", async () => {
     const { identify, taken } = start([900, 900, 900, 900]);
     await identify(0, never);
     expect(taken).toHaveLength(3);

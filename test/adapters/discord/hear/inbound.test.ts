@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { timeOf } from "../../../../adapters/discord/ids.ts";
-import type { PermissionName } from "../../../simulators/discord/permissions.ts";
+import type { PermissionName } from "../../../../lab/discord-sim/permissions.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
 
 const NONE: PermissionName[] = [];
 
-describe("messages in a guild channel", () => {
-  test("a mention in a channel begins a conversation", async () => {
+describe("messages in a server channel", () => {
+  test("a mention in a channel starts a conversation", async () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const said = discord.people.say(channel, ada, "what now?", { mentionBot: true });
     expect(await message(0)).toEqual({
@@ -29,7 +30,7 @@ describe("messages in a guild channel", () => {
     });
   });
 
-  test("a message says if its author manages the channel: by a role, and by the channel's overwrites", async () => {
+  test("a message shows if its author manages the channel: by a role, or by the channel's overwrites", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     discord.giveRole(guild, ada, discord.addRole(guild, "managers", ["ManageChannels"]));
     for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
@@ -46,14 +47,15 @@ describe("messages in a guild channel", () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const role = [...guild.roles.values()].find(({ botId }) => botId === discord.bot.id);
     discord.people.say(channel, ada, `<@&${role?.id}> hello`);
-    // Discord lets nobody notify a managed role who may not mention everyone, but it is in the list all the same.
+    // Users need the permission to mention everyone to notify a managed role. Without it, Discord notifies nobody but
+    // still lists the role in the message.
     expect(await message(0)).toMatchObject({ text: "hello", addressed: "bot" });
   });
 
-  test("a reply to the bot is heard with or without a ping, and says what it replies to", async () => {
+  test("a reply to the bot arrives with or without a ping, and names the message it replies to", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("answer"), "n", signal);
     const answer = discord.messages(channel).at(-1);
     if (answer === undefined) throw new Error("There is no answer.");
     for (const pings of [true, false]) discord.people.say(channel, ada, "go on", { replyTo: answer, pings });
@@ -66,17 +68,17 @@ describe("messages in a guild channel", () => {
     }
   });
 
-  test("a question about somebody else's message quotes that message", async () => {
+  test("a question about another user's message quotes that message", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bytes = new TextEncoder().encode("x");
     const said = discord.people.say(channel, bob, "E = mc²\nor so", { attachments: [{ name: "a.txt", bytes }] });
     discord.people.say(channel, ada, "what does that mean?", { mentionBot: true, replyTo: said });
     const event = await message(0);
-    expect(event.text).toBe("In answer to bob:\n> E = mc²\n> or so\n\nwhat does that mean?");
+    expect(event.text).toBe("In reply to bob:\n> E = mc²\n> or so\n\nwhat does that mean?");
     expect(event.attachments).toMatchObject([{ name: "a.txt" }]);
   });
 
-  test("messages between people in a channel are not heard", async () => {
+  test("messages between users in a channel are ignored", async () => {
     const { discord, guild, channel, ada, bob, events, heard } = await startStage();
     const other = discord.addBot("other", guild);
     const said = discord.people.say(channel, ada, "hello all");
@@ -91,24 +93,24 @@ describe("messages in a guild channel", () => {
     expect(events).toEqual([]);
   });
 
-  test("the bot does not hear itself, also when it names itself", async () => {
+  test("the bot ignores its own messages, even if they mention the bot", async () => {
     const { discord, adapter, channel, ada, message, events, heard } = await startStage();
     discord.people.say(channel, ada, "hi", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft(`<@${discord.bot.id}> hi`), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft(`<@${discord.bot.id}> hi`), "n", signal);
     await heard(channel, ada);
     expect(events).toHaveLength(1);
   });
 
-  test("a reply to the bot that begins with another's name is for that person", async () => {
+  test("a reply to the bot that starts with another user's name is for that user", async () => {
     const { discord, adapter, channel, ada, bob, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("answer"), "n", signal);
     const answer = discord.messages(channel).at(-1);
     discord.people.say(channel, ada, `<@${bob.id}> look at this`, { ...(answer && { replyTo: answer }), pings: false });
     expect(await message(1)).toMatchObject({ addressed: "other", text: "@bob look at this" });
   });
 
-  test("a mention is heard wherever the bot may read, and nowhere else", async () => {
+  test("a mention arrives from every channel that the bot can read, and from no other", async () => {
     const { discord, guild, channel, ada, events, heard } = await startStage();
     const hidden = discord.addChannel(guild, "hidden");
     discord.overwrite(hidden, discord.bot.id, { deny: ["ViewChannel"], allow: NONE });
@@ -119,19 +121,19 @@ describe("messages in a guild channel", () => {
 });
 
 describe("a reply to an older message of a conversation", () => {
-  /** Two questions and their answers in one chain. */
+  /** Two questions and their answers in one chain of replies. */
   async function startChain(options: StageOptions = {}) {
     const stage = await startStage(options);
     const { discord, adapter, channel, ada, message } = stage;
     const first = discord.people.say(channel, ada, "first", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("one"), "n:1", signal);
     const [one] = botMessages(discord, channel);
     discord.people.say(channel, ada, "second", { ...(one && { replyTo: one }) });
-    await adapter.sink((await message(1)).reply).post(draft("two"), "n:2", signal);
+    await adapter.sink((await message(1)).reply, NO_RIGHT).post(draft("two"), "n:2", signal);
     return { ...stage, first, one };
   }
 
-  test("a reply to an older message of a conversation names that message, whoever writes it", async () => {
+  test("a reply to an older message of a conversation names that message, even if another user writes it", async () => {
     const { discord, channel, bob, one, message } = await startChain();
     discord.people.say(channel, bob, "and instead?", { ...(one && { replyTo: one }), pings: false });
     expect(await message(2)).toMatchObject({
@@ -163,11 +165,11 @@ describe("a reply to an older message of a conversation", () => {
     });
   });
 
-  test("a reply in a thread goes on with the thread, which is one conversation", async () => {
+  test("a reply in a thread continues the thread, which is one conversation", async () => {
     const { discord, adapter, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(thread, ada, "first", { mentionBot: true });
-    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("one"), "n:1", signal);
     const [one] = botMessages(discord, thread);
     discord.people.say(thread, bob, "go on", { ...(one && { replyTo: one }), pings: false });
     const event = await message(1);
@@ -175,11 +177,11 @@ describe("a reply to an older message of a conversation", () => {
     expect(event.inReplyTo).toBeUndefined();
   });
 
-  test("a reply that asks for a drawing brings the picture it replies to", async () => {
+  test("a reply that asks for an image includes the image it replies to", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "imagine a cat", { mentionBot: true });
     const picture = { name: "a-cat.png", contentType: "image/png", bytes: new Uint8Array([1]) };
-    await adapter.sink((await message(0)).reply).upload([picture], undefined, "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).upload([picture], undefined, "n", signal);
     const [shownCat] = botMessages(discord, channel);
     for (const text of ["imagine it at night", "is it asleep?"]) {
       discord.people.say(channel, ada, text, { ...(shownCat && { replyTo: shownCat }) });
@@ -188,22 +190,20 @@ describe("a reply to an older message of a conversation", () => {
     expect(await message(2)).toMatchObject({ text: "is it asleep?", attachments: [] });
   });
 
-  test("a reply in a thread quotes the beginning of its message, and brings its pictures", async () => {
+  test("a reply in a thread quotes the beginning of its message, and includes its images", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
     const asked = discord.people.say(thread, ada, "is this a cat?", { mentionBot: true, attachments });
     const { reply } = await message(0);
-    await adapter.sink(reply).post(draft(`A cat. ${"It purrs. ".repeat(50)}`), "n:1", signal);
+    await adapter.sink(reply, NO_RIGHT).post(draft(`A cat. ${"It purrs. ".repeat(50)}`), "n:1", signal);
     const [answer] = botMessages(discord, thread);
     if (answer === undefined) throw new Error("There is no answer.");
     discord.people.say(thread, ada, "are you sure?", { replyTo: answer });
-    expect((await message(1)).text).toMatch(
-      /^In answer to your message:\n> A cat\. [^\n]{290,300}…\n\nare you sure\?$/,
-    );
+    expect((await message(1)).text).toMatch(/^In reply to your message:\n> A cat\. [^\n]{290,300}…\n\nare you sure\?$/);
     discord.people.say(thread, ada, "and its name?", { replyTo: asked });
     expect(await message(2)).toMatchObject({
-      text: "Going back to:\n> is this a cat?\n\nand its name?",
+      text: "In reply to my earlier message:\n> is this a cat?\n\nand its name?",
       attachments: [{ name: "cat.png" }],
     });
     discord.people.say(thread, ada, "!help", { replyTo: answer });
@@ -211,7 +211,7 @@ describe("a reply to an older message of a conversation", () => {
     discord.people.say(thread, ada, "imagine a dog like this", { replyTo: asked });
     expect(await message(4)).toMatchObject({ text: "imagine a dog like this", attachments: [{ name: "cat.png" }] });
     const picture = { name: "dog.png", contentType: "image/png", bytes: new Uint8Array([1]) };
-    await adapter.sink(reply).upload([picture], draft("drawn from your words"), "n:2", signal);
+    await adapter.sink(reply, NO_RIGHT).upload([picture], draft("drawn from your words"), "n:2", signal);
     const drawn = botMessages(discord, thread).at(-1);
     discord.people.say(thread, ada, "now at night", { ...(drawn && { replyTo: drawn }) });
     expect(await message(5)).toMatchObject({ text: "now at night", attachments: [{ name: "dog.png" }] });
@@ -229,7 +229,7 @@ describe("forwarded and removed messages", () => {
     expect(event.attachments).toMatchObject([{ name: "größe 1.png" }]);
   });
 
-  test("a forwarded message names whom it mentions", async () => {
+  test("a forwarded message shows the names of the users it mentions", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const said = discord.people.say(channel, ada, `ask <@${bob.id}> in <#${channel.id}>`);
     discord.people.forward(said, discord.openDm(ada), ada);
@@ -248,7 +248,7 @@ describe("forwarded and removed messages", () => {
 });
 
 describe("messages in a thread", () => {
-  test("every message in a thread is heard, with whom it addresses", async () => {
+  test("every message in a thread arrives, and says if it addresses the bot", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const first = discord.people.say(thread, ada, "hello", { mentionBot: true });
@@ -267,7 +267,7 @@ describe("messages in a thread", () => {
     });
   });
 
-  test("a post in a forum is heard as a thread", async () => {
+  test("a post in a forum arrives as a thread", async () => {
     const { discord, guild, ada, message } = await startStage();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const post = discord.people.postInForum(forum, ada, "Title", "please help", { mentionBot: true });
@@ -279,8 +279,8 @@ describe("messages in a thread", () => {
   });
 });
 
-describe("a thread that the gateway has not told of", () => {
-  test("a message there names its server", async () => {
+describe("a thread that the gateway did not list", () => {
+  test("a message in a thread that the gateway did not list names its server", async () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
@@ -293,7 +293,7 @@ describe("a thread that the gateway has not told of", () => {
 });
 
 describe("direct messages", () => {
-  test("a direct message is one also from a server that sends null for what there is not", async () => {
+  test("a direct message is recognised even if a server sends null for missing fields", async () => {
     const { discord, ada, message } = await startStage();
     const { id } = discord.openDm(ada);
     const nulls = { guild_id: null, webhook_id: null, member: null };
@@ -315,7 +315,7 @@ describe("direct messages", () => {
     });
   });
 
-  test("a message in a server's channel that does not name the server is no direct message", async () => {
+  test("a message in a server's channel that does not name the server is not a direct message", async () => {
     const { discord, guild, channel, ada, events, message, heard } = await startStage();
     const unnamed = (id: string, channel_id: string, content: string, more = {}) => ({
       id,
@@ -336,7 +336,7 @@ describe("direct messages", () => {
     expect(await message(0)).toMatchObject({ author: { mayConfigure: false }, reply: { workspaceId: guild.id } });
   });
 
-  test("every direct message is heard, in one conversation", async () => {
+  test("every direct message arrives, in one conversation", async () => {
     const { discord, ada, message } = await startStage();
     const dm = discord.openDm(ada);
     discord.people.say(dm, ada, "hello");
@@ -362,7 +362,7 @@ describe("edits and deletions", () => {
     expect(await event(2)).toMatchObject({ kind: "deleted", conversationId, messageId, author: { id: ada.id } });
   });
 
-  test("an update with the same words, a preview or a new thread is no edit", async () => {
+  test("an update with the same text, a preview or a new thread is not an edit", async () => {
     const { discord, channel, ada, bob, message, events, heard } = await startStage();
     const said = discord.people.say(channel, ada, "see https://a.example", { mentionBot: true });
     await message(0);
@@ -381,7 +381,7 @@ describe("edits and deletions", () => {
     expect(await event(1)).toMatchObject({ kind: "edited", text: "hello" });
   });
 
-  test("an edit in a thread that addresses the bot for the first time asks it, once", async () => {
+  test("an edit in a thread that addresses the bot for the first time is one question", async () => {
     const { discord, channel, ada, event, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const said = discord.people.say(thread, ada, "hello");
@@ -392,7 +392,7 @@ describe("edits and deletions", () => {
     expect(await event(2)).not.toHaveProperty("addressed");
   });
 
-  test("an old message in a thread asks nothing by an edit", async () => {
+  test("an edit of an old message in a thread is not a question", async () => {
     const { discord, channel, ada, event, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const said = discord.people.say(thread, ada, "hello");
@@ -402,7 +402,7 @@ describe("edits and deletions", () => {
     expect(await event(1)).not.toHaveProperty("addressed");
   });
 
-  test("edits and deletions of messages between people are not told", async () => {
+  test("edits and deletions of messages between users are ignored", async () => {
     const { discord, channel, ada, events, heard } = await startStage();
     const said = discord.people.say(channel, ada, "hello");
     discord.people.edit(said, "hello there");
@@ -411,7 +411,7 @@ describe("edits and deletions", () => {
     expect(events).toEqual([]);
   });
 
-  test("edits and deletions of messages that an earlier attempt heard are told", async () => {
+  test("edits and deletions of messages that an earlier process received are handled", async () => {
     const { discord, channel, ada, adapter } = await startStage({ listens: false });
     const said = discord.people.say(channel, ada, "before", { mentionBot: true });
     const dm = discord.openDm(ada);
@@ -427,8 +427,8 @@ describe("edits and deletions", () => {
   });
 });
 
-describe("the words of a message", () => {
-  test("the words of a message name people as the server knows them, who are signed so themselves", async () => {
+describe("the text of a message", () => {
+  test("the text of a message has the names that users have on the server, for mentions and authors alike", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     const member = guild.members.get(bob.id);
     if (member !== undefined) member.nick = "Bobby";
@@ -438,7 +438,7 @@ describe("the words of a message", () => {
     expect((await message(1)).author.name).toBe("Bobby");
   });
 
-  test("the words of a message have names for ids, and the bot's own only in the middle of a sentence", async () => {
+  test("the text of a message has names for ids, and the bot's own name only in the middle of a sentence", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bot = `<@${discord.bot.id}>`;
     discord.people.say(
@@ -449,7 +449,7 @@ describe("the words of a message", () => {
     expect((await message(0)).text).toBe("tell @bob in #general what @palaver is :cat:");
   });
 
-  test("a message that only mentions the bot is heard", async () => {
+  test("a message that only mentions the bot arrives", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "", { mentionBot: true });
     expect((await message(0)).text).toBe("@palaver");

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { createOwnShares } from "../../../../adapters/discord/listen/sessions.ts";
+import { createOwnShares } from "../../../../adapters/discord/hear/sessions.ts";
 import type { LastSession, LastSessionStore } from "../../../../adapters/discord/options.ts";
-import { identify } from "../../../simulators/discord/raw-gateway.ts";
-import { INTENTS } from "../../../simulators/discord/sessions.ts";
+import { INTENTS } from "../../../../lab/discord-sim/sessions.ts";
+import { identify } from "../../../support/discord-gateway.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { createSessionStore, startAdapter, startStage } from "../stage.ts";
 
 const HEARD = INTENTS.guilds | INTENTS.guildMessages | INTENTS.directMessages | INTENTS.messageContent;
 
-/** A process that heard the bot's messages, and noted how far it had come. */
+/** A process that received the bot's messages, and stored its position. */
 async function startOther() {
   const lastSession = createSessionStore();
   const { discord, channel, ada, bob } = await startStage({ listens: false });
@@ -21,8 +21,8 @@ async function startOther() {
   return { discord, channel, ada, bob, gateway, lastSession };
 }
 
-describe("a direct conversation that begins while nobody listens", () => {
-  test("is heard by the next process, after one that ended in order", async () => {
+describe("a direct conversation that starts while no process listens", () => {
+  test("the next process receives a direct conversation that started after the previous one shut down", async () => {
     const lastSession = createSessionStore();
     const { discord, ada, bob, channel, adapter } = await startStage({ lastSession });
     await eventually(() => lastSession.last).toBeDefined();
@@ -31,11 +31,11 @@ describe("a direct conversation that begins while nobody listens", () => {
     discord.people.say(channel, bob, "not for the bot");
     const { message } = await startAdapter(discord, { lastSession });
     expect((await message(0)).text).toBe("first words");
-    // Only the new one is left.
+    // Only the new session is left.
     await eventually(() => discord.gateway.sessions.map(({ id }) => id)).toEqual([lastSession.last?.id]);
   });
 
-  test("is heard by the next process, after one that died", async () => {
+  test("the next process receives a direct conversation that started after the previous one died", async () => {
     const { discord, ada, gateway, lastSession } = await startOther();
     gateway.close(4_000);
     await discord.until(() => discord.gateway.sessions.every(({ isAttached }) => !isAttached));
@@ -45,7 +45,7 @@ describe("a direct conversation that begins while nobody listens", () => {
     await eventually(() => discord.gateway.sessions.length).toBe(1);
   });
 
-  test("is not heard where Discord keeps the session no longer, and all else is", async () => {
+  test("the next process misses only that direct conversation if Discord no longer keeps the session", async () => {
     const { discord, channel, ada, gateway, lastSession } = await startOther();
     gateway.close(1_000);
     await discord.until(() => discord.gateway.sessions.length === 0);
@@ -53,12 +53,13 @@ describe("a direct conversation that begins while nobody listens", () => {
     discord.people.say(channel, ada, "missed", { mentionBot: true });
     const { message, heard, events } = await startAdapter(discord, { lastSession });
     expect((await message(0)).text).toBe("missed");
-    await heard(discord.openDm(ada), ada);
+    // A message in the direct conversation would make it known, and the process could still read it for missed messages.
+    await heard(channel, ada);
     expect(events).toHaveLength(1);
   });
 });
 
-test("a session that another process still hears is left alone", async () => {
+test("a process leaves a session alone that another process still uses", async () => {
   const { discord, channel, ada, lastSession } = await startOther();
   const before = lastSession.last;
   const shares = { ...createOwnShares(), takeTurn: async () => true };
@@ -69,7 +70,7 @@ test("a session that another process still hears is left alone", async () => {
   await eventually(() => lastSession.last?.id).not.toBe(before?.id);
 });
 
-test("a process notes how far it has come, until another one does so", async () => {
+test("a process stores its position until another one does", async () => {
   const lastSession = createSessionStore();
   const { discord, channel, ada, heard } = await startStage({ lastSession });
   const [session] = discord.gateway.sessions;
@@ -85,7 +86,7 @@ test("a process notes how far it has come, until another one does so", async () 
   expect(lastSession.last).toEqual(others);
 });
 
-test("a process makes its first note later where the store did not take it", async () => {
+test("a process stores its first position later if the store was unavailable", async () => {
   const lastSession = createSessionStore();
   let failures = 0;
   const write: LastSessionStore["write"] = async (session) => {

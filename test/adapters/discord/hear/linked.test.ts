@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
+import type { Channel, Guild, Message } from "../../../../lab/discord-sim/world.ts";
 import type { EarlierMessage, MessageEvent } from "../../../../src/port/events.ts";
-import type { Channel, Guild, Message } from "../../../simulators/discord/world.ts";
 import { signal, startStage } from "../stage.ts";
 
 const linkTo = (guild: Guild, channel: Channel, { id }: Message) =>
   `https://discord.com/channels/${guild.id}/${channel.id}/${id}`;
 const texts = (found: EarlierMessage[] | undefined) => found?.map(({ text }) => text);
 
-/** An open channel, one that everyone but Ada is kept from, and one that only Bob sees; Ada asks in a channel and alone. */
+/**
+ * Three channels: an open one, one that everyone except Ada can see, and one that only Bob can see. Ada asks in a
+ * channel and directly.
+ */
 async function start() {
   const stage = await startStage();
   const { discord, guild, channel, ada, bob, adapter, message } = stage;
@@ -35,14 +38,14 @@ async function start() {
   return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, alone, read };
 }
 
-describe("a message that somebody links to", () => {
-  test("is read with the messages around it where everybody on the server may read it", async () => {
+describe("a linked message", () => {
+  test("a linked message is read with the messages around it if everyone on the server can read it", async () => {
     const { discord, guild, open, bob, inOpen, inChannel, read } = await start();
     discord.people.say(open, bob, "more");
     expect(texts(await read(linkTo(guild, open, inOpen), inChannel))).toEqual(["open word", "more"]);
   });
 
-  test("is read with the thread that it is in, or that hangs on it", async () => {
+  test("a linked message is read with the thread that contains it or was opened from it", async () => {
     const { discord, guild, open, bob, inOpen, inChannel, read } = await start();
     const thread = discord.people.openThread(inOpen, bob, "thread");
     const reply = discord.people.say(thread, bob, "a reply");
@@ -50,7 +53,7 @@ describe("a message that somebody links to", () => {
     expect(texts(await read(linkTo(guild, thread, reply), inChannel))).toEqual(["open word", "a reply"]);
   });
 
-  test("is read of a hidden channel only for its members, and only where nobody else reads the answer", async () => {
+  test("a linked message in a hidden channel is read only for its members, and only if no one else reads the answer", async () => {
     const { guild, hers, his, inHers, inHis, inChannel, alone, read } = await start();
     expect(await read(linkTo(guild, hers, inHers), inChannel)).toBeUndefined();
     expect(texts(await read(linkTo(guild, hers, inHers), alone))).toEqual(["her word"]);
@@ -58,7 +61,7 @@ describe("a message that somebody links to", () => {
     expect(await read(linkTo(guild, his, inHis), alone)).toBeUndefined();
   });
 
-  test("is none in a private thread, on another server, or at another address", async () => {
+  test("a linked message is not read in a private thread, on another server, or at another address", async () => {
     const { discord, guild, open, bob, inChannel, read } = await start();
     const secret = discord.people.openThread(open, bob, "secret", { isPrivate: true });
     discord.people.addToThread(secret, discord.bot);

@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { createFiles } from "../../../../adapters/discord/api/files.ts";
 import type { Rooms } from "../../../../adapters/discord/api/rooms.ts";
-import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
-import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
-import { createKnownMessages, createListener, toBodyKey } from "../../../../adapters/discord/listen/listener.ts";
-import type { Message } from "../../../../adapters/discord/listen/wording.ts";
+import { createDelivery } from "../../../../adapters/discord/hear/delivery.ts";
+import { createKnownMessages, createListener, toBodyKey } from "../../../../adapters/discord/hear/listener.ts";
+import { createActivity } from "../../../../adapters/discord/hear/threads.ts";
+import type { Message } from "../../../../adapters/discord/hear/wording.ts";
+import { message } from "../../../../lab/support/events.ts";
+import { silent } from "../../../../lab/support/log.ts";
 import type { InboundEvent, MessageEvent } from "../../../../src/port/events.ts";
-import { message } from "../../../support/events.ts";
-import { silent } from "../../../support/log.ts";
 import { NO_ROOMS } from "../stage.ts";
 
 const BOT = "100000000000000001";
@@ -62,14 +62,14 @@ function packet(content: string, more: Partial<Message> = {}): Message {
 const texts = (events: readonly InboundEvent[]) => events.map((event) => (event as MessageEvent).text);
 
 describe("the listener", () => {
-  test("the listener hears a direct message that does not say what kind of channel it is in", async () => {
+  test("the listener accepts a direct message without a channel type", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("hello"));
     await drained();
     expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
   });
 
-  test("a mention is heard from a server that lists none, except in code or behind a backslash", async () => {
+  test("a mention from a server that lists no mentions counts, except in code or after a backslash", async () => {
     const { listener, events, drained } = start();
     const code = [`\`<@${BOT}>\` pings`, `\`\`\`\n<@${BOT}>\n\`\`\``, `write \\<@${BOT}>`];
     for (const content of [`<@${BOT}> hello`, ...code]) listener.onMessage(packet(content, { guild_id: "g" }));
@@ -77,7 +77,7 @@ describe("the listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("a reply is heard that comes without the message it answers, and without a type of its own", async () => {
+  test("a reply arrives without the message it answers and without its own type", async () => {
     const bot = { id: BOT, username: "palaver" } as Message["author"];
     const [answer, stranger] = [packet("an answer", { author: bot }), packet("not for the bot")];
     const { listener, events, drained } = start(undefined, [answer, stranger]);
@@ -92,7 +92,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ text: "go on", addressed: "bot", inReplyTo: `discord:c:${answer.id}` }]);
   });
 
-  test("an edit with nothing but the changed fields is heard, and a preview is no edit", async () => {
+  test("an edit with only the changed fields arrives, and a preview is not an edit", async () => {
     const asked = packet("tell me of cats");
     const messages = [{ ...asked, content: "tell me of dogs" }];
     const { listener, events, drained } = start(undefined, messages);
@@ -105,7 +105,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", text: "tell me of dogs" }]);
   });
 
-  test("an edit asks the bot also where only an earlier process heard the message", async () => {
+  test("an edit asks the bot even if only an earlier process received the message", async () => {
     const { listener, events, drained } = start();
     const edited = { guild_id: "g", edited_timestamp: new Date().toISOString() };
     listener.onEdit(packet(`<@${BOT}> hello`, edited));
@@ -113,7 +113,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", addressed: "bot" }]);
   });
 
-  test("the listener hears a message that leaves out every empty list", async () => {
+  test("the listener accepts a message without any of the empty lists", async () => {
     const { listener, events, drained } = start();
     const { id, author, timestamp } = packet("");
     const bare = { id, author, timestamp, channel_id: "c", guild_id: "g" };
@@ -128,7 +128,7 @@ describe("the listener", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(3);
   });
 
-  test("a message that a resumed session repeats is heard once", async () => {
+  test("a message that a resumed session repeats arrives once", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -137,7 +137,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a message that could not be stored the first time is heard again", async () => {
+  test("a message that could not be stored the first time arrives again", async () => {
     let isBroken = true;
     const failed = Promise.withResolvers<void>();
     const { listener, events, delivery, drained } = start(async () => {
@@ -155,7 +155,7 @@ describe("the listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("an edit without content is one that the bot may not read, not an empty message", async () => {
+  test("an edit without content means that the bot cannot read it, not that the message is empty", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -164,7 +164,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the listener ignores ephemeral messages, polls of the system, and everything before it knows the bot", async () => {
+  test("the listener ignores ephemeral messages, system messages about polls, and everything before it knows the bot", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("for your eyes", { flags: 64 }));
     listener.onMessage(packet("pinned", { type: 6 }));
@@ -173,7 +173,7 @@ describe("the listener", () => {
     expect(events).toEqual([]);
   });
 
-  test("forwarded messages and stickers are read as words", async () => {
+  test("forwarded messages and stickers are read as text", async () => {
     const { listener, events, drained } = start();
     const file = {
       id: "1",
@@ -191,7 +191,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ attachments: [{ name: "a.txt" }] }, {}, { attachments: [{ name: "数.txt" }] }]);
   });
 
-  test("a quotation of a long message is its beginning", async () => {
+  test("a long message is quoted from its beginning", async () => {
     const { listener, events, drained } = start();
     const snapshot = { message: { content: `x${"👨‍👩‍👧".repeat(1_000)}`, attachments: [] } };
     listener.onMessage(packet("look", { message_snapshots: [snapshot] as never }));
@@ -201,7 +201,7 @@ describe("the listener", () => {
 });
 
 describe("known messages", () => {
-  test("known messages keep where a message was delivered, and what it said", () => {
+  test("known messages keep their conversation and their content", () => {
     const known = createKnownMessages();
     const event = message("hello");
     known.set("1", event);
@@ -210,14 +210,14 @@ describe("known messages", () => {
     expect(known.get("1")).toBeUndefined();
   });
 
-  test("the last five thousand messages are known", () => {
+  test("the last 5,000 messages are known", () => {
     const known = createKnownMessages();
     for (let id = 0; id <= 5_000; id++) known.set(String(id), message("x"));
     expect(known.get("0")).toBeUndefined();
     expect(known.get("1")).toBeDefined();
   });
 
-  test("known messages tell the bot's own from others", () => {
+  test("known messages distinguish the bot's own from others", () => {
     const known = createKnownMessages();
     known.setOwn("1");
     expect([known.isOwn("1"), known.isOwn("2")]).toEqual([true, false]);

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
+import { PATIENCE_MS } from "../../../../lab/support/patience.ts";
+import { isRedisMissing } from "../../../../lab/support/redis.ts";
 import { waitAtMost } from "../../../../src/concurrency/deadlines.ts";
 import { createSharedParts } from "../../../../src/store/redis-shares.ts";
-import { type Discord, type DiscordOptions, startDiscord } from "../../../simulators/discord/index.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../../support/discord.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { recordingLog, silent } from "../../../support/log.ts";
-import { PATIENCE_MS } from "../../../support/patience.ts";
-import { isRedisMissing } from "../../../support/redis.ts";
 import { shareRedis } from "../../../support/shared-redis.ts";
 import { createSessionStore, startAdapter } from "../stage.ts";
 
-/** As many sessions may begin at once as there are shards. */
+/** One session per shard can start at once. */
 const AT_ONCE = { maxConcurrency: 16 };
 
 describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-server)", () => {
@@ -24,8 +24,8 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     const answered: string[] = [];
     const lastSession = createSessionStore();
     /**
-     * Hears as a process does: what another one has taken is not taken again. `isQuick`: sessions may begin at once.
-     * `failures`: so often Redis is lost when it ends. `hangs`: Redis never answers when it ends.
+     * Receives events as a process does, and drops events that another process handled. `isQuick`: sessions can start
+     * at once. `failures`: how often Redis fails at shutdown. `hangs`: Redis never responds at shutdown.
      */
     const open = ({ isQuick = true, log = silent, failures = 0, hangs = false } = {}) => {
       const shares = createSharedParts(shared.connection, "test:shards", Date.now, silent);
@@ -55,11 +55,11 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
 
   const countSessions = (discord: Discord) => discord.gateway.sessions.filter(({ isAttached }) => isAttached).length;
 
-  /** Of two shards. */
+  /** With two shards. */
   const heardBy = (discord: Discord) => [0, 1].map((shard) => discord.gateway.heardBy(shard).join()).join(" and ");
   const ONE_PASSED = /^(?:1 and 1,2,1|1,2,1 and 1)$/;
 
-  test("are one for each shard, wherever it is heard", async () => {
+  test("each shard has one session, in any of the processes", async () => {
     const { discord, open } = await start({ shards: 4, sessions: AT_ONCE });
     await Promise.all([open(), open(), open()]);
     const shards = () => discord.gateway.sessions.map(({ shard: [id] }) => id);
@@ -67,7 +67,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect([0, 1, 2, 3].flatMap(discord.gateway.heardBy)).not.toContain(0);
   });
 
-  test("hold up nobody's end where Redis does not answer", async () => {
+  test("a shutdown is not delayed if Redis does not answer", async () => {
     const { open } = await start({ sessions: AT_ONCE });
     const { adapter } = await open({ hangs: true });
     expect(
@@ -78,7 +78,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     ).toBe("paused");
   });
 
-  test("pass to a process that comes later, which connects before the other one lets go", async () => {
+  test("sessions pass to a process that starts later, which connects before the other one disconnects", async () => {
     const { discord, open } = await start({ shards: 2, sessions: AT_ONCE });
     await open();
     expect(countSessions(discord)).toBe(2);
@@ -87,7 +87,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(countSessions(discord)).toBe(2);
   });
 
-  test("pass from a process that ends, which hears until another one does; what both hear is taken once", async () => {
+  test("sessions pass from a process that shuts down, which receives events until another one does; duplicates are handled once", async () => {
     const { discord, open, say, answered } = await start({});
     const first = await open();
     await open();
@@ -104,7 +104,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("pass from a process that ends also where Redis does not answer it for a moment", async () => {
+  test("sessions pass from a process that shuts down even if Redis does not answer it for a moment", async () => {
     const { discord, open } = await start({});
     const first = await open({ failures: 2 });
     await open();
@@ -113,19 +113,19 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("begin no faster than Discord allows all processes together, also after one of them died", async () => {
+  test("sessions start no faster than Discord allows all processes together, even after one of them died", async () => {
     const { discord, open, say, answered } = await start({ sessions: { identifyWindowMs: 5_000 } });
     const first = await open({ isQuick: false });
     await open({ isQuick: false });
-    // As it dies: it says nothing of it to the others.
+    // The process dies, so it reports nothing to the others.
     await first.adapter.close();
     say("missed");
-    // The one that died is heard to its end beside the new one.
+    // The dead process's session continues until it ends, next to the new one.
     await eventually(() => discord.gateway.heardBy(0)).toEqual([1, 0, 1, 2, 1]);
     await eventually(() => answered).toEqual(["missed"]);
   });
 
-  test("stay where they are while Redis is away, and when it comes back without what it held", async () => {
+  test("sessions stay with their processes while Redis is away, and when it comes back empty", async () => {
     const { discord, open, say, answered } = await start({ shards: 2, sessions: AT_ONCE });
     await open();
     await open();
@@ -139,8 +139,8 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(heardBy(discord)).toBe(before);
   });
 
-  test("are not begun when Discord allows no more of them today", async () => {
-    // One fewer than there may be begun while what Discord said of it grows old.
+  test("sessions are not started when Discord allows no more of them today", async () => {
+    // One session fewer can start while Discord's response is cached.
     const { discord, open } = await start({ sessions: { remaining: 1 } });
     const { log, lines } = recordingLog();
     open({ log }).catch(() => {});

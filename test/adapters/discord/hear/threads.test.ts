@@ -1,22 +1,23 @@
 import { describe, expect, test } from "vitest";
-import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
-import { createPlaceQuestion } from "../../../../adapters/discord/listen/threads.ts";
+import { createActivity, createPlaceQuestion } from "../../../../adapters/discord/hear/threads.ts";
 import type { ThreadMode } from "../../../../adapters/discord/options.ts";
+import { toCustomId } from "../../../../adapters/discord/write/draft.ts";
+import { message as question } from "../../../../lab/support/events.ts";
+import { silent } from "../../../../lab/support/log.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { message as question } from "../../../support/events.ts";
-import { silent } from "../../../support/log.ts";
 import { botMessages, draft, NO_ROOMS, type StageOptions, signal, startStage } from "../stage.ts";
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 
-/** Two questions in one channel, the second while the first is answered; resolves to what they became. */
+/** Asks two questions in one channel, the second one during the answer to the first. Resolves to their events. */
 async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: boolean; isDeleted?: boolean } = {}) {
   const stage = await startStage({ threads, ...options });
   const { discord, adapter, channel, ada, bob, message } = stage;
   discord.people.say(channel, ada, "first question", { mentionBot: true });
   const first = await message(0);
-  const sink = adapter.sink(first.reply);
+  const sink = adapter.sink(first.reply, NO_RIGHT);
   const { id } = await sink.post(draft("An answer", { buttons: [STOP], streaming: true }), "n", signal);
   if (options.isOver === true) await sink.edit(id, draft("An answer."), signal);
   const [answer] = botMessages(discord, channel);
@@ -28,8 +29,8 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
 }
 
 describe("threads", () => {
-  test("on: questions that come faster than threads may be opened are answered in the channel", async () => {
-    // The simulator allows ten in five seconds, and has the test fail for one that it must refuse.
+  test("on: questions that come faster than threads can be opened are answered in the channel", async () => {
+    // The simulator allows ten in five seconds, and fails the test if it must refuse one.
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     for (let index = 0; index < 14; index++)
       discord.people.say(channel, ada, `question ${index}`, { mentionBot: true });
@@ -40,7 +41,7 @@ describe("threads", () => {
     );
   });
 
-  test("auto: a question beside an answer that is being written gets a thread of its own, named after it", async () => {
+  test("auto: a question next to an answer that is being written gets its own thread, named after it", async () => {
     const { guild, channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
     expect(first.reply.channelId).toBe(channel.id);
     expect(second.conversationId).toBe(`discord:${asked.id}`);
@@ -53,17 +54,17 @@ describe("threads", () => {
     expect(opened.map(({ body }) => (body as { name: string }).name)).toEqual([
       expect.stringMatching(/^second question .* about x\?$/),
     ]);
-    await adapter.sink(second.reply).post(draft("Here"), "m", signal);
+    await adapter.sink(second.reply, NO_RIGHT).post(draft("Here"), "m", signal);
     expect(discord.requests.at(-1)?.params).toEqual({ channel: asked.id });
   });
 
-  test("auto: while the channel is quiet answers stand in it", async () => {
+  test("auto: while the channel is quiet, answers go into it", async () => {
     const { channel, second, opened } = await askTwice("auto", { isOver: true });
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });
 
-  test("auto: a channel is quiet again when the answer that grew there was deleted", async () => {
+  test("auto: a channel is quiet again when its growing answer was deleted", async () => {
     const { channel, second, opened } = await askTwice("auto", { isDeleted: true });
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
@@ -90,7 +91,7 @@ describe("threads", () => {
     expect(event.inReplyTo).toBe(`discord:${channel.id}:${answer?.id}`);
   });
 
-  test("a thread that the bot may not open is not tried, and the answer stands in the channel", async () => {
+  test("if the bot has no permission to open a thread, it does not try, and answers in the channel", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.overwrite(channel, discord.bot.id, { deny: ["CreatePublicThreads"] });
     discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -98,7 +99,7 @@ describe("threads", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toEqual([]);
   });
 
-  test("a thread that Discord refuses leaves the answer in the channel", async () => {
+  test("if Discord refuses a thread, the bot answers in the channel", async () => {
     const { discord, channel, ada, message } = await startStage({
       threads: "on",
       simulator: { rules: { maxActiveThreads: 0 } },
@@ -121,7 +122,7 @@ describe("threads", () => {
     });
   });
 
-  test("a thread is in the category of its channel, whose rules hold in it", async () => {
+  test("a thread belongs to the category of its channel, whose rules apply in it", async () => {
     const { discord, guild, ada, message } = await startStage({ threads: "on" });
     const channel = discord.addChannel(guild, "support");
     const [session] = discord.gateway.sessions;
@@ -145,7 +146,7 @@ describe("threads", () => {
     });
   });
 
-  test("a thread that is there already is used", async () => {
+  test("an existing thread is used", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.faults.slow(OPEN, 100);
     const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -155,7 +156,7 @@ describe("threads", () => {
     expect(discord.requests.find(({ route }) => route === OPEN)?.status).toBe(400);
   });
 
-  test("a thread has a short name after any question", async () => {
+  test("a thread gets a short name from any question", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.people.say(channel, ada, "🎉 word ".repeat(100), { mentionBot: true });
     discord.people.say(channel, ada, "# `` https://a.example/x\n", { mentionBot: true });
@@ -166,5 +167,65 @@ describe("threads", () => {
     expect(names[0]).toMatch(/^🎉 word .*…$/u);
     expect(Array.from(names[0] ?? "").length).toBeLessThanOrEqual(90);
     expect(names[1]).toBe("A question of ada");
+  });
+});
+
+function start() {
+  let nowMs = 0;
+  return { activity: createActivity(() => nowMs), pass: (ms: number) => void (nowMs += ms) };
+}
+
+function shown(id: string, ...customIds: string[]) {
+  const components = [{ type: 1, components: customIds.map((custom_id) => ({ type: 2, custom_id })) }];
+  return { id, channel_id: "c", components: components as never };
+}
+
+const stop = (root: string) => toCustomId({ action: "stop", turnId: "t", root });
+
+describe("activity", () => {
+  test("a channel is busy from the question until the answer no longer has a Stop button", () => {
+    const { activity } = start();
+    expect(activity.isBusy("c")).toBe(false);
+    activity.begin("c", "q");
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a", stop("q")));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a"));
+    expect(activity.isBusy("c")).toBe(false);
+    expect(activity.isBusy("d")).toBe(false);
+  });
+
+  test("an answer of another process makes a channel busy", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a", toCustomId({ action: "retry", turnId: "t", root: "q" })));
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("a channel is busy while one of several answers is growing", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    activity.see(shown("b", stop("r")));
+    activity.see(shown("a"));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("b"));
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("a channel is quiet when its growing message is deleted, but not when another one is", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    activity.forget({ id: "b", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(true);
+    activity.forget({ id: "a", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("an answer without an edit for two minutes counts as finished", () => {
+    const { activity, pass } = start();
+    activity.begin("c", "q");
+    pass(120_000);
+    expect(activity.isBusy("c")).toBe(false);
   });
 });

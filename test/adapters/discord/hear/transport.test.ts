@@ -1,16 +1,21 @@
-import { describe, expect, test } from "vitest";
-import { type Discord, startDiscord } from "../../../simulators/discord/index.ts";
-import { shardOf } from "../../../simulators/discord/sessions.ts";
-import type { Channel, Guild, User } from "../../../simulators/discord/world.ts";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { toWholeInfo } from "../../../../adapters/discord/hear/identify.ts";
+import { createConnection } from "../../../../adapters/discord/hear/transport.ts";
+import { shardOf } from "../../../../lab/discord-sim/sessions.ts";
+import type { Channel, Guild, User } from "../../../../lab/discord-sim/world.ts";
+import { recordingLog, silent } from "../../../../lab/support/log.ts";
+import { PATIENCE_MS } from "../../../../lab/support/patience.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
+import { type Discord, startDiscord } from "../../../support/discord.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { recordingLog } from "../../../support/log.ts";
-import { PATIENCE_MS } from "../../../support/patience.ts";
 import { botTexts, draft, signal, startAdapter, startStage } from "../stage.ts";
 
 const SEEN = { allow: "anything" as const };
 
 describe("the connection", () => {
-  test("the connection stands when the adapter listens, and says so", async () => {
+  test("the connection is open and reports it when the adapter listens", async () => {
     const { adapter, discord } = await startStage();
     expect(adapter.isConnected()).toBe(true);
     expect(discord.gateway.sessions).toHaveLength(1);
@@ -18,7 +23,7 @@ describe("the connection", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("a broken connection resumes its session, and nothing is missed", async () => {
+  test("a broken connection resumes its session, and no event is lost", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.gateway.drop();
     discord.people.say(channel, ada, "in between", { mentionBot: true });
@@ -26,27 +31,27 @@ describe("the connection", () => {
     expect(discord.gateway.sessions).toHaveLength(1);
   });
 
-  test("a broken connection does not count as ready until it stands again", async () => {
+  test("a broken connection does not count as ready until it is open again", async () => {
     const { discord, adapter } = await startStage();
     discord.gateway.drop();
     await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
     await eventually(() => adapter.isConnected()).toBe(true);
   });
 
-  test("the connection is made anew when Discord asks for it", async () => {
+  test("the connection is reopened when Discord asks for it", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.gateway.reconnect();
     discord.people.say(channel, ada, "after", { mentionBot: true });
     expect((await message(0)).text).toBe("after");
   });
 
-  test("the connection asks for no more intents than it needs", async () => {
+  test("the connection requests no more intents than it needs", async () => {
     const { discord } = await startStage();
-    // Guilds, their messages, direct messages, and what messages say.
+    // Guilds, their messages, direct messages, and message content.
     expect(discord.gateway.sessions.map(({ intents }) => intents)).toEqual([1 | 512 | 4_096 | 32_768]);
   });
 
-  test("a connection without the Message Content intent says once what to switch on, and goes on without", async () => {
+  test("a connection without the Message Content intent says once what to switch on, and continues without it", async () => {
     const { log, lines } = recordingLog();
     const { discord, adapter, channel, ada, bob, message, events, heard } = await startStage({
       simulator: { intents: { messageContent: false }, ...SEEN },
@@ -56,7 +61,7 @@ describe("the connection", () => {
     expect(lines.map(({ msg }) => String(msg)).join()).toMatch(/Developer Portal.*Privileged Gateway Intents/);
     discord.people.say(channel, ada, "mentioned", { mentionBot: true });
     expect((await message(0)).text).toBe("mentioned");
-    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("answer"), "n", signal);
     const answer = discord.messages(channel).at(-1);
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(thread, bob, "cannot be read");
@@ -67,7 +72,7 @@ describe("the connection", () => {
     expect(events).toHaveLength(2);
   });
 
-  test("a connection that loses the Message Content intent goes on without it", async () => {
+  test("a connection that loses the Message Content intent continues without it", async () => {
     const { discord, channel, ada, message, reasons } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(4014);
     await discord.until(() => discord.gateway.sessions.some(({ intents }) => (intents & 32_768) === 0));
@@ -76,7 +81,7 @@ describe("the connection", () => {
     expect(reasons).toEqual([]);
   });
 
-  test("a wrong token is refused in plain words", async () => {
+  test("a wrong token is refused with an explanation", async () => {
     const discord = await startDiscord(SEEN);
     const starting = startAdapter(discord, { token: `${discord.token.slice(0, -4)}xxxx` });
     await expect(starting).rejects.toThrow(/does not accept the token.*Developer Portal/);
@@ -84,8 +89,8 @@ describe("the connection", () => {
 
   test.each([
     [4004, /token/],
-    [4010, /shards/],
-    [4011, /more shards/],
+    [4010, /SHARDS/],
+    [4011, /too many servers/],
     [4012, /version/],
     [4013, /intent/],
   ])("a connection that Discord closes for good with %i is reported with the reason", async (code, reason) => {
@@ -98,7 +103,7 @@ describe("the connection", () => {
   test("a refused token is reported once, by the connection or by a write", async () => {
     const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
-    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
     await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     const told = [...reasons];
     discord.gateway.closeWith(4004);
@@ -109,9 +114,9 @@ describe("the connection", () => {
     await eventually(() => other.reasons).toEqual(told);
   });
 
-  test("connecting is tried again while Discord has trouble", async () => {
+  test("connecting is retried while Discord has an outage", async () => {
     const discord = await startDiscord();
-    discord.faults.failNext("GET /gateway/bot", { status: 503, times: 4 });
+    discord.faults.failNext("GET /gateway/bot", { status: 503, times: 1 });
     const { adapter } = await startAdapter(discord);
     expect(adapter.isConnected()).toBe(true);
   });
@@ -120,7 +125,7 @@ describe("the connection", () => {
 describe("shards", () => {
   const TWO = { shards: 2, sessions: { maxConcurrency: 2 } };
 
-  /** A channel of a server on each of two shards, and somebody who is in both. */
+  /** A server on each of two shards, each with a channel, and a user who is a member of both. */
   function addRooms(discord: Discord): [Channel, Channel, User] {
     const guilds = new Map<number, Guild>();
     while (guilds.size < 2) {
@@ -144,7 +149,7 @@ describe("shards", () => {
     await eventually(() => adapter.isConnected()).toBe(true);
   });
 
-  test("processes that share the shards hear their own, and only the first hears direct messages", async () => {
+  test("processes that share the shards receive their own events, and only the first receives direct messages", async () => {
     const discord = await startDiscord(TWO);
     const [zero, one, eve] = addRooms(discord);
     const [first, second] = await Promise.all(
@@ -169,11 +174,11 @@ describe("shards", () => {
   });
 });
 
-describe("the end", () => {
-  test("closing waits for writes that are under way", async () => {
+describe("shutdown of the adapter", () => {
+  test("closing waits for writes under way", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ simulator: { latencyMs: 50 } });
     discord.people.say(channel, ada, "question", { mentionBot: true });
-    const sink = adapter.sink((await message(0)).reply);
+    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
     const posting = sink.post(draft("the last words"), "n", signal);
     await discord.until(() => discord.requests.some(({ route }) => route.startsWith("POST /channels")));
     await adapter.close();
@@ -181,7 +186,7 @@ describe("the end", () => {
     await posting;
   });
 
-  test("after a pause replies are still written and nothing is heard", async () => {
+  test("after a pause, replies are still written, and no events arrive", async () => {
     const { discord, adapter, channel, ada, message, events } = await startStage();
     await discord.until(() => discord.commands().length > 0);
     discord.people.say(channel, ada, "question", { mentionBot: true });
@@ -189,13 +194,56 @@ describe("the end", () => {
     await adapter.pause();
     expect(adapter.isConnected()).toBe(false);
     discord.people.say(channel, ada, "another", { mentionBot: true });
-    // Another process may take it.
+    // Another process can handle the event.
     const given = discord.people.command(channel, ada, "ask", { prompt: "and this?" });
-    const sink = adapter.sink(reply);
+    const sink = adapter.sink(reply, NO_RIGHT);
     const { id } = await sink.post(draft("ans"), "n", signal);
     for (const text of ["answ", "answe", "answer"]) await sink.edit(id, draft(text), signal);
     expect(botTexts(discord, channel)).toEqual(["answer"]);
     expect(events).toHaveLength(1);
     expect(given.acknowledgedAs).toBeUndefined();
   });
+});
+
+/** Accepts connections and sends nothing. */
+async function startSilence(): Promise<{ url: string; port: number; sockets: Socket[] }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket.on("error", () => {})));
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { url: `ws://127.0.0.1:${port}`, port, sockets };
+}
+
+test("closing a connection that is still opening does not kill the process if it fails", async () => {
+  const failures: unknown[] = [];
+  const note = (error: unknown) => void failures.push(error);
+  const others = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException").on("uncaughtException", note);
+  onTestFinished(() => {
+    process.off("uncaughtException", note);
+    for (const other of others) process.on("uncaughtException", other);
+  });
+  const { url, port, sockets } = await startSilence();
+  const connection = createConnection({
+    token: "MTIz.abc.def",
+    gateway: { read: async () => toWholeInfo({ url }) },
+    shard: { id: 0, count: 1 },
+    identify: async () => {},
+    content: { isAsked: true },
+    attach() {},
+    onFatal() {},
+    log: silent,
+  });
+  const opening = connection.open().catch((error: Error) => error.message);
+  await eventually(() => sockets.length).toBe(1);
+  await connection.close();
+  expect(await opening).toBe("The connection to Discord was closed.");
+  sockets[0]?.resetAndDestroy();
+  // Data on a later connection arrives after the reset.
+  await once(connect(port, "127.0.0.1"), "connect");
+  await eventually(() => sockets.length).toBe(2);
+  for (const one of sockets) one.destroy();
+  expect(failures).toEqual([]);
 });

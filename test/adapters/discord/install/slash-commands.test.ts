@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { registerCommands, toDefinitions } from "../../../../adapters/discord/interactions/commands.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
-import { silent } from "../../../support/log.ts";
+import { registerCommands, toDefinitions } from "../../../../adapters/discord/install/slash-commands.ts";
+import { silent } from "../../../../lab/support/log.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { signal, startAdapter } from "../stage.ts";
 
 const PUT = "PUT /applications/:application/commands";
 const GET = "GET /applications/:application/commands";
-const HELP = { name: "help", description: "Says what I can do." };
+const HELP = { name: "help", description: "Show what I can do." };
 
-describe("the commands", () => {
-  test("are registered when the bot starts: /ask, the given ones, and one in the menu of a message", async () => {
+describe("registering the commands", () => {
+  test("the bot registers its commands at start: /ask, the given ones, and one in the menu of a message", async () => {
     const discord = await startDiscord();
     await startAdapter(discord, { commands: [HELP, { name: "model", description: "Chooses the model." }] });
     await discord.until(() => discord.commands().length > 0);
     expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "help", "model", "Ask about this"]);
   });
 
-  test("are registered again only when they have changed", async () => {
+  test("the bot registers its commands again only if they have changed", async () => {
     const discord = await startDiscord();
     const count = (route: string) =>
       discord.requests.filter((request) => request.route === route && request.status !== undefined).length;
@@ -31,7 +31,7 @@ describe("the commands", () => {
     expect(count(GET)).toBe(3);
   });
 
-  test("of one server alone are registered there", async () => {
+  test("the bot registers its commands on one server if configured", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild();
     await startAdapter(discord, { commands: [HELP], guildId: guild.id });
@@ -39,7 +39,7 @@ describe("the commands", () => {
     expect(discord.commands()).toEqual([]);
   });
 
-  test("that cannot be registered do not keep the bot from answering, and are registered a little later", async () => {
+  test("the bot answers without its commands if registering fails, and retries a little later", async () => {
     const discord = await startDiscord();
     discord.faults.failNext(PUT, { status: 502 });
     const { adapter } = await startAdapter(discord);
@@ -48,14 +48,14 @@ describe("the commands", () => {
     await discord.until(() => discord.commands().length > 0);
   });
 
-  test("are registered with a server that does not list them", async () => {
+  test("the bot registers its commands with a server that cannot list them", async () => {
     const discord = await startDiscord();
     discord.faults.failNext(GET, { status: 404 });
     await startAdapter(discord, { commands: [HELP] });
     await discord.until(() => discord.commands().length > 0);
   });
 
-  test("that Discord refuses are not offered again", async () => {
+  test("the bot does not retry registering commands that Discord refuses", async () => {
     const discord = await startDiscord();
     const [command] = toDefinitions([]);
     const calls: string[] = [];
@@ -71,7 +71,7 @@ describe("the commands", () => {
     expect(calls).toEqual(["GET"]);
   });
 
-  test("have descriptions that fit", () => {
+  test("every command description fits Discord's limit", () => {
     const [, long] = toDefinitions([{ name: "long", description: "数".repeat(300) }]);
     expect(long?.description).toHaveLength(100);
   });

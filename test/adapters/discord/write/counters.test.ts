@@ -10,7 +10,7 @@ import {
 describe("own calls", () => {
   const open = (at: number, kind: "post" | "edit" = "edit") => ({ at, kind, answeredAt: Infinity });
 
-  test("tell which calls were in flight together", () => {
+  test("own calls know which ones were in flight together", () => {
     const calls = createOwnCalls();
     for (const at of [0, 1_000, 5_000]) calls.add(open(at));
     calls.answered(0, "edit", 2_000);
@@ -21,7 +21,7 @@ describe("own calls", () => {
     expect(calls.overlapping(5_000, 6_000)).toBe(0);
   });
 
-  test("tell apart two calls of one instant", () => {
+  test("own calls distinguish two calls at the same time", () => {
     const calls = createOwnCalls();
     calls.add(open(0, "post"));
     calls.add(open(0, "edit"));
@@ -33,7 +33,7 @@ describe("own calls", () => {
     expect(calls.unanswered()).toBe(0);
   });
 
-  test("count what came since a moment or was in flight then", () => {
+  test("own calls count the ones since a time or in flight then", () => {
     const calls = createOwnCalls();
     for (const at of [0, 1_000, 2_000, 3_000]) calls.add(open(at));
     calls.answered(0, "edit", 1_000);
@@ -42,7 +42,7 @@ describe("own calls", () => {
     expect(calls.last()).toBe(3_000);
   });
 
-  test("forget answered calls in time, unanswered ones never", () => {
+  test("own calls forget completed calls in time, but never calls in flight", () => {
     const calls = createOwnCalls();
     calls.add(open(0));
     calls.add(open(1_000));
@@ -55,7 +55,7 @@ describe("own calls", () => {
 });
 
 describe("fixed counter", () => {
-  /** A counter of 5 per 5 s with its calls, whose windows are anchored where the test says. */
+  /** A counter for 5 calls per 5 s, with its calls. The test decides when its windows start. */
   function fixed() {
     const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
     const counter = createFixedCounter(rule);
@@ -70,10 +70,10 @@ describe("fixed counter", () => {
       rule.calls.answered(sentAt, "edit", answeredAt);
       const inFlight = rule.calls.overlapping(sentAt, answeredAt);
       const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
-      counter.heard({ kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight });
+      counter.observe({ kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight });
     }
 
-    /** A call and its answer. */
+    /** Makes a call and receives its response. */
     function call(at: number, remaining: number, resetMs: number): void {
       send(at);
       answer(at, remaining, resetMs);
@@ -82,7 +82,7 @@ describe("fixed counter", () => {
     return { counter, send, answer, call };
   }
 
-  test("opens a window with one call and waits for its answer", () => {
+  test("a fixed counter opens a window with one call and waits for the call's response", () => {
     const { counter, send, answer } = fixed();
     expect(counter.credit(0)).toBe(1);
     send(0);
@@ -93,7 +93,7 @@ describe("fixed counter", () => {
     expect([200, 5_000, 5_200].map(counter.credit)).toEqual([4, 4, 1]);
   });
 
-  test("opens with all its calls once a window was seen to begin anew", () => {
+  test("a fixed counter opens a window with its full limit once one was seen to restart", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(3_000, 3, 1_900);
@@ -102,7 +102,7 @@ describe("fixed counter", () => {
     expect(counter.credit(10_400)).toBe(5);
   });
 
-  test("keeps its window when the wait of a refusal ends inside it: another limit was met", () => {
+  test("a fixed counter keeps its window if a refusal's wait ends inside it: that was another limit", () => {
     const { counter, call, send } = fixed();
     call(0, 4, 4_900);
     for (const [at, remaining] of [
@@ -119,7 +119,7 @@ describe("fixed counter", () => {
     expect(counter.credit(5_200)).toBe(1);
   });
 
-  test("is refuted by a window that begins with less", () => {
+  test("a window that starts with less refutes a fixed counter", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(3_000, 3, 1_900);
@@ -127,14 +127,14 @@ describe("fixed counter", () => {
     expect(counter.isRefuted()).toBe(true);
   });
 
-  test("takes a window that began earlier than thought as it is", () => {
+  test("a fixed counter accepts a window that started earlier than assumed", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(4_950, 4, 4_900);
     expect([5_200, 10_000].map(counter.credit)).toEqual([4, 4]);
   });
 
-  test("never raises what is left inside a window, and ignores answers about an earlier one", () => {
+  test("a fixed counter never raises the calls left inside a window, and ignores responses about an earlier window", () => {
     const { counter, call, answer } = fixed();
     call(0, 4, 4_900);
     call(1_000, 1, 3_900);
@@ -145,7 +145,7 @@ describe("fixed counter", () => {
     expect(counter.credit(2_200)).toBe(0);
   });
 
-  test("has one unproven call when a refusal is over", () => {
+  test("a fixed counter has one unproven call when a refusal is over", () => {
     const { counter } = fixed();
     counter.adopt({ startedAt: 0, resetAt: 5_000, used: 1 });
     expect(counter.credit(1_000)).toBe(4);
@@ -153,7 +153,7 @@ describe("fixed counter", () => {
     expect([1_000, 6_000].map(counter.credit)).toEqual([0, 1]);
   });
 
-  test("spreads what is left evenly to the end of the window", () => {
+  test("a fixed counter spreads the remaining calls evenly until the end of the window", () => {
     const { counter, call } = fixed();
     expect(counter.gap(0)).toBe(350);
     call(0, 4, 4_900);
@@ -175,7 +175,7 @@ describe("leaky counter", () => {
     inFlight: 0,
   } as const;
 
-  test("fills with each call and drains one per spacing", () => {
+  test("a leaky counter fills with each call and drains one per spacing", () => {
     const counter = createLeakyCounter(rule());
     expect(counter.credit(0)).toBe(5);
     for (let call = 0; call < 5; call++) counter.sent(0);
@@ -184,21 +184,21 @@ describe("leaky counter", () => {
     expect(counter.returns()).toContain(1_000);
   });
 
-  test("believes the header, and counts what was in flight beside it", () => {
+  test("a leaky counter trusts the header, and adds the calls in flight", () => {
     const counter = createLeakyCounter(rule());
-    counter.heard(answer);
+    counter.observe(answer);
     expect(counter.credit(200)).toBe(3);
-    counter.heard({ ...answer, inFlight: 2 });
+    counter.observe({ ...answer, inFlight: 2 });
     expect(counter.credit(200)).toBe(1);
   });
 
-  test("has one call when a refusal is over", () => {
+  test("a leaky counter has one call when a refusal is over", () => {
     const counter = createLeakyCounter(rule());
     counter.refused(10_000);
     expect([10_000, 11_000].map(counter.credit)).toEqual([1, 2]);
   });
 
-  test("plans closer calls while it is well filled", () => {
+  test("a leaky counter plans calls closer together while it is well filled", () => {
     const counter = createLeakyCounter(rule());
     expect(counter.gap(0)).toBeCloseTo(1 / (1 / 1_000 + 3.5 / 2_000));
     for (let call = 0; call < 4; call++) counter.sent(0);
@@ -229,27 +229,27 @@ describe("logged counter", () => {
     inFlight: 0,
   } as const;
 
-  test("counts the own calls of the last window and a margin", () => {
+  test("a logged counter counts our calls of the last window plus a margin", () => {
     const { counter } = counterWith([0, 1_000, 2_000, 3_000, 4_000]);
     expect([4_000, 5_100, 5_200, 6_200].map(counter.credit)).toEqual([0, 0, 1, 2]);
   });
 
-  test("believes a header that says less, until its window ends", () => {
+  test("a logged counter trusts a header that reports less, until its window ends", () => {
     const { counter, call } = counterWith([0]);
-    counter.heard({ ...answer, remaining: 2, inFlight: 1 });
+    counter.observe({ ...answer, remaining: 2, inFlight: 1 });
     expect(counter.credit(1_000)).toBe(1);
     call(1_000);
     expect(counter.credit(1_000)).toBe(0);
     expect(counter.credit(5_200)).toBe(4);
   });
 
-  test("is empty of a call when the window that held nothing else ends", () => {
+  test("a logged counter forgets a call when the window that contained only it ends", () => {
     const { counter } = counterWith([0]);
-    counter.heard({ ...answer, resetMs: 1_000, resetUntil: 1_200, resetFrom: 1_000 });
+    counter.observe({ ...answer, resetMs: 1_000, resetUntil: 1_200, resetFrom: 1_000 });
     expect([1_000, 1_300].map(counter.credit)).toEqual([4, 5]);
   });
 
-  test("spreads what is free evenly to the return of the oldest call", () => {
+  test("a logged counter spreads the free calls evenly until the oldest call returns", () => {
     expect(counterWith([]).counter.gap(0)).toBe(350);
     expect(counterWith([0]).counter.gap(0)).toBeCloseTo(5_120 / 5);
     expect(counterWith([0, 1_000, 2_000, 3_000, 4_000]).counter.gap(4_000)).toBeCloseTo(1_120);

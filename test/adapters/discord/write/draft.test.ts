@@ -1,14 +1,9 @@
 import { describe, expect, test } from "vitest";
-import {
-  readCustomId,
-  readCustomIds,
-  toCustomId,
-  toMessageBody,
-} from "../../../../adapters/discord/write/message-body.ts";
+import { readCustomId, readCustomIds, toCustomId, toMessageBody } from "../../../../adapters/discord/write/draft.ts";
 import { draft } from "../stage.ts";
 
 describe("the body of a message", () => {
-  test("the body of a message notifies nobody and shows no previews", () => {
+  test("the body of a message notifies no one and shows no previews", () => {
     expect(toMessageBody(draft("hi"), {})).toEqual({
       content: "hi",
       allowed_mentions: { parse: [], replied_user: false },
@@ -17,12 +12,12 @@ describe("the body of a message", () => {
     });
   });
 
-  test("is sent as it was written when only the rewriting makes it too long", () => {
+  test("the body of a message is sent as written if only the rewriting makes it too long", () => {
     const bars = "|| ".repeat(660);
     expect(toMessageBody(draft(bars), {}).content).toBe(bars);
   });
 
-  test("shows the newest steps above a text that grows, as plain small print, where there is room", () => {
+  test("the newest steps appear above a growing text, as plain small print, if there is room", () => {
     const RUNNING = { state: "running" as const, runningMs: 12_300 };
     const steps = ["one", "two", "three", "**four** <@1>", "five"].map((title, index) => {
       return { id: String(index), title, ...(index === 4 ? RUNNING : { state: "done" as const }) };
@@ -36,7 +31,7 @@ describe("the body of a message", () => {
     expect(toMessageBody({ ...growing, markdown: full }, {}).content).toBe(full);
   });
 
-  test("five buttons stand in a row, and the next in another", () => {
+  test("five buttons fit in a row, and the next one starts another row", () => {
     const actions = ["good", "bad", "again", "vary", "edit", "upscale", "delete"] as const;
     const buttons = actions.map((action) => ({ action, turnId: "t", label: action }));
     const { components } = toMessageBody(draft("hi", { buttons }), {});
@@ -46,7 +41,7 @@ describe("the body of a message", () => {
     ]);
   });
 
-  test("has a button for each action, with everything it needs in its id", () => {
+  test("the body of a message has a button for each action, with all it needs in its id", () => {
     const button = { action: "stop" as const, turnId: "0123456789abcdef", label: "Stop" };
     const context = { root: "1234567890123456789", mark: "0123456789abcdef" };
     const { components } = toMessageBody(draft("hi", { buttons: [button] }), context);
@@ -69,7 +64,7 @@ describe("a button's id", () => {
     expect(readCustomId(long)).toMatchObject({ action: "upscale", turnId, root: "1".repeat(19) });
   });
 
-  test("a button's id of somebody else means nothing", () => {
+  test("a foreign button's id means nothing", () => {
     for (const id of ["", "stop", "destroy:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import { ApiError, toNetworkError } from "../../../../adapters/discord/api/error.ts";
 import { toSinkError } from "../../../../adapters/discord/write/failures.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 
@@ -10,7 +10,7 @@ function kindOf(status: number, code: number, isForeign = false): string {
   return error instanceof SinkError ? error.kind : "none";
 }
 
-describe("what Discord's refusals mean", () => {
+describe("the meaning of Discord's refusals", () => {
   test.each([
     [404, 10003, "gone"],
     [404, 10004, "gone"],
@@ -44,7 +44,7 @@ describe("what Discord's refusals mean", () => {
     [403, 0, "forbidden"],
     [404, 0, "gone"],
     [400, 0, "rejected"],
-  ])("%i with code %i is %s", (status, code, kind) => expect(kindOf(status, code)).toBe(kind));
+  ])("a refusal with status %i and code %i means %s", (status, code, kind) => expect(kindOf(status, code)).toBe(kind));
 
   test("a refusal by a proxy does not count as Discord's", () => {
     expect([403, 404, 413, 400].map((status) => kindOf(status, 0, true))).toEqual([
@@ -55,14 +55,14 @@ describe("what Discord's refusals mean", () => {
     ]);
   });
 
-  test("a limit says how long to wait", () => {
+  test("a rate limit includes the wait", () => {
     const error = toSinkError(new ApiError("words", { status: 429, code: 0, retryAfterMs: 700 }), signal);
     expect(error).toMatchObject({ kind: "rate-limited", retryAfterMs: 700 });
   });
 
-  test("a failure without an answer leaves open whether the write was carried out, and quotes nothing", () => {
+  test("a failure without a response leaves open whether the write happened, and quotes nothing", () => {
     const cause = Object.assign(new Error("connect to https://x/webhooks/1/token failed"), { code: "ECONNRESET" });
-    const error = toSinkError(cause, signal);
+    const error = toSinkError(toNetworkError("POST", cause), signal);
     expect(error).toMatchObject({ kind: "unavailable", message: expect.stringContaining("ECONNRESET") });
     expect((error as Error).message).not.toContain("token");
   });

@@ -1,18 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { attach, checkFiles } from "../../../../adapters/discord/write/uploads.ts";
+import { attach, checkFiles } from "../../../../adapters/discord/write/files.ts";
+import { shown } from "../../../../lab/discord-sim/world.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { OutboundFile } from "../../../../src/port/sink.ts";
-import { startDiscord } from "../../../simulators/discord/index.ts";
-import { shown } from "../../../simulators/discord/world.ts";
+import { startDiscord } from "../../../support/discord.ts";
 import { botMessages, draft, signal, startStage } from "../stage.ts";
 
 const file = (more: Partial<OutboundFile> = {}): OutboundFile => {
   return { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2, 3]), ...more };
 };
 
-describe("files on their way to Discord", () => {
-  test("have a caption, a description, and a cover when that is asked for", async () => {
+describe("files sent to Discord", () => {
+  test("files have a caption, a description, and a cover if requested", async () => {
     const { discord, adapter, channel } = await startStage({ listens: false });
-    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
     const files = [file({ altText: "A cat.", isSpoiler: true }), file({ name: "plain.png" })];
     const caption = draft("**Two**", { buttons: [{ action: "again", turnId: "p", label: "Again" }] });
     const posted = await sink.upload(files, caption, "n", signal);
@@ -35,9 +36,9 @@ describe("files on their way to Discord", () => {
     expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
   });
 
-  test("are uploaded once under one nonce", async () => {
+  test("files are uploaded once per nonce", async () => {
     const { discord, adapter, channel } = await startStage({ listens: false });
-    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
     discord.faults.failNext("POST /channels/:channel/messages", { status: 502, when: "after" });
     await expect(sink.upload([file()], undefined, "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     const { attachments } = await sink.upload([file()], undefined, "n", signal);
@@ -45,13 +46,13 @@ describe("files on their way to Discord", () => {
     expect(attachments).toHaveLength(1);
   });
 
-  test("have descriptions that fit, and names without misleading characters", () => {
+  test("files have descriptions that fit, and names without misleading characters", () => {
     const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
     expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: `${"数".repeat(1_023)}…` }] });
     expect(files?.[0]?.name).toBe("bc.png");
   });
 
-  test("are refused in plain words when they do not fit", () => {
+  test("files that do not fit are refused with an explanation", () => {
     const large = file({ bytes: new Uint8Array(11) });
     expect(() => checkFiles([large], 10)).toThrow(/over 10 bytes/);
     expect(() =>
@@ -59,15 +60,15 @@ describe("files on their way to Discord", () => {
         Array.from({ length: 11 }, () => file()),
         10,
       ),
-    ).toThrow(/10 fit in a message/);
+    ).toThrow(/at most 10 are allowed/);
   });
 
-  test("can be as large as the boosts of the server allow, and 10 MiB elsewhere", async () => {
+  test("files can be as large as the server's boosts allow, and 10 MiB elsewhere", async () => {
     const discord = await startDiscord();
     const boosted = discord.addChannel(discord.addGuild({ premiumTier: 2 }), "boosted");
     const { adapter, channel, ada } = await startStage({ discord });
     const large = file({ bytes: new Uint8Array(21 * 2 ** 20) });
-    const sinkOf = (channelId: string) => adapter.sink({ platform: "discord", channelId });
+    const sinkOf = (channelId: string) => adapter.sink({ platform: "discord", channelId }, NO_RIGHT);
     await sinkOf(boosted.id).upload([large], undefined, "n", signal);
     expect(botMessages(discord, boosted)).toHaveLength(1);
     for (const { id } of [channel, discord.openDm(ada)]) {
@@ -77,14 +78,14 @@ describe("files on their way to Discord", () => {
     expect(discord.requests.filter(({ status }) => status === 413)).toEqual([]);
   });
 
-  test("can be as large as an interaction says until its token ends", async () => {
-    const commands = [{ name: "help", description: "Says what I can do." }];
+  test("files can be as large as an interaction allows until its token expires", async () => {
+    const commands = [{ name: "help", description: "Show what I can do." }];
     const { discord, adapter, channel, ada, event } = await startStage({ commands });
     ada.nitroBytes = 500 * 2 ** 20;
     await discord.until(() => discord.commands().length > 0);
     discord.people.command(channel, ada, "help", {});
     const { reply } = await event(0);
-    const sink = adapter.sink(reply);
+    const sink = adapter.sink(reply, NO_RIGHT);
     await sink.upload([file({ bytes: new Uint8Array(23 * 2 ** 20) })], undefined, "n", signal);
     const shownFiles = botMessages(discord, channel).flatMap((message) => shown(message).attachments);
     expect(shownFiles.map(({ bytes }) => bytes.length)).toEqual([23 * 2 ** 20]);

@@ -32,43 +32,43 @@ const PIECES = [
   "- [x] ",
 ];
 const markdown = fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((pieces) => pieces.join(""));
-/** Its first cell goes on in the second line, beside nothing. */
+/** A table whose first cell wraps onto a second line, next to an empty cell. */
 const WRAPPED = `| a | bb |\n|---|:-:|\n${"[a.com](https://b.com) ".repeat(2)}\`code || x\` word `;
 
 describe("Markdown for Discord", () => {
-  test("covers a quote that is to be folded, in one line that nothing in it ends", () => {
+  test("a folded quote becomes one covered line that nothing in it can end", () => {
     const quote = "> [!thinking]- Thought for 3 s\n> First `a || b`.\n> \n> Then \\\n\n**Done.**";
     expect(toDiscordMarkdown(quote)).toBe("> **Thought for 3 s**\n> || First `a | | b`. Then \\ ||\n\n**Done.**");
     expect(toDiscordMarkdown("> [!note] mine\n> x")).toBe("> [!note] mine\n> x");
   });
 
-  test("has tables as code, and text around them as it was", () => {
+  test("tables become code, and the text around them stays the same", () => {
     expect(toDiscordMarkdown("before\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nafter")).toBe(
       "before\n\n```\na │ b\n──┼──\n1 │ 2\n```\n\nafter",
     );
   });
 
-  test("has one kind of fence, with one word behind it", () => {
+  test("every fence becomes three backticks with at most one word after them", () => {
     expect(toDiscordMarkdown("~~~python title=x\nprint(1)\n~~~")).toBe("```python\nprint(1)\n```");
     expect(toDiscordMarkdown("````md\n```js\n```\n````")).toBe("```md\n`\u200B``js\n`\u200B``\n```");
     expect(toDiscordMarkdown("```{.weird}\nx\n```")).toBe("```\nx\n```");
   });
 
-  test("leaves code as it was written", () => {
+  test("code stays as written", () => {
     const code = "```py\n#### not a heading\na || b\n| a | b |\n|---|---|\n__init__\n```";
     expect(toDiscordMarkdown(code)).toBe(code);
   });
 
-  test("leaves plain text, half a table and half a fence alone", () => {
+  test("plain text, half a table and half a fence stay unchanged", () => {
     for (const text of ["plain, 100 % fine.", "| a | b |", "```js\nlet x", "*half", "[half](https://a"])
       expect(toDiscordMarkdown(text)).toBe(text);
   });
 
-  test("has no words of the text lost", () => {
+  test("no word of a text is lost", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const read = (from: string) => from.match(/word|数据|🎉|long|cell|bold|code|quote|head/g) ?? [];
-        // A cell that wraps goes on beside what follows it.
+        // The rest of a wrapped cell comes after the next cell.
         const words = (from: string) => (text.includes("|---|") ? read(from).toSorted() : read(from));
         expect(words(toDiscordMarkdown(text))).toEqual(words(text));
       }),
@@ -76,7 +76,7 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("is counted in UTF-16 units, as it is sent", () => {
+  test("length is counted in UTF-16 units, as sent", () => {
     expect(lengthOfMarkdown("a数🎉")).toBe(4);
     expect(lengthOfMarkdown("x".repeat(2_000))).toBe(2_000);
     expect(lengthOfMarkdown("a || b")).toBe(8);
@@ -88,13 +88,13 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("fits, part by part, when the splitter is given its length", () => {
+  test("every part fits if the splitter is given this length", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const parts = splitMarkdown(text.repeat(3), { maxLength: 200, lengthOf: lengthOfMarkdown });
         for (const { text: part } of parts) expect(toDiscordMarkdown(part).length).toBeLessThanOrEqual(200);
       }),
-      // Only with a space behind it the box of the last item is a shorter one.
+      // The last item's checkbox is shorter only with a trailing space.
       { examples: [["`code || x` > quote\n\n\n\n\n- [x] \n\n- [x] ~~~\n| a | bb |\n|---|:-:|\n"]] },
     );
   });
@@ -122,7 +122,7 @@ describe("prose", () => {
     ["a link in code is code", "`[a.com](https://b.com)`", "`[a.com](https://b.com)`"],
   ])("%s", (_, markdown, shown) => expect(rewriteProse(markdown)).toBe(shown));
 
-  // Each of these is a link to Discord, which is not strict about what stands around an address.
+  // On Discord each of these is a link, because Discord allows text and spaces around a URL.
   test.each([
     "[bank.com]( https://evil.net )",
     "[bank.com](\nhttps://evil.net)",
@@ -153,7 +153,7 @@ function showLink(words: string, target: string): string {
 }
 
 describe("a link", () => {
-  test("stays as it is when its words name no address", () => {
+  test("a link stays as it is if its text names no address", () => {
     expect(showLink("the docs", "https://docs.example/x")).toBe("[the docs](https://docs.example/x)");
     expect(showLink("Node.js", "https://nodejs.org")).toBe("[Node.js](https://nodejs.org)");
     expect(showLink("main.py", "https://code.example/main.py")).toBe("[main.py](https://code.example/main.py)");
@@ -171,25 +171,25 @@ describe("a link", () => {
     ["**bank.com**", "https://evil.net"],
     ["ba\u200Bnk.com", "https://evil.net"],
     ["bank.com", "https://bank.com@evil.net"],
-  ])("shows where it leads when its words name another address: %s over %s", (words, target) => {
+  ])("a link shows its target if its text names another address: %s over %s", (words, target) => {
     const shown = showLink(words, target);
     expect(shown).toContain(`(<${target}>)`);
     expect(shown).not.toMatch(/\]\(/);
   });
 
-  test("is its bare address when the words are the address", () => {
+  test("a link becomes the bare address if its text is the address", () => {
     expect(showLink("https://a.example/b/", "https://a.example/b")).toBe("https://a.example/b");
     expect(showLink("www.a.example", "https://a.example")).toBe("https://a.example");
     expect(showLink("", "https://a.example")).toBe("https://a.example");
   });
 
-  test("stands for a picture, which Discord does not draw from text", () => {
+  test("a link replaces an image, which Discord does not show from text", () => {
     expect(toHonestLink("![a cat](https://a.example/cat.png)", "a cat", "https://a.example/cat.png")).toBe(
       "[a cat](https://a.example/cat.png)",
     );
   });
 
-  test("is left alone when it is no web address", () => {
+  test("a link to anything but a web address stays unchanged", () => {
     expect(showLink("mail", "mailto:a@b.example")).toBe("[mail](mailto:a@b.example)");
     expect(showLink("here", "./file.md")).toBe("[here](./file.md)");
   });
@@ -200,19 +200,19 @@ function showTable(markdown: string): string | undefined {
 }
 
 describe("a table", () => {
-  test("becomes columns that line up, also where letters are twice as wide", () => {
+  test("a table becomes aligned columns, even with double-width letters", () => {
     expect(showTable("| 名前 | n |\n|:--|--:|\n| 太郎 | 12 |\n| Ann | 3 |")).toBe(
       ["```", "名前 │  n", "─────┼───", "太郎 │ 12", "Ann  │  3", "```"].join("\n"),
     );
   });
 
-  test("aligns to the right and to the middle as its row of dashes says", () => {
+  test("a table aligns right and centre as its row of dashes says", () => {
     expect(showTable("a | b | c\n:-- | :-: | --:\nlong | long | long")).toBe(
       ["```", "a    │  b   │    c", "─────┼──────┼─────", "long │ long │ long", "```"].join("\n"),
     );
   });
 
-  test("loses the marks that code would show as letters, and keeps what they are around", () => {
+  test("a table loses the marks that code would show as text, and keeps their content", () => {
     const shown = showTable(
       "| **bold** and *it* | `code` |\n|---|---|\n| [docs](https://a.example/x) | a \\| b<br>c |",
     );
@@ -221,7 +221,7 @@ describe("a table", () => {
     expect(shown).not.toMatch(/\*\*|`code`|<br>/);
   });
 
-  test("wraps long cells inside their column", () => {
+  test("a table wraps long cells inside their column", () => {
     const shown = showTable(`| key | words |\n|---|---|\n| a | ${"lorem ipsum ".repeat(20)} |`) ?? "";
     const lines = shown.split("\n");
     expect(lines.length).toBeGreaterThan(6);
@@ -229,20 +229,20 @@ describe("a table", () => {
     expect(shown.match(/lorem/g)).toHaveLength(20);
   });
 
-  test("cannot end its own block of code", () => {
+  test("a table cannot end its own code block", () => {
     expect(showTable("| a |\n|---|\n| ``` |")?.match(/```/g)).toHaveLength(2);
   });
 
-  test("keeps cells that have no column in the last one", () => {
+  test("a table puts cells without a column into the last one", () => {
     expect(showTable("| a | b |\n|---|---|\n| 1 | 2 | 3 | 4 |")).toContain("1 │ 2 | 3 | 4");
   });
 
-  test("takes missing cells for empty, and ends with the first line that is no row", () => {
+  test("a table treats missing cells as empty, and ends at the first line that is not a row", () => {
     expect(readTable(["| a | b |", "|---|---|", "| 1 |", "text"], 0)).toMatchObject({ count: 3 });
     expect(readTable(["| a | b |", "|---|---|", "```js | x"], 0)).toMatchObject({ count: 2 });
   });
 
-  test("is none without its row of dashes", () => {
+  test("without a row of dashes there is no table", () => {
     expect(showTable("| a | b |\n| c | d |")).toBeUndefined();
     expect(showTable("a | b\n---")).toBeUndefined();
     expect(showTable("| a | b |\n|---|")).toBeUndefined();
@@ -250,7 +250,7 @@ describe("a table", () => {
 });
 
 describe("widthOf", () => {
-  test("counts one column for a letter and two for CJK, Hangul, full-width forms and emoji", () => {
+  test("widthOf counts one column for a letter and two for CJK, Hangul, full-width forms and emoji", () => {
     expect(widthOf("abc é")).toBe(5);
     expect(widthOf("数据")).toBe(4);
     expect(widthOf("한글 カナ")).toBe(9);
@@ -258,17 +258,17 @@ describe("widthOf", () => {
     expect(widthOf("🎉❤️👩‍👩‍👧")).toBe(6);
   });
 
-  test("counts nothing for what is not seen", () => {
+  test("widthOf counts nothing for invisible characters", () => {
     expect(widthOf("e\u0301")).toBe(1);
     expect(widthOf("a\u200Bb")).toBe(2);
   });
 
-  test("counts at most two columns for what a client draws as one glyph, however many parts it has", () => {
+  test("widthOf counts at most two columns for one visible glyph, however many parts it has", () => {
     expect(widthOf("\u{1D158}\u{1D165}\u{1D16E}")).toBe(2);
     expect(widthOf("क्षि")).toBe(2);
   });
 
-  test("follows Unicode's own table of wide characters", () => {
+  test("widthOf follows Unicode's own table of wide characters", () => {
     expect(widthOf("\u{17000}\u{18B00}")).toBe(4);
     expect(widthOf("☰䷀")).toBe(4);
     expect(widthOf("\u{1F000}")).toBe(1);
@@ -276,12 +276,12 @@ describe("widthOf", () => {
 });
 
 describe("wrap", () => {
-  test("breaks between words, and inside a word only when it is longer than a line", () => {
+  test("wrap breaks between words, and inside a word only if it is longer than a line", () => {
     expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
     expect(wrap("a 数据数据数据", 6)).toEqual(["a", "数据数", "据数据"]);
   });
 
-  test("keeps every letter and no line wider than it may be", () => {
+  test("wrap keeps every letter, and no line exceeds the width", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 80 }), fc.integer({ min: 2, max: 20 }), (text, width) => {
         const lines = wrap(text, width);

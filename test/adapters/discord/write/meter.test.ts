@@ -7,11 +7,11 @@ import {
   toReference,
   UNLEARNT,
 } from "../../../../adapters/discord/write/meter.ts";
-import type { PlatformCounter } from "../../../support/pacing/platform.ts";
-import { fixedCounter, leakyCounter, slidingCounter } from "../../../support/pacing/platform.ts";
+import type { PlatformCounter } from "../../../../lab/pacing/platform.ts";
+import { fixedCounter, leakyCounter, slidingCounter } from "../../../../lab/pacing/platform.ts";
 
 describe("meter", () => {
-  /** Makes a call at each of the times, one after another, against a counter half a trip away. */
+  /** Makes a call at each of these times, one after another. The counter is half a round trip away. */
   function call(meter: ReturnType<typeof createMeter>, counter: PlatformCounter, times: number[], tripMs = 200): void {
     for (const at of times) {
       meter.sent("edit", at);
@@ -21,7 +21,7 @@ describe("meter", () => {
     }
   }
 
-  test("learns a fixed window from two answers", () => {
+  test("a meter learns a fixed window from two responses", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, fixedCounter(5, 1_000), [0]);
     expect(meter.learnt()).toMatchObject({ mode: "unknown", limit: 5, windowMs: 5_000 });
@@ -33,15 +33,15 @@ describe("meter", () => {
     expect(two.credit(500)).toBe(3);
   });
 
-  test("learns a leaky counter from two answers", () => {
+  test("a meter learns a leaky counter from two responses", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, leakyCounter(5, 5_000), [0, 300]);
     expect(meter.learnt()).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
-    // The reset is a trip off at most: a call is counted as returned a trip later than it is.
+    // The reset is wrong by at most a round trip, so a call counts as returned one round trip late.
     expect([500, 1_300, 2_300].map(meter.credit)).toEqual([3, 4, 5]);
   });
 
-  test("counts its own calls for good when no model fits, and tells other meters nothing of it", () => {
+  test("a meter counts its own calls permanently if no model fits, and other meters do not learn that", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, slidingCounter(5, 5_000), [0, 1_000, 2_000, 5_400]);
     expect(meter.learnt().mode).toBe("unknown");
@@ -49,14 +49,14 @@ describe("meter", () => {
     expect(meter.credit(6_600)).toBe(1);
   });
 
-  test("takes the limit from the header and keeps the spacing", () => {
+  test("a meter takes the limit from the header and keeps the spacing", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, fixedCounter(10, 10_000), [0]);
     expect(meter.learnt()).toEqual({ mode: "unknown", limit: 10, windowMs: 10_000 });
     expect(meter.credit(200)).toBe(9);
   });
 
-  test("plans a counter that shows a reset of one second as a call per second", () => {
+  test("a meter plans a counter with a reset of one second as one call per second", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, leakyCounter(5, 5_000), [0]);
     expect(meter.gap(200)).toBeLessThan(500);
@@ -65,7 +65,7 @@ describe("meter", () => {
     expect(other.gap(200)).toBeGreaterThan(900);
   });
 
-  test("starts nothing before the wait of a refusal is over", () => {
+  test("a meter starts no call before a refusal's wait is over", () => {
     const meter = createMeter({ mode: "leaky", limit: 5, windowMs: 5_000 });
     meter.sent("edit", 0);
     meter.done("edit", 0, { ok: false, retryAfterMs: 7_000 }, 200);
@@ -74,7 +74,7 @@ describe("meter", () => {
     expect(meter.keepUntil()).toBe(60_000);
   });
 
-  test("corrects what it was told of another channel", () => {
+  test("a meter corrects what it learned from another channel", () => {
     const wrong = createMeter({ mode: "leaky", limit: 5, windowMs: 1_000 });
     call(wrong, fixedCounter(5, 5_000), [0, 300]);
     expect(wrong.learnt()).toEqual({ mode: "fixed", limit: 5, windowMs: 5_000 });
@@ -83,7 +83,7 @@ describe("meter", () => {
     expect(other.learnt()).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
   });
 
-  test("gives up a leaky model when more is in the counter than it could hold", () => {
+  test("a meter gives up a leaky model if the counter holds more than it could", () => {
     const meter = createMeter({ mode: "leaky", limit: 10, windowMs: 100_000 });
     meter.sent("edit", 0);
     meter.done("edit", 0, { ok: true, budget: { limit: 10, remaining: 5, resetAfterMs: 9_000 } }, 200);
@@ -91,7 +91,7 @@ describe("meter", () => {
     expect(meter.credit(200)).toBe(5);
   });
 
-  test("goes back to counting when the call that opens a window is not accounted for", () => {
+  test("a meter returns to counting if the call that opens a window is unaccounted for", () => {
     const meter = createMeter(UNLEARNT);
     const counter = fixedCounter(5, 5_000);
     call(meter, counter, [0, 300]);
@@ -101,7 +101,7 @@ describe("meter", () => {
     expect(meter.credit(5_400)).toBe(3);
   });
 
-  test("knows what it does not get to know: five calls in five seconds without headers", () => {
+  test("a meter without headers makes five calls in five seconds", () => {
     const meter = createMeter(UNLEARNT);
     for (const at of [0, 1_000, 2_000, 3_000, 4_000]) {
       meter.sent("edit", at);
@@ -129,16 +129,16 @@ describe("counter model", () => {
         rule.calls.answered(sentAt, "post", answeredAt);
         const inFlight = rule.calls.overlapping(sentAt, answeredAt);
         const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
-        model.heard({ kind: "post", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, 5);
+        model.observe({ kind: "post", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, 5);
       },
       fail(sentAt: number, answeredAt: number) {
         rule.calls.answered(sentAt, "post", answeredAt);
-        model.unheard(sentAt);
+        model.observeSilence(sentAt);
       },
     };
   }
 
-  test("knows what is left when all calls that were made together are answered", () => {
+  test("a counter model knows the calls left when all concurrent calls have their responses", () => {
     const { model, call, answer } = modelOf();
     for (const at of [0, 10, 20]) call(at);
     answer(0, 200, 4, 4_900);
@@ -148,10 +148,10 @@ describe("counter model", () => {
     expect(model.counter().credit(220)).toBe(2);
   });
 
-  test("stays in doubt by each call among them that was answered without headers", () => {
+  test("a counter model stays uncertain by each concurrent call whose response had no headers", () => {
     const { model, call, answer, fail } = modelOf();
     for (const at of [0, 10, 20]) call(at);
-    // Somebody else's call is in the counter as well, so that the own log is not what limits.
+    // Another user's call is also in the counter, so the bot's own log is not the limit.
     answer(0, 200, 3, 4_900);
     answer(10, 210, 2, 4_900);
     fail(20, 220);
@@ -159,7 +159,7 @@ describe("counter model", () => {
     expect(model.mode()).toBe("unknown");
   });
 
-  test("learns the kind also from calls that were made together", () => {
+  test("a counter model learns the kind from concurrent calls too", () => {
     const { model, call, answer } = modelOf();
     for (const at of [0, 10]) call(at);
     answer(0, 200, 4, 4_900);
@@ -170,7 +170,7 @@ describe("counter model", () => {
     expect(model.counter().credit(1_200)).toBe(2);
   });
 
-  test("does not compare answers across a call that may or may not have counted", () => {
+  test("a counter model does not compare responses across a call that may or may not have counted", () => {
     const { model, call, answer, fail } = modelOf();
     call(0);
     answer(0, 200, 4, 4_900);
@@ -181,7 +181,7 @@ describe("counter model", () => {
     expect(model.mode()).toBe("unknown");
   });
 
-  test("gives up a fixed window that begins with less than it should, for good", () => {
+  test("a counter model permanently gives up a fixed window that starts with less than its limit", () => {
     const { model, call, answer } = modelOf();
     call(0);
     answer(0, 200, 4, 4_900);
@@ -196,7 +196,7 @@ describe("counter model", () => {
     expect(model.mode()).toBe("sliding");
   });
 
-  test("plans as leaky before it counts as leaky", () => {
+  test("a counter model plans as leaky before it counts as leaky", () => {
     const { model, rule, call, answer } = modelOf();
     call(0);
     answer(0, 200, 4, 800);
@@ -216,22 +216,22 @@ describe("counter kind", () => {
 
   const first = toReference(read(0, 1_000, 4), 5);
 
-  test("is a fixed window when the reset stands still", () => {
+  test("a counter is a fixed window if the reset stays the same", () => {
     expect(toKind(read(400, 600, 3), first, 1)).toBe("fixed");
   });
 
-  test("is leaky when the reset moves on by a call", () => {
+  test("a counter is leaky if the reset moves by one call", () => {
     expect(toKind(read(400, 1_600, 3), first, 1)).toBe("leaky");
     expect(toKind(read(600, 2_400, 2), first, 2)).toBe("leaky");
   });
 
-  test("stays open when both or neither fit", () => {
+  test("the counter kind stays open if both or neither fit", () => {
     expect(toKind(read(400, 1_100, 3), first, 1)).toBeUndefined();
     const narrow = toReference({ ...read(0, 100, 4) }, 5_000);
     expect(toKind(read(50, 100, 3), narrow, 1)).toBeUndefined();
   });
 
-  test("is not judged from answers that cannot be compared", () => {
+  test("the counter kind is not derived from responses that cannot be compared", () => {
     expect(toKind(read(400, 600, 3, 1), first, 1)).toBeUndefined();
     expect(toKind(read(1_000, 1_000, 3), first, 1)).toBeUndefined();
     expect(toKind(read(400, 600, 5), first, 1)).toBeUndefined();

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { createDiscordBudget, createDiscordShared, createOneByOne } from "../../../../adapters/discord/write/pace.ts";
+import { toFigures, toMean } from "../../../../lab/pacing/measure.ts";
+import type { PlatformCounter } from "../../../../lab/pacing/platform.ts";
+import { fixedCounter, leakyCounter, slidingCounter } from "../../../../lab/pacing/platform.ts";
+import { anything, several } from "../../../../lab/pacing/scenarios.ts";
+import { DISCORD_TRIP_MS, NO_WRONGS, toWrongs, tryDiscord } from "../../../../lab/pacing/trials.ts";
 import type { Call } from "../../../../src/pacing/budget.ts";
 import { createEvenPacer } from "../../../../src/pacing/even.ts";
 import { createPacer } from "../../../../src/pacing/pacer.ts";
 import type { CallResult, Pacer } from "../../../../src/port/pace.ts";
-import { toFigures, toMean } from "../../../support/pacing/measure.ts";
-import type { PlatformCounter } from "../../../support/pacing/platform.ts";
-import { fixedCounter, leakyCounter, slidingCounter } from "../../../support/pacing/platform.ts";
-import { anything, several } from "../../../support/pacing/scenarios.ts";
-import { DISCORD_TRIP_MS, NO_WRONGS, toWrongs, tryDiscord } from "../../../support/pacing/trials.ts";
 
-describe("discord budget", () => {
+describe("Discord budget", () => {
   const EDIT: Call = { kind: "edit", room: "channel" };
   const POST: Call = { kind: "post", room: "channel" };
   const DEMAND = { growing: [], active: 1, unfinished: 1, starts: [] };
@@ -19,7 +19,7 @@ describe("discord budget", () => {
     return { ok: true, budget: { limit: 5, remaining, resetAfterMs } };
   }
 
-  test("takes posts and edits for one counter until an answer proves two", () => {
+  test("the budget treats posts and edits as one counter until a response proves that there are two", () => {
     const shared = createDiscordShared();
     const budget = createDiscordBudget(shared);
     budget.sent(POST, 0);
@@ -32,7 +32,7 @@ describe("discord budget", () => {
     expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([4, 0]);
   });
 
-  test("keeps one counter when the second answer shows one less", () => {
+  test("the budget keeps one counter if the second response shows one call less", () => {
     const shared = createDiscordShared();
     const budget = createDiscordBudget(shared);
     budget.sent(POST, 0);
@@ -44,7 +44,7 @@ describe("discord budget", () => {
     expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([3, 3]);
   });
 
-  test("waits after a refusal in its own channel only", () => {
+  test("the budget waits after a refusal, only in that channel", () => {
     const shared = createDiscordShared();
     const [first, second] = [createDiscordBudget(shared), createDiscordBudget(shared)];
     first.sent(EDIT, 0);
@@ -54,7 +54,7 @@ describe("discord budget", () => {
     expect(second.credit(EDIT, 1_000)).toBe(5);
   });
 
-  test("keeps waiting when the counters are told apart during a refusal's wait", () => {
+  test("the budget keeps waiting if it distinguishes the counters during a refusal's wait", () => {
     const budget = createDiscordBudget(createDiscordShared());
     budget.sent(POST, 0);
     budget.done(POST, { kind: "post", sentAt: 0, answer: left(4) }, 200);
@@ -65,7 +65,7 @@ describe("discord budget", () => {
     expect(budget.credit(EDIT, 5_000)).toBe(0);
   });
 
-  test("shares what it learnt with other channels, and the bot's limit over all", () => {
+  test("the budget shares what it learned, and the bot's total limit, with other channels", () => {
     const shared = createDiscordShared();
     const first = createDiscordBudget(shared);
     first.sent(EDIT, 0);
@@ -81,7 +81,7 @@ describe("discord budget", () => {
     expect(channels[0]?.creditAt(EDIT, 1, 1_000)).toBe(1_200);
   });
 
-  test("counts a call as what it turned out to be", () => {
+  test("the budget counts a call under its actual kind", () => {
     const shared = createDiscordShared();
     shared.learnt.isSplit = true;
     const budget = createDiscordBudget(shared);
@@ -93,7 +93,7 @@ describe("discord budget", () => {
   });
 });
 
-describe("discord budget against every kind of counter", () => {
+describe("Discord budget against every kind of counter", () => {
   const kinds: Record<string, () => PlatformCounter> = {
     "fixed 5 per 5 s": () => fixedCounter(5, 5_000),
     "fixed 5 per 1 s": () => fixedCounter(5, 1_000),
@@ -113,17 +113,17 @@ describe("discord budget against every kind of counter", () => {
         }
       };
 
-      test(`is never refused: ${name}, ${counters} counter(s)`, () => sweep(24, {}));
-      test(`is never refused with errors of the server: ${name}, ${counters} counter(s)`, () =>
+      test(`a call is never refused: ${name}, ${counters} counter(s)`, () => sweep(24, {}));
+      test(`a call is never refused despite server errors: ${name}, ${counters} counter(s)`, () =>
         sweep(16, { errorShare: 0.05 }, 1000));
-      test(`is never refused without headers: ${name}, ${counters} counter(s)`, () => {
+      test(`a call is never refused without headers: ${name}, ${counters} counter(s)`, () => {
         sweep(8, { headersOf: () => undefined }, 2000);
         sweep(8, { headersOf: (headers: object, call: number) => (call === 1 ? undefined : headers) }, 3000);
       });
     }
   }
 
-  test("is never refused in a channel of another kind than the one it remembers", () => {
+  test("a call is never refused in a channel of a different kind than remembered", () => {
     const creates = Object.values(kinds);
     for (const [index, create] of creates.entries()) {
       const shared = createDiscordShared();
@@ -135,7 +135,7 @@ describe("discord budget against every kind of counter", () => {
     }
   });
 
-  test("leaves a counter that refuses too early alone until its wait is over, and delivers every final", () => {
+  test("if a counter refuses too early, the budget waits until the wait is over, and delivers every final text", () => {
     let refusals = 0;
     for (let seed = 0; seed < 12; seed++) {
       const counter = fixedCounter(3, 5_000);
@@ -165,7 +165,7 @@ describe("calls one by one", () => {
     return { pacer, first, second };
   }
 
-  /** Mean lag of five replies at once in one channel over several runs. */
+  /** Mean delay of five concurrent replies in one channel, over several runs. */
   function toLag(create: () => ReturnType<typeof fixedCounter>, wrap: (pacer: Pacer) => Pacer): number {
     const runs = Array.from({ length: 8 }, (_, run) => {
       const pacer = wrap(createPacer(createDiscordBudget(createDiscordShared())));
@@ -178,7 +178,7 @@ describe("calls one by one", () => {
     return toMean(runs).mean;
   }
 
-  test("begin when the one before was answered", () => {
+  test("a call starts when the previous call has its response", () => {
     const { pacer } = startTwo();
     const step = pacer.step(2_000);
     if (step.type !== "send") throw new Error("Nothing was sent.");
@@ -187,7 +187,7 @@ describe("calls one by one", () => {
     expect(pacer.step(3_000)).toMatchObject({ type: "send" });
   });
 
-  test("go on after a reply that left in the middle of its call", () => {
+  test("calls continue after a reply is aborted in the middle of its call", () => {
     const { pacer } = startTwo();
     const step = pacer.step(2_000);
     if (step.type !== "send") throw new Error("Nothing was sent.");
@@ -201,7 +201,7 @@ describe("calls one by one", () => {
     ["fixed", () => fixedCounter(5, 5_000)],
     ["leaky", () => leakyCounter(5, 5_000)],
     ["sliding", () => slidingCounter(5, 5_000)],
-  ] as const)("tell a budget with a %s counter its kind when several replies begin at once", (_, create) => {
+  ] as const)("a budget with a %s counter learns its kind when several replies start at once", (_, create) => {
     expect(toLag(create, createOneByOne)).toBeLessThan(0.9 * toLag(create, (pacer) => pacer));
   });
 });

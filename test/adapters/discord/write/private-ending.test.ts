@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
-import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/message-body.ts";
+import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/draft.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/private-ending.ts";
+import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
+import { shown } from "../../../../lab/discord-sim/world.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { createStillClock } from "../../../simulators/discord/clock.ts";
-import { shown } from "../../../simulators/discord/world.ts";
 import { botMessages, draft, signal, startStage } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
@@ -18,11 +19,11 @@ function body(markdown: string, buttons: Button[] = []): MessageBody {
   return toMessageBody(draft(markdown, { buttons }), {});
 }
 
-/** Tokens that end a moment from now, and what is written with them; `troubles` are met by the first calls. */
+/** Tokens that expire soon, and the writes with them. The first calls fail with `troubles`. */
 function start(...troubles: Error[]) {
   const written: ApiCall[] = [];
   const changed = new Set<() => void>();
-  /** What stands there, by the end of its route; what was only promised waits. */
+  /** The visible messages, by the end of their route. A promised answer without text counts as waiting. */
   const standing = new Map<string, object>();
   const api: Api = {
     async call(call) {
@@ -53,20 +54,20 @@ function start(...troubles: Error[]) {
   return { words: { ...words, note }, shows, written, toToken, writes };
 }
 
-/** An answer that grows, a moment of `leftMs` before its token ends. */
+/** A growing answer whose token expires in `leftMs`. */
 async function startGrowing(leftMs = 100) {
   const clock = createStillClock();
   const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
   await discord.until(() => discord.commands().length > 0);
   const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
-  const sink = adapter.sink((await message(0)).reply);
+  const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
   await discord.until(() => asked.acknowledgedAs === 5);
   clock.advance(15 * MINUTE_MS - MARGIN_MS - leftMs);
   return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
 }
 
-describe("the final message under a private answer", () => {
-  test("a private answer that still grows gets a final message while there is time, and takes nothing more", async () => {
+describe("the ending of a private answer", () => {
+  test("a private answer that is still growing gets an ending in time, and accepts no more text", async () => {
     const { discord, channel, clock, sink, id } = await startGrowing();
     const last = () => botMessages(discord, channel).map((one) => shown(one))[0];
     await discord.until(() => last()?.content !== "So far");
@@ -77,18 +78,18 @@ describe("the final message under a private answer", () => {
     expect(discord.requests.at(-1)?.route).toBe(EDIT);
   });
 
-  test("a final message does not overwrite the end of an answer, which is on its way", async () => {
-    // The edit begins before the moment is over, also on a machine that is busy, and ends after it.
+  test("the ending does not overwrite an answer's own end that is under way", async () => {
+    // Even on a busy machine, the edit starts before the time is over and ends after it.
     const { discord, channel, sink, id } = await startGrowing(1_000);
     discord.faults.slow(EDIT, 1_300, { times: 1 });
     await sink.edit(id, draft("So far so good."), signal);
-    // Calls of one route go one after another, so that last words would stand before this.
+    // Calls to one route run one after another, so an ending would come before this call.
     await sink.edit(id, draft("So far so good!"), signal);
     const states = botMessages(discord, channel)[0]?.states ?? [];
     expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);
   });
 
-  test("a final message waits for a call that is under way, whatever becomes of it", async () => {
+  test("the ending waits for a call under way, whether it succeeds or not", async () => {
     const { words, toToken, writes } = start();
     const [ending, failing] = [toToken("ending", 0), toToken("failing", 0)];
     const call = Promise.withResolvers<void>();
@@ -111,7 +112,7 @@ describe("the final message under a private answer", () => {
     expect((await writes(3)).at(-1)).toBe("/webhooks/1/last/messages/4 d");
   });
 
-  test("a private answer of which nothing was written yet gets a final message", async () => {
+  test("a private answer without any text yet gets an ending", async () => {
     const { words, toToken, writes } = start();
     words.promise(toToken("t", 0));
     expect(await writes(1)).toEqual([
@@ -119,7 +120,7 @@ describe("the final message under a private answer", () => {
     ]);
   });
 
-  test("a private answer that is over, or somewhere else, gets no final message", async () => {
+  test("a private answer that is finished, or elsewhere, gets no ending", async () => {
     const { words, toToken, writes } = start();
     const [over, filled, growing] = [toToken("over", 0), toToken("filled", 0), toToken("growing", 50)];
     words.note(over, "1", body("a", [STOP]));
@@ -130,7 +131,7 @@ describe("the final message under a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
 
-  test("a private answer that another process ended gets no final message", async () => {
+  test("a private answer that another process finished gets no ending", async () => {
     const { words, shows, toToken, writes } = start();
     const [promised, begun, growing] = [toToken("promised", 0), toToken("begun", 0), toToken("growing", 50)];
     words.promise(promised);
@@ -141,7 +142,7 @@ describe("the final message under a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
 
-  test("a final message is written again after a failure, and not where the answer is gone", async () => {
+  test("the ending is retried after a failure, unless the answer is gone", async () => {
     const limit = new ApiError("too fast", { status: 429, code: 0, retryAfterMs: 1 });
     const gone = new ApiError("gone", { status: 404, code: 10008 });
     const { words, toToken, writes } = start(gone, limit, new Error("reset"));
@@ -150,7 +151,7 @@ describe("the final message under a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/busy/messages/2 b"]);
   });
 
-  test("a final message fits under the text, without half a letter", async () => {
+  test("the ending fits under the text, without splitting a character", async () => {
     const { words, toToken, written, writes } = start();
     words.note(toToken("t", 0), "1", body("🎉".repeat(1_000), [STOP]));
     await writes(1);

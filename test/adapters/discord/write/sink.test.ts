@@ -1,16 +1,17 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { createOptionalCalls } from "../../../../adapters/discord/api/optional-calls.ts";
-import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import { createSeenInteractionMessages } from "../../../../adapters/discord/write/interaction-writer.ts";
 import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
-import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/private-ending.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
-import { createTypings } from "../../../../adapters/discord/write/typing.ts";
+import { createTypings } from "../../../../adapters/discord/write/status.ts";
+import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
+import { type Channel, shown } from "../../../../lab/discord-sim/world.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { createStillClock } from "../../../simulators/discord/clock.ts";
-import { type Channel, shown } from "../../../simulators/discord/world.ts";
 import {
   botMessages,
   botTexts,
@@ -37,7 +38,7 @@ async function startSink(options: StageOptions = {}) {
     stage.discord.requests
       .filter((request) => request.route === route)
       .map(({ body }) => body as Record<string, unknown>);
-  return { ...stage, question, address, sink: stage.adapter.sink(address), bodies };
+  return { ...stage, question, address, sink: stage.adapter.sink(address, NO_RIGHT), bodies };
 }
 
 function to({ id }: Channel, more: Partial<ReplyAddress> = {}): ReplyAddress {
@@ -45,7 +46,7 @@ function to({ id }: Channel, more: Partial<ReplyAddress> = {}): ReplyAddress {
 }
 
 describe("a reply on Discord", () => {
-  test("is written by a process that never listened", async () => {
+  test("a process that never listened can write a reply", async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("grow"), "n", signal);
     await sink.edit(id, draft("growing"), signal);
@@ -53,7 +54,7 @@ describe("a reply on Discord", () => {
     expect(discord.gateway.sessions).toEqual([]);
   });
 
-  test("points at its question, and with each further message at the one before", async () => {
+  test("a reply refers to its question, and each further message to the previous one", async () => {
     const { discord, channel, question, sink } = await startSink();
     for (const text of ["one", "two", "three"]) await sink.post(draft(text), `n:${text}`, signal);
     const messages = botMessages(discord, channel);
@@ -61,47 +62,47 @@ describe("a reply on Discord", () => {
     expect(messages.map(({ reference }) => reference?.messageId)).toEqual([question.id, one?.id, two?.id]);
   });
 
-  test("points at the message before also where an earlier attempt wrote that one", async () => {
+  test("a reply refers to the previous message even if an earlier attempt wrote that one", async () => {
     const { discord, channel, ada, address, question, sink } = await startSink();
     const { id } = await sink.post(draft("one"), "n:one", signal);
     const { adapter: next } = await startAdapter(discord, { listens: false });
-    const later = next.sink(address);
+    const later = next.sink(address, NO_RIGHT);
     await later.edit(id, draft("one and"), signal);
     await later.post(draft("two"), "n:two", signal);
     const [one, two] = botMessages(discord, channel);
     expect([one, two].map((message) => message?.reference?.messageId)).toEqual([question.id, one?.id]);
     const thread = discord.people.openThread(channel, ada, "thread");
-    const there = next.sink(to(thread, { replyToId: address.replyToId ?? "" }));
+    const there = next.sink(to(thread, { replyToId: address.replyToId ?? "" }), NO_RIGHT);
     const { id: first } = await sink.post(draft("elsewhere"), "n:elsewhere", signal);
     await there.edit(first, draft("elsewhere and"), signal);
     await there.post(draft("more"), "n:more", signal);
     expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([undefined]);
   });
 
-  test("points only at its question in a thread", async () => {
+  test("a reply in a thread refers only to its question", async () => {
     const { discord, channel, ada, adapter } = await startSink();
     const thread = discord.people.openThread(channel, ada, "thread");
     const question = discord.people.say(thread, ada, "question");
-    const sink = adapter.sink(to(thread, { replyToId: `discord:${thread.id}:${question.id}` }));
+    const sink = adapter.sink(to(thread, { replyToId: `discord:${thread.id}:${question.id}` }), NO_RIGHT);
     for (const text of ["one", "two"]) await sink.post(draft(text), `n:${text}`, signal);
     expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([question.id, undefined]);
   });
 
-  test("is posted also when its question is gone", async () => {
+  test("a reply is posted even if its question is gone", async () => {
     const { discord, channel, question, sink } = await startSink();
     discord.people.delete(question);
     await sink.post(draft("late"), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["late"]);
   });
 
-  test("is posted without a reference where the bot may not read the history", async () => {
+  test("a reply is posted without a reference if the bot cannot read the history", async () => {
     const { discord, channel, sink } = await startSink();
     discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
     await sink.post(draft("blind"), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["blind"]);
   });
 
-  test("is posted in one call for each message there, as far as is known", async () => {
+  test("a reply is posted in one call per message if the bot knows the channel", async () => {
     const known = await startStage();
     const { discord, channel, ada, message } = known;
     discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
@@ -113,13 +114,13 @@ describe("a reply on Discord", () => {
       [deaf, 3],
     ] as const) {
       const before = discord.requests.length;
-      const sink = adapter.sink(reply);
+      const sink = adapter.sink(reply, NO_RIGHT);
       for (const part of ["one", "two"]) await sink.post(draft(`${part} of ${calls}`), `${part}${calls}`, signal);
       expect(discord.requests.slice(before).filter(({ route }) => route === POST)).toHaveLength(calls);
     }
   });
 
-  test("notifies nobody, neither in a post nor in an edit", async () => {
+  test("a reply notifies no one, in a post or an edit", async () => {
     const { discord, guild, ada, bob, sink, bodies } = await startSink();
     const role = discord.addRole(guild, "all", [], true);
     const text = `@everyone @here <@${ada.id}> <@!${bob.id}> <@&${role.id}>`;
@@ -131,7 +132,7 @@ describe("a reply on Discord", () => {
     }
   });
 
-  test("says that it shows less than it was given where it was posted before with other words or buttons", async () => {
+  test("a reply reports that it shows less than given if it was posted before with other text or buttons", async () => {
     const { sink } = await startSink();
     const stop = { buttons: [{ action: "stop" as const, turnId: "turn", label: "Stop" }] };
     const { id, isPartial } = await sink.post(draft("Waiting …", stop), "n", signal);
@@ -142,15 +143,15 @@ describe("a reply on Discord", () => {
     }
   });
 
-  test("is posted once for the same nonce, in every process", async () => {
+  test("a reply is posted once per nonce, in every process", async () => {
     const { discord, channel, sink, adapter, address, bodies } = await startSink();
     const { id } = await sink.post(draft("once"), "turn:0", signal);
-    expect((await adapter.sink(address).post(draft("once"), "turn:0", signal)).id).toBe(id);
+    expect((await adapter.sink(address, NO_RIGHT).post(draft("once"), "turn:0", signal)).id).toBe(id);
     expect(botTexts(discord, channel)).toEqual(["once"]);
     expect(bodies(POST)[0]).toMatchObject({ enforce_nonce: true });
   });
 
-  test("is posted once when the answer to the post was lost", async () => {
+  test("a reply is posted once if the response to the post was lost", async () => {
     const { discord, channel, sink } = await startSink();
     discord.faults.failNext(POST, { status: 502, when: "after" });
     await expect(sink.post(draft("once"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
@@ -158,19 +159,19 @@ describe("a reply on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["once"]);
   });
 
-  test("says what the answer told of the counter", async () => {
+  test("a reply reports the counter from the response's headers", async () => {
     const { sink } = await startSink();
     const { id, budget } = await sink.post(draft("a"), "n", signal);
     expect(budget).toEqual({ limit: 5, remaining: 4, resetAfterMs: expect.any(Number) });
     expect((await sink.edit(id, draft("ab"), signal)).budget).toMatchObject({ remaining: 3 });
   });
 
-  test("shares its counter with the channel, by name", async () => {
+  test("a reply shares its counter with the channel, by name", async () => {
     const { channel, sink } = await startSink();
     expect(sink.budget.key).toBe(`discord:${channel.id}`);
   });
 
-  test("is never kept waiting by the library: a limit is told, with the wait, and nothing is sent later", async () => {
+  test("the library never delays a reply: a rate limit is reported with the wait, and nothing is sent later", async () => {
     const { discord, sink } = await startSink({ simulator: { allow: { "rate-limited": 1 } } });
     const { id } = await sink.post(draft("a"), "n", signal);
     for (const text of ["ab", "abc", "abcd", "abcde"]) await sink.edit(id, draft(text), signal);
@@ -182,7 +183,7 @@ describe("a reply on Discord", () => {
     expect(discord.requests.filter(({ route }) => route === EDIT)).toHaveLength(5);
   });
 
-  test("goes on when the counter gives calls back one by one, which the library takes for an empty window", async () => {
+  test("a reply continues if the counter returns calls one by one, which the library takes for an empty window", async () => {
     const clock = createStillClock();
     const messages = { kind: "leaky" as const, limit: 2, windowMs: 2_000 };
     const { sink, discord, channel } = await startSink({ simulator: { clock, limits: { messages } } });
@@ -193,7 +194,7 @@ describe("a reply on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["abc"]);
   });
 
-  test("is refused before it is sent when it is too long as Discord shows it", async () => {
+  test("a reply that is too long as Discord shows it is refused before it is sent", async () => {
     const { sink, discord } = await startSink();
     await expect(sink.post(draft("数".repeat(2_001)), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     await sink.post(draft("🎉".repeat(1_000)), "n", signal);
@@ -202,7 +203,7 @@ describe("a reply on Discord", () => {
 });
 
 describe("a write that Discord refuses", () => {
-  test("an edit of a deleted message, or in a channel that is gone, says gone", async () => {
+  test("an edit of a deleted message, or in a deleted channel, reports gone", async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("a"), "n", signal);
     const [message] = botMessages(discord, channel);
@@ -213,7 +214,7 @@ describe("a write that Discord refuses", () => {
     await expect(sink.post(draft("b"), "m", signal)).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("is not tried again at once where the bot may not write", async () => {
+  test("a write without permission is not retried at once", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     for (const nonce of ["a", "b", "c"])
@@ -221,7 +222,7 @@ describe("a write that Discord refuses", () => {
     expect(discord.requests).toHaveLength(1);
   });
 
-  test("for its files does not keep words from being written", async () => {
+  test("a write refused for its files does not block text", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["AttachFiles"] });
     const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
@@ -232,24 +233,26 @@ describe("a write that Discord refuses", () => {
     expect(discord.requests).toHaveLength(2);
   });
 
-  test("in an archived thread is done after waking it", async () => {
+  test("a write in an archived thread reopens it first", async () => {
     const { discord, channel, ada, adapter } = await startSink();
     const thread = discord.people.openThread(channel, ada, "thread");
-    const sink = adapter.sink(to(thread));
+    const sink = adapter.sink(to(thread), NO_RIGHT);
     const { id } = await sink.post(draft("a"), "n", signal);
     discord.people.setThread(thread, { isArchived: true });
     await sink.edit(id, draft("ab"), signal);
     expect(botTexts(discord, thread)).toEqual(["ab"]);
   });
 
-  test("in a locked thread is refused for good", async () => {
+  test("a write in a locked thread is refused for good", async () => {
     const { discord, channel, ada, adapter } = await startSink({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.setThread(thread, { isArchived: true, isLocked: true });
-    await expect(adapter.sink(to(thread)).post(draft("a"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(adapter.sink(to(thread), NO_RIGHT).post(draft("a"), "n", signal)).rejects.toMatchObject({
+      kind: "forbidden",
+    });
   });
 
-  test("because the message is too old goes on in a message of its own", async () => {
+  test("if a message is too old to edit, the text continues in a new message", async () => {
     const clock = createStillClock();
     const { discord, channel, sink } = await startSink({ simulator: { clock, rules: { oldMessageEdits: 0 } } });
     const { id } = await sink.post(draft("old"), "n", signal);
@@ -261,7 +264,7 @@ describe("a write that Discord refuses", () => {
     expect(botTexts(discord, channel)).toEqual(["old"]);
   });
 
-  test("by its own filter says that it was that", async () => {
+  test("a write that Discord's filter blocks says so", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, {
       status: 400,
@@ -271,16 +274,16 @@ describe("a write that Discord refuses", () => {
     await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "filtered" });
   });
 
-  test("in slow mode says how long to wait", async () => {
+  test("a write in slow mode reports the wait", async () => {
     const { discord, guild, adapter } = await startSink();
     const slow = discord.addChannel(guild, "slow", { slowmodeSeconds: 30 });
-    const sink = adapter.sink(to(slow));
+    const sink = adapter.sink(to(slow), NO_RIGHT);
     await sink.post(draft("a"), "n", signal);
     await expect(sink.post(draft("b"), "m", signal)).rejects.toMatchObject({ kind: "rate-limited" });
   });
 
   test.each(["reset", 500, 503] as const)(
-    "because it has trouble itself (%s) leaves open what was written, once",
+    "a write that fails on Discord's side (%s) leaves open what was written, once",
     async (status) => {
       const { discord, sink } = await startSink();
       discord.faults.failNext(POST, { status });
@@ -289,7 +292,7 @@ describe("a write that Discord refuses", () => {
     },
   );
 
-  test("a write refused for its token is told to whoever runs the bot, once, and the turn stays open", async () => {
+  test("a write refused for its token is reported to the operator once, and the turn stays open", async () => {
     const { discord, sink, reasons } = await startSink();
     discord.faults.failNext("*", { status: 401, times: 2 });
     for (const nonce of ["a", "b"])
@@ -297,7 +300,7 @@ describe("a write that Discord refuses", () => {
     expect(reasons).toEqual([expect.stringMatching(/token.*Developer Portal/s)]);
   });
 
-  test("is told without what was written and without addresses", async () => {
+  test("a refused write is reported without its text and without addresses", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, { status: 400, code: 50035, message: "Invalid Form Body" });
     const error = await sink.post(draft("very private words"), "n", signal).catch((cause: unknown) => cause);
@@ -305,7 +308,7 @@ describe("a write that Discord refuses", () => {
     expect(String(error)).toContain("50035");
   });
 
-  test("is not waited for beyond the signal", async () => {
+  test("a write does not wait beyond the signal", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, { status: "silence" });
     const reason = new Error("enough");
@@ -318,7 +321,7 @@ describe("a write that Discord refuses", () => {
 });
 
 describe("buttons and files", () => {
-  test("are on the message, and go when an edit has none", async () => {
+  test("buttons and files are on the message, and disappear when an edit has none", async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("…", { buttons: [STOP] }), "n", signal);
     const [message] = botMessages(discord, channel);
@@ -327,7 +330,7 @@ describe("buttons and files", () => {
     expect(message && shown(message).components).toEqual([]);
   });
 
-  test("arrive byte for byte under their name", async () => {
+  test("files arrive byte for byte under their name", async () => {
     const { discord, channel, sink } = await startSink();
     const bytes = new Uint8Array(50_000).map((_, index) => index % 256);
     await sink.upload([{ name: "../dir/answer.md", contentType: "text/markdown", bytes }], undefined, "n", signal);
@@ -337,7 +340,7 @@ describe("buttons and files", () => {
     expect(Buffer.from(file?.bytes ?? []).equals(Buffer.from(bytes))).toBe(true);
   });
 
-  test("are refused before they are sent when they are too many or too large", async () => {
+  test("files that are too many or too large are refused before they are sent", async () => {
     const { discord, sink } = await startSink();
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
     const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
@@ -348,7 +351,7 @@ describe("buttons and files", () => {
 });
 
 describe("the typing indicator", () => {
-  test("is shown until the first text, and once", async () => {
+  test("the typing indicator is shown once, until the first text", async () => {
     const { discord, channel, sink } = await startSink();
     await sink.progress("thinking", signal);
     await sink.progress("still thinking", signal);
@@ -358,7 +361,7 @@ describe("the typing indicator", () => {
     expect(discord.typing).toEqual([expect.objectContaining({ channelId: channel.id })]);
   });
 
-  test("is not repeated once there is text, also when nobody takes it away", async () => {
+  test("the typing indicator is not repeated once there is text, even if no one stops it", async () => {
     vi.useFakeTimers();
     try {
       const routes: string[] = [];
@@ -393,7 +396,7 @@ describe("the typing indicator", () => {
     }
   });
 
-  test("a refused typing indicator holds up nothing", async () => {
+  test("a refused typing indicator delays nothing", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: "anything" } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     await sink.progress("thinking", signal);

@@ -1,0 +1,78 @@
+/** The parts of forms, and how to read them. */
+import { type APILabelComponent, type APIModalSubmitInteraction, ComponentType, TextInputStyle } from "discord.js";
+
+/**
+ * Longest look-up for a form's values. A value that arrives later stays empty. The form must be the first response,
+ * within Discord's three seconds.
+ */
+export const FORM_MS = 1_500;
+
+/** Discord's limits for one field. */
+const MAX_OPTIONS = 25;
+const MAX_OPTION_CHARS = 100;
+const MAX_UPLOADS = 10;
+
+export interface TextFieldOptions {
+  name: string;
+  label: string;
+  maxLength: number;
+  /** Shown when the form opens. */
+  value?: string;
+  isRequired?: boolean;
+}
+
+/** A form field for several lines of text. */
+export function toTextField({ name, label, maxLength, value = "", isRequired }: TextFieldOptions): APILabelComponent {
+  const component = {
+    type: ComponentType.TextInput as const,
+    custom_id: name,
+    style: TextInputStyle.Paragraph,
+    required: isRequired === true,
+    max_length: maxLength,
+    ...(value !== "" && { value }),
+  };
+  return { type: ComponentType.Label, label, component };
+}
+
+/** A menu of words. Empty if there are no choices. */
+export function toSelectField(
+  label: string,
+  name: string,
+  values: readonly string[],
+  chosen: string | undefined,
+): APILabelComponent[] {
+  const short = values.filter((value) => value.length <= MAX_OPTION_CHARS).slice(0, MAX_OPTIONS);
+  // Offers the previous choice again, even if the list lost it or had no room for it.
+  if (chosen !== undefined && chosen.length <= MAX_OPTION_CHARS && !short.includes(chosen)) {
+    short.unshift(chosen);
+    short.splice(MAX_OPTIONS);
+  }
+  if (short.length === 0) return [];
+  const options = short.map((value) => ({ label: value, value, ...(value === chosen && { default: true }) }));
+  const component = { type: ComponentType.StringSelect as const, custom_id: name, required: false, options };
+  return [{ type: ComponentType.Label, label, component }];
+}
+
+/** A field for at most `most` files. Empty if there is room for none. */
+export function toUploadField(label: string, name: string, most: number): APILabelComponent[] {
+  if (most < 1) return [];
+  const component = {
+    type: ComponentType.FileUpload as const,
+    custom_id: name,
+    min_values: 0,
+    max_values: Math.min(most, MAX_UPLOADS),
+    required: false,
+  };
+  return [{ type: ComponentType.Label, label, component }];
+}
+
+/** The text of a submitted field, trimmed; "" if empty. */
+export function readField({ data }: APIModalSubmitInteraction, name: string): string {
+  const fields = data.components.flatMap((holder) => {
+    if ("component" in holder) return [holder.component];
+    return "components" in holder ? holder.components : [];
+  });
+  const [field] = fields.filter((one) => "custom_id" in one && one.custom_id === name);
+  const value = field !== undefined && "value" in field ? field.value : "";
+  return typeof value === "string" ? value.trim() : "";
+}

@@ -1,0 +1,181 @@
+/** Decides what the bot may show to a person, and where. */
+import {
+  type APIChannel,
+  type APIGuild,
+  type APIGuildMember,
+  type APIOverwrite,
+  ChannelType,
+  OverwriteType,
+  PermissionFlagsBits,
+  type RouteLike,
+  Routes,
+} from "discord.js";
+import { createSharedLookups } from "../../../src/concurrency/shared-lookups.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { Actor } from "../../../src/port/catalogue.ts";
+import { type Api, read, readPatiently } from "../api/client.ts";
+import { ApiError } from "../api/error.ts";
+import { channelPermissions, guildPermissions, type Member } from "../api/permissions.ts";
+
+const { ViewChannel, ReadMessageHistory } = PermissionFlagsBits;
+const TO_READ = ViewChannel | ReadMessageHistory;
+/** Everyone who sees the channel sees these threads; only its members see a private one. */
+const OPEN_THREADS = new Set([ChannelType.PublicThread, ChannelType.AnnouncementThread]);
+/** An id that no member has: its permissions are those of its roles. */
+const ANYBODY = "0";
+/** Most members that have permissions of their own in two channels. Each costs a call. */
+const MAX_OWN = 20;
+
+/**
+ * Makes the adapter's `mayShow`. A channel only shows content from itself, and from channels that everyone who can see
+ * it can read too.
+ */
+export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["mayShow"]> {
+  const shared = createSharedLookups();
+
+  /** Undefined if Discord says that it does not exist or that the bot cannot see it. Rejects if that is unknown. */
+  function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
+    return shared(signal, route, async () => {
+      try {
+        return await readPatiently<T>(api, route, signal);
+      } catch (error) {
+        if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** The channel whose overwrites decide who can see a place: a thread has those of its channel. */
+  async function findOwner(id: string, signal: AbortSignal): Promise<{ place: OfGuild; owner: OfGuild } | undefined> {
+    const place = await find<APIChannel>(Routes.channel(id), signal);
+    if (!isOfGuild(place)) return undefined;
+    const parentId = isThread(place) && "parent_id" in place ? place.parent_id : undefined;
+    const owner = parentId ? await find<APIChannel>(Routes.channel(parentId), signal) : place;
+    return isOfGuild(owner) ? { place, owner } : undefined;
+  }
+
+  /** True if everyone who can see the room can read the source. */
+  async function isReadByAll(source: OfGuild, room: OfGuild, guild: APIGuild, signal: AbortSignal): Promise<boolean> {
+    const [from, to] = [overwritesOf(source), overwritesOf(room)];
+    const leaks = (member: Member) => may(member, guild, to, ViewChannel) && !may(member, guild, from, TO_READ);
+    const toMember = (id: string, roleIds: readonly string[]) => ({
+      id,
+      guildId: guild.id,
+      ownerId: guild.owner_id,
+      roleIds,
+    });
+    const own = [...new Set([...from, ...to].filter(({ type }) => type === OverwriteType.Member).map(({ id }) => id))];
+    if (own.length > MAX_OWN) return false;
+    if (toRoleSets(guild, from, to).some((roleIds) => leaks(toMember(ANYBODY, roleIds)))) return false;
+    const members = await Promise.all(own.map((id) => find<APIGuildMember>(Routes.guildMember(guild.id, id), signal)));
+    // A bot reads nothing for a person, and a member who has left reads nothing.
+    return !members.some(
+      (member) => member?.user.bot !== true && member && leaks(toMember(member.user.id, member.roles)),
+    );
+  }
+
+  async function judge(channelId: string, { author, reply }: Actor, signal: AbortSignal): Promise<boolean> {
+    const isReadAlone = reply.workspaceId === undefined || reply.visibleTo !== undefined;
+    const isHere = channelId === reply.channelId || channelId === reply.threadId;
+    if (isHere && (!isReadAlone || reply.workspaceId === undefined)) return true;
+    const source = await findOwner(channelId, signal);
+    if (source === undefined) return false;
+    const { guild_id: guildId } = source.place;
+    if (!isReadAlone && reply.workspaceId !== guildId) return false;
+    if (isThread(source.place) && !OPEN_THREADS.has(source.place.type)) {
+      const isIn = isReadAlone && (await find(Routes.threadMembers(channelId, author.id), signal)) !== undefined;
+      if (!isIn) return false;
+    }
+    const [guild, member, room] = await Promise.all([
+      find<APIGuild>(Routes.guild(guildId), signal),
+      find<APIGuildMember>(Routes.guildMember(guildId, author.id), signal),
+      isReadAlone ? undefined : findOwner(reply.channelId, signal),
+    ]);
+    if (guild === undefined || member === undefined) return false;
+    const asker = { id: author.id, guildId, ownerId: guild.owner_id, roleIds: member.roles };
+    if (!may(asker, guild, overwritesOf(source.owner), TO_READ)) return false;
+    return isReadAlone || (room !== undefined && (await isReadByAll(source.owner, room.owner, guild, signal)));
+  }
+
+  return async (id, to, signal) => {
+    const [, channelId] = /^discord:(\d+)(?::|$)/.exec(id) ?? [];
+    try {
+      return channelId !== undefined && (await judge(channelId, to, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      // An unknown right shows nothing.
+      if (error instanceof ApiError) return false;
+      throw error;
+    }
+  };
+}
+
+/**
+ * Makes the adapter's `isThere`: true for a user who can read the channel, if the bot can. Everyone is in their direct
+ * conversation.
+ */
+export function createIsThere({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["isThere"]> {
+  async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await read<T>(api, route, signal);
+    } catch (error) {
+      // The user has left, or the bot has lost the channel.
+      if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
+      throw error;
+    }
+  }
+
+  return async (userId, { workspaceId, channelId }, signal) => {
+    const channel = await find<APIChannel>(Routes.channel(channelId), signal);
+    if (workspaceId === undefined || channel === undefined) return channel !== undefined;
+    const [guild, member] = await Promise.all([
+      find<APIGuild>(Routes.guild(workspaceId), signal),
+      find<APIGuildMember>(Routes.guildMember(workspaceId, userId), signal),
+    ]);
+    if (guild === undefined || member === undefined) return false;
+    const who = { id: userId, guildId: workspaceId, ownerId: guild.owner_id, roleIds: member.roles };
+    return may(who, guild, overwritesOf(channel), TO_READ);
+  };
+}
+
+type OfGuild = APIChannel & { guild_id: string };
+
+function isOfGuild(channel: APIChannel | undefined): channel is OfGuild {
+  return channel !== undefined && "guild_id" in channel && channel.guild_id !== undefined;
+}
+
+function isThread({ type }: APIChannel): boolean {
+  return type >= ChannelType.AnnouncementThread && type <= ChannelType.PrivateThread;
+}
+
+function overwritesOf(channel: APIChannel): readonly APIOverwrite[] {
+  return "permission_overwrites" in channel ? (channel.permission_overwrites ?? []) : [];
+}
+
+function may(member: Member, { roles }: APIGuild, overwrites: readonly APIOverwrite[], needed: bigint): boolean {
+  const bits = channelPermissions(guildPermissions(member, roles), member, overwrites);
+  // Without the first, the others count for nothing.
+  return (bits & (needed | ViewChannel)) === (needed | ViewChannel);
+}
+
+/**
+ * Sets of roles, such that if no member with one of them sees the room but not the source, then no member with any
+ * other roles does. Two roles are enough: one that opens the room, and one that closes the source. More roles only open
+ * more, and every role of the rest that closes the source does so in a smaller set too.
+ */
+function toRoleSets({ id, roles }: APIGuild, ...overwrites: ReadonlyArray<readonly APIOverwrite[]>): string[][] {
+  const kinds = new Map<string, string>();
+  for (const role of roles) {
+    // Only the bot itself has its role.
+    if (role.id === id || role.tags?.bot_id !== undefined) continue;
+    const own = overwrites.map((all) => all.find((one) => one.id === role.id));
+    const decides = [role.permissions, ...own.flatMap((one) => [one?.allow ?? "0", one?.deny ?? "0"])];
+    kinds.set(decides.map((bits) => BigInt(bits) & (TO_READ | PermissionFlagsBits.Administrator)).join(" "), role.id);
+  }
+  const ids = [...kinds.values()];
+  return [
+    [],
+    ...ids.map((one) => [one]),
+    ...ids.flatMap((one, index) => ids.slice(index + 1).map((other) => [one, other])),
+  ];
+}

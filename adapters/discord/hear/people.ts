@@ -1,0 +1,134 @@
+/** Looks up people: their names, roles and rights. */
+import { type APIGuildMember, type APIUser, Routes } from "discord.js";
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
+import { retry } from "../../../src/concurrency/retry.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { Accept, Author } from "../../../src/port/events.ts";
+import { type Api, read } from "../api/client.ts";
+import { ApiError, waitOf } from "../api/error.ts";
+import type { Rooms } from "../api/rooms.ts";
+import type { DiscordAdapterOptions } from "../options.ts";
+import type { Message } from "./wording.ts";
+
+/** Describes a user as the author of an event, with their roles, because their permissions can depend on them. */
+export function toAuthor(
+  { id, username, global_name }: APIUser,
+  member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,
+): Author {
+  const groups = member?.roles ?? [];
+  return { id, name: member?.nick ?? global_name ?? username, ...(groups.length > 0 && { groups: [...groups] }) };
+}
+
+/** True if the author of a message has the permission to change its channel's settings. */
+export function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): boolean {
+  return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
+}
+
+/** How often reading a member waits for the rate limit before it fails. */
+const MAX_WAITS = 5;
+
+/** Reads a member. Waits first if the rate limit for that is used up. Rejects in the same cases as `Api.call`. */
+export type ReadMember = (guildId: string, userId: string, signal: AbortSignal) => Promise<APIGuildMember>;
+
+/** Reads the members of one server one after the other, because each response says how many reads are left. */
+export function createReadMember(api: Pick<Api, "call">): ReadMember {
+  const { run } = createKeyedQueue();
+  const options = {
+    pausesMs: Array<number>(MAX_WAITS).fill(0),
+    mayPass: (error: unknown) => waitOf(error) !== undefined,
+    askedMs: waitOf,
+    isIdle: true,
+  };
+
+  return (guildId, userId, signal) => {
+    const attempt = () => read<APIGuildMember>(api, Routes.guildMember(guildId, userId), signal);
+    return untilAborted(
+      run(guildId, () => retry(attempt, options, signal)),
+      signal,
+    );
+  };
+}
+
+/** Finds a member with their roles. In a direct conversation, only the id and the roles from `rolesOf` are known. */
+export function createFindAuthor(
+  readMember: ReadMember,
+  roomsOf: (guildId: string) => Rooms | undefined,
+  rolesOf: (userId: string) => Promise<readonly string[]>,
+): NonNullable<Adapter["findAuthor"]> {
+  return async (userId, { workspaceId, channelId }, signal) => {
+    if (workspaceId === undefined) return { id: userId, name: userId, groups: await rolesOf(userId) };
+    if (!/^\d{17,20}$/.test(userId)) return undefined;
+    try {
+      const member = await readMember(workspaceId, userId, signal);
+      const mayConfigure = roomsOf(workspaceId)?.mayManage(channelId, userId, member.roles) === true;
+      const kind = member.user.bot === true ? { kind: "bot" as const } : {};
+      return { ...toAuthor(member.user, member), ...kind, mayConfigure };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  };
+}
+
+/** Resolves to a user's roles and name on a server; undefined if Discord does not return them. Never rejects. */
+export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
+
+/** How long a message waits for its author's permissions. */
+const FIND_MS = 10_000;
+/** If several messages from one person are read together, they share one look-up. */
+const FOUND_FRESH_MS = 10_000;
+
+export function createFindMember(
+  readMember: ReadMember,
+  { closing, now }: { closing: AbortSignal; now(): number },
+): FindMember {
+  const cache = createLookupCache({ freshMs: FOUND_FRESH_MS, maxEntries: MAX_CACHED, now });
+  return (guildId, userId) =>
+    cache.get(`${guildId} ${userId}`, () => {
+      const bounded = AbortSignal.any([closing, AbortSignal.timeout(FIND_MS)]);
+      return readMember(guildId, userId, bounded).catch(() => undefined);
+    });
+}
+
+/** The largest number of look-ups to remember. A removed role still counts until its look-up expires. */
+const MAX_CACHED = 1_000;
+const FRESH_MS = 5 * 60_000;
+/** The largest number of roles to look up per user. */
+const MAX_ROLES = 20;
+
+/** Resolves to a user's roles on any server, limited to those that the policy names. Never rejects. */
+export type DirectRoles = (userId: string) => Promise<readonly string[]>;
+
+export interface DirectRolesDeps extends Pick<DiscordAdapterOptions, "namedGroups" | "now"> {
+  /** The server that has this role. Undefined if this process knows no such server. */
+  guildOfRole(roleId: string): string | undefined;
+  findMember: FindMember;
+}
+
+/** Looks up roles, because direct messages do not include them. */
+export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }: DirectRolesDeps): DirectRoles {
+  const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now });
+
+  async function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
+    const find = async () => (await findMember(guildId, userId))?.roles;
+    return (await cache.get(`${guildId} ${userId}`, find)) ?? [];
+  }
+
+  return async (userId) => {
+    const named = ((await namedGroups?.()) ?? []).slice(0, MAX_ROLES);
+    const guilds = [...new Set(named.flatMap((id) => guildOfRole(id) ?? []))];
+    const own = new Set((await Promise.all(guilds.map((id) => rolesIn(id, userId)))).flat());
+    return named.filter((id) => own.has(id));
+  };
+}
+
+/** Adds the author's roles to events of direct conversations. */
+export function withDirectRoles(accept: Accept, rolesOf: DirectRoles): Accept {
+  return async (event) => {
+    if (event.reply.isDirect !== true) return accept(event);
+    const groups = await rolesOf(event.author.id);
+    return accept(groups.length === 0 ? event : { ...event, author: { ...event.author, groups } });
+  };
+}

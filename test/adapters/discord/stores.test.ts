@@ -1,0 +1,19 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { toTakeTurn } from "../../../adapters/discord/stores.ts";
+import { silent } from "../../../lab/support/log.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+
+test("a restarted process starts no session sooner after one of its predecessor than Discord allows", async () => {
+  const database = new DatabaseSync(":memory:");
+  const start = () => {
+    const stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
+    onTestFinished(() => stores.close());
+    return toTakeTurn(stores);
+  };
+  const [predecessor, restarted] = [start(), start()];
+  expect(await predecessor("0", 60_000)).toBe(true);
+  expect(await restarted("0", 60_000)).toBe(false);
+  expect(await restarted("1", 60_000)).toBe(true);
+});
