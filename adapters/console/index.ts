@@ -1,145 +1,34 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { createInterface, type Interface } from "node:readline";
-import type { Readable } from "node:stream";
-import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
-import { createEvenPacer, OWN_SURFACE_PACE } from "../../src/pacing/even.ts";
-import type { Adapter } from "../../src/port/adapter.ts";
-import { SinkError } from "../../src/port/errors.ts";
-import type { InboundEvent } from "../../src/port/events.ts";
-import type { Button, Draft, OutboundFile, ReplySink, SinkLimits } from "../../src/port/sink.ts";
+import { join } from "node:path";
+import type { AdapterModule, PlatformVariables } from "../../src/port/module.ts";
+import { choice, readVariables } from "../../src/port/variables.ts";
 
-const PLATFORM = "console";
-const GREETING = "Write to Palaver. /help says what it can do, /new begins another conversation, Ctrl+C ends.\n";
-const LIMITS: SinkLimits = {
-  maxLength: 100_000,
-  lengthOf: (text) => text.length,
-  maxFileBytes: 100 * 1024 * 1024,
+const VARIABLES: PlatformVariables = {
+  schemas: { CONSOLE_CHAT: choice("off", "on").default("off") },
+  entries: [
+    {
+      names: ["CONSOLE_CHAT"],
+      meaning: "`on`: only a chat in the terminal, with data in `./data/console`; `npm run chat` sets it.",
+    },
+  ],
+  secrets: [],
 };
 
-export interface ConsoleAdapterOptions {
-  input: Readable;
-  output: { write(text: string): unknown };
-  /** Pictures and other files of the bot are saved here. */
-  filesDir: string;
-  /** Unix milliseconds. */
-  now(): number;
-  /** Called when the input has ended. */
-  onEnd(): void;
-}
-
-/**
- * One person at a terminal. A line is a message to the bot. `/name …` is a command, or presses the button of that name
- * under the newest answer; `/new` begins another conversation. What is printed cannot be changed, so an answer grows by
- * what each edit adds to it.
- */
-export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: ConsoleAdapterOptions): Adapter {
-  /** The printed text of each message, by its id; undefined once the message was removed. */
-  const printed = new Map<string, string | undefined>();
-  let lines: Interface | undefined;
-  let buttons: readonly Button[] = [];
-  let conversationId = `${PLATFORM}:${randomUUID()}`;
-  let isListening = false;
-
-  function toEvent(line: string): InboundEvent {
-    const key = `${PLATFORM}:${randomUUID()}`;
-    const reply = { platform: PLATFORM, channelId: "terminal", isDirect: true } as const;
-    const base = { key, conversationId, author: { id: "you", name: "You" }, reply, at: now() };
-    const [, name, text = ""] = /^\/(\w+)\s*(.*)$/.exec(line) ?? [];
-    const button = buttons.find(({ action }) => action === name);
-    if (button !== undefined && button.action !== "edit")
-      return { ...base, kind: "action", action: button.action, turnId: button.turnId };
-    if (name !== undefined) return { ...base, kind: "command", name, text };
-    return { ...base, kind: "message", messageId: key, text: line, attachments: [], addressed: "bot" };
-  }
-
-  /** Prints the part of a message that is not printed yet; all of it again where the printed text was another one. */
-  function print(id: string, { markdown, source, streaming, ...draft }: Draft): void {
-    if (markdown.length > LIMITS.maxLength) throw new SinkError("rejected", "The message is too long.");
-    const before = printed.get(id);
-    const text = streaming ? (source ?? markdown) : markdown;
-    // `edit` opens a form on other platforms; a terminal has none.
-    buttons = draft.buttons.filter(({ action }) => action !== "edit");
-    const hints = buttons.map(({ action, label }) => `  [/${action}: ${label}]\n`).join("");
-    if (before === undefined) output.write(`${streaming ? hints : ""}Palaver: ${text}`);
-    else output.write(text.startsWith(before) ? text.slice(before.length) : `\nPalaver, once more: ${text}`);
-    if (!streaming) output.write(`\n${hints}`);
-    // A finished message ends with a newline, so a later text never continues it.
-    printed.set(id, streaming ? text : `${text}\n`);
-  }
-
-  /** Saves a file of the bot. Resolves to its path. */
-  async function save({ name, bytes }: OutboundFile): Promise<string> {
-    const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
-    try {
-      await mkdir(filesDir, { recursive: true });
-      await writeFile(path, bytes, { mode: 0o600 });
-    } catch (cause) {
-      throw new SinkError("unavailable", "The file could not be saved.", { cause });
-    }
-    return path;
-  }
-
-  /** The same nonce never makes a second message. */
-  async function once(nonce: string, signal: AbortSignal, write: (id: string) => unknown): Promise<{ id: string }> {
-    signal.throwIfAborted();
-    const id = `${PLATFORM}:${nonce}`;
-    if (!printed.has(id)) await write(id);
-    return { id };
-  }
-
-  const sink: ReplySink = {
-    limits: LIMITS,
-    budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
-    post: (draft, nonce, signal) => once(nonce, signal, (id) => print(id, draft)),
-    async edit(id, draft, signal) {
-      signal.throwIfAborted();
-      if (printed.has(id) && printed.get(id) === undefined) throw new SinkError("gone", "The message was removed.");
-      print(id, draft);
-      return {};
-    },
-    upload: (files, caption, nonce, signal) =>
-      once(nonce, signal, async (id) => {
-        const paths = await Promise.all(files.map(save));
-        print(id, caption ?? { markdown: "", buttons: [], streaming: false });
-        for (const path of paths) output.write(`  (file: ${path})\n`);
-      }),
-    async remove(id, signal) {
-      signal.throwIfAborted();
-      if (printed.get(id) !== undefined) output.write("  (removed)\n");
-      printed.set(id, undefined);
-    },
-    // The cursor already stands where the answer will come.
-    progress: async () => {},
-  };
-
-  return {
-    platform: PLATFORM,
-    isOwn: true,
-    async listen(accept) {
-      isListening = true;
-      if ("isTTY" in input) output.write(GREETING);
-      lines = createInterface({ input });
-      // One line after the other: a whole script may be piped in.
-      const queue = createKeyedQueue();
-      async function onLine(line: string): Promise<void> {
-        if (line === "/new") conversationId = `${PLATFORM}:${randomUUID()}`;
-        else if (line !== "" && isListening) await accept(toEvent(line));
-      }
-      lines.on("line", (line) => {
-        queue.run(PLATFORM, () => onLine(line.trim())).catch(() => output.write("  (not taken: write it again)\n"));
-      });
-      lines.on("close", () => void queue.idle().then(onEnd));
-    },
-    sink: () => sink,
-    openAttachment: () => Promise.reject(new Error("Nobody can attach a file at a terminal.")),
-    isConnected: () => isListening,
-    async pause() {
-      isListening = false;
-    },
-    async close() {
-      lines?.removeAllListeners("close").close();
-    },
-  };
-}
+export const module: AdapterModule<{ isOn: true }> = {
+  platform: "console",
+  name: "Terminal",
+  surface: "terminal",
+  switches: ["CONSOLE_CHAT=on"],
+  variables: VARIABLES,
+  readConfig(given) {
+    const { CONSOLE_CHAT: choice, ROLE = "all" } = given;
+    const isOn = choice === "on";
+    const what = `CONSOLE_CHAT needs ROLE=all, because the terminal's own process does the answering. ROLE is ${ROLE}.`;
+    const conflicts = isOn && ROLE !== "all" ? [{ what }] : [];
+    return readVariables(VARIABLES.schemas, given, () => (isOn ? { isOn } : undefined), conflicts);
+  },
+  async create(_, { dataDir, now, onEnd }) {
+    const { createConsoleAdapter } = await import("./adapter.ts");
+    const { stdin: input, stdout: output } = process;
+    return { adapter: createConsoleAdapter({ input, output, filesDir: join(dataDir, "files"), now, onEnd }) };
+  },
+};

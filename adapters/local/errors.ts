@@ -1,10 +1,10 @@
 interface RequestErrorOptions {
   cause?: unknown;
-  /** The field of the form that is to be mended. */
+  /** The field in the form that the user must correct. */
   field?: string;
 }
 
-/** A request of the page that cannot be done. The message is one sentence for the person at the page. */
+/** A request from the page that cannot be carried out. The message is one sentence for the person at the page. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: 400 | 403 | 404 | 409 | 413 | 429 | 503;
@@ -17,18 +17,18 @@ export class RequestError extends Error {
   }
 }
 
-/** The process is just ending or beginning: the same request will be taken by the next one. */
+/** The process is starting or stopping. The next process will accept the same request. */
 export class AwayError extends RequestError {
   constructor() {
-    super(503, "Palaver is not taking messages just now. Try again in a moment.");
+    super(503, "Palaver isn't accepting messages right now. Try again soon.");
   }
 }
 
-/** SQLite's primary result codes for a disk that takes nothing at the moment: read-only, I/O error, full. */
+/** SQLite's primary result codes for a disk that cannot be written now: read-only, I/O error, full. */
 const DISK_CODES = new Set([8, 10, 13]);
 
-/** True where something could not be stored because the disk takes nothing at the moment. */
+/** True if something could not be stored because the disk cannot be written now. */
 export function isDiskTrouble(error: unknown): boolean {
-  // The low byte of an extended code is the primary one.
+  // The low byte of an extended code is the primary code.
   return error instanceof Error && "errcode" in error && DISK_CODES.has(Number(error.errcode) & 0xff);
 }

@@ -1,53 +1,46 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type {
-  CommandHelp,
-  ImagineMenu,
-  IsListening,
-  Preview,
-  ReadAbout,
-  ReadPersona,
-} from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, Preview, ReadAbout, ReadPersona } from "../../src/port/catalogue.ts";
 import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
 export interface LocalAdapterOptions {
-  /** The process's one database, in WAL mode. The adapter never closes it. */
+  /** The process's only database, in WAL mode. The adapter never closes it. */
   database: DatabaseSync;
   botName: string;
   log: Logger;
-  /** The password that everybody who opens the page is asked for; absent: none. */
+  /** The page's password. If absent, the page needs none. */
   password?: string | undefined;
-  /** Signs the cookie that proves that a browser gave the password before. */
+  /** Signs the cookie which proves that the browser has sent the password before. */
   browserKey: string;
-  /** Host names the page may be reached under besides this machine's own; with or without a port. */
+  /** Further host names of the page, with or without a port, in addition to this machine's own names. */
   allowedHosts: readonly string[];
-  /** Completed after a slash. With none, every word after a slash is taken for a command. */
+  /**
+   * The names that the page completes after a slash. If there are none, every word after a slash counts as a command.
+   */
   commands: readonly CommandHelp[];
-  /** Absent: no channel is listened to. */
-  isListening?: IsListening;
-  /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
+  /** The choices in the form for pictures. If absent, there is no form, and `/imagine` is an ordinary command. */
   imagine?: ImagineMenu;
-  /** Tells the model that answers at a place; absent: it is not shown. */
+  /** Reads the model that answers in a chat. If absent, the page does not show the model. */
   readAbout?: ReadAbout;
-  /** Fills the form for a persona; absent: there is no form, and `/persona` is a command like any other. */
+  /** Fills in the form for a persona. If absent, there is no form, and `/persona` is an ordinary command. */
   readPersona?: ReadPersona;
-  /** Tells how an answer comes out on other platforms; absent: it is not offered. */
+  /** Shows how an answer looks on other platforms. If absent, the page does not offer this. */
   preview?: (markdown: string) => Promise<readonly Preview[]>;
-  /** The sandbox answers, and no real model. */
+  /** True if the sandbox answers instead of a real model. */
   isSandbox?: boolean;
-  /** Connects platforms and a gateway; absent: not offered. */
+  /** Connects platforms and a gateway. If absent, the page does not offer this. */
   setup?: Setup;
-  /** Offers `setup` to people elsewhere too, also when something is set up already. */
+  /** Offers `setup` also to people on other machines, and when something is already set up. */
   adminPassword?: string | undefined;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
 }
 
-/** Questions for a newcomer to begin with. */
+/** Questions that a newcomer can start with. */
 export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
-  { label: "Draw a picture", prompt: "/imagine a lighthouse at dusk, in watercolour --ar 16:9" },
+  { label: "Create an image", prompt: "/imagine a lighthouse at dusk, in watercolour --ar 16:9" },
   { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
 ];

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { PASSWORD } from "../../lab/support/administrator.ts";
+import { message } from "../../lab/support/events.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { PASSWORD } from "../support/administrator.ts";
 import { type Browser, describeWithBrowser, openBrowser } from "../support/browser.ts";
 import { startReplica } from "../support/dashboard.ts";
-import { message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PAGES = ["now", "trends", "failures", "conversations", "doctor", "settings"];
+const PAGES = ["overview", "trends", "failures", "conversations", "doctor", "settings"];
 const SIZES = [
   { width: 1280, height: 900 },
   { width: 390, height: 844 },
@@ -18,7 +18,7 @@ const SIZES = [
 
 describeWithBrowser("the dashboard, seen from a browser", () => {
   let browser: Browser;
-  // The page's own policy lets no other script in.
+  // The page's own policy allows no other script.
   beforeAll(async () => void (browser = await openBrowser({ bypassCSP: true })));
   afterAll(() => browser.close());
 
@@ -45,16 +45,16 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     return replica;
   }
 
-  test("running answers appear by themselves, and are stopped with the keyboard", async () => {
+  test("running answers appear automatically, and can be stopped with the keyboard", async () => {
     const replica = await startReplica({ scripts: [["Well,", new Promise(() => {})]] });
     const { tab, problems } = await open(replica.url);
-    await tab.getByText("Nothing is being answered.").waitFor();
-    await tab.getByText("waiting or being answered").waitFor();
+    await tab.getByText("No answer is running.").waitFor();
+    await tab.getByText("questions waiting").waitFor();
     await replica.accept(message("hi", { at: Date.now() }));
-    const stop = tab.getByRole("button", { name: "Stop the answer to Ada at test · general" });
+    const stop = tab.getByRole("button", { name: "Stop the answer to Ada at Test · Acme · #general" });
     await stop.focus();
     await tab.keyboard.press("Enter");
-    await tab.getByText("Nothing is being answered.").waitFor();
+    await tab.getByText("No answer is running.").waitFor();
     expect(replica.texts().join("\n")).toContain("`an administrator` stopped this answer.");
     expect(problems).toEqual([]);
   });
@@ -82,7 +82,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     expect(problems).toEqual([]);
   });
 
-  test("a story unfolds, and its messages are opened on demand", async () => {
+  test("a story unfolds, and its messages open on demand", async () => {
     const replica = await startWithPast();
     const { tab } = await open(replica.url);
     await tab.getByRole("link", { name: "Failures" }).click();
@@ -95,13 +95,27 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     expect(replica.acts).toHaveLength(1);
   });
 
-  test("the end of a session leads back to the password", async () => {
+  test("a reason on the overview leads to its failures, and another reason can be selected", async () => {
+    const { url } = await startWithPast();
+    const { tab, problems } = await open(url);
+    await tab.getByRole("link", { name: "The answer broke off before it was finished" }).click();
+    await tab.locator(".story").waitFor();
+    const choice = tab.getByLabel("Reason");
+    expect(await choice.inputValue()).toBe("The answer broke off before it was finished");
+    await tab.getByRole("link", { name: "Conversations" }).click();
+    await eventually(() => tab.locator(".story").count()).toBe(2);
+    await tab.getByLabel("How it ended").selectOption("Answered");
+    await eventually(() => tab.locator(".story").count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  test("an expired session leads back to the password", async () => {
     const { url } = await startReplica();
     const { tab } = await open(url);
     await tab.getByRole("button", { name: "Sign out" }).click();
     await tab.waitForSelector("#password");
     await tab.fill("#password", "wrong password");
     await tab.press("#password", "Enter");
-    await tab.getByText("That is not the password.").waitFor();
+    await tab.getByText("Wrong password.").waitFor();
   });
 });

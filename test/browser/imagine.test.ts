@@ -1,21 +1,27 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { describeWithBrowser, openBrowser } from "../support/browser.ts";
 import { COMPOSER } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeDataDir, startService } from "../support/service.ts";
 
 describeWithBrowser("drawing with the whole service, seen from a browser", () => {
+  let folder: Awaited<ReturnType<typeof makeDataDir>>;
+  let service: RunningService;
+  beforeAll(async () => {
+    folder = await makeDataDir();
+    service = await startService(folder.path);
+  });
+  afterAll(async () => {
+    await service.end("SIGKILL");
+    await folder.remove();
+  });
+
+  /** A new chat in a browser of its own. */
   async function open() {
-    const folder = await makeDataDir();
-    const service = await startService(folder.path);
     const browser = await openBrowser({ viewport: { width: 1200, height: 800 } });
-    onTestFinished(async () => {
-      await browser.close();
-      await service.end("SIGKILL");
-      await folder.remove();
-    });
+    onTestFinished(browser.close);
     const tab = await browser.context.newPage();
     const problems: string[] = [];
     tab.on("pageerror", (error) => problems.push(String(error)));
@@ -28,16 +34,16 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     return { tab, write, problems, dataDir: folder.path, pictures: () => tab.locator(".message.bot a.picture") };
   }
 
-  test("two pictures come one by one, and each button leads to another one", async () => {
+  test("two images come one by one, and each button creates another one", async () => {
     const { tab, write, problems, pictures } = await open();
     await write("/imagine");
     await tab.waitForSelector(".picture-panel select >> nth=3");
     await tab.selectOption(".picture-choices select >> nth=0", "16:9");
     await tab.selectOption(".picture-choices select >> nth=2", "2");
     await write("a lighthouse, slowly");
-    await tab.waitForSelector(".message.bot >> text=Drawing");
+    await tab.waitForSelector(".message.bot >> text=Creating");
     await eventually(() => pictures().count()).toBe(2);
-    await eventually(() => tab.locator("text=Drawing").count()).toBe(0);
+    await eventually(() => tab.locator("text=Creating").count()).toBe(0);
     const image = pictures().first().locator("img");
     expect(await image.getAttribute("alt")).toBe("a lighthouse, slowly");
     expect(Number(await image.getAttribute("width")) / Number(await image.getAttribute("height"))).toBeCloseTo(
@@ -47,7 +53,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
 
     await tab.click(".message.bot .vary >> nth=0");
     await eventually(() => pictures().count()).toBe(3);
-    // The reload takes nothing away: the buttons work on what was drawn before it.
+    // The buttons still work after the reload.
     await tab.reload();
     await tab.click(".message.bot .edit >> nth=0");
     await tab.waitForSelector(".uploads .basis");
@@ -61,7 +67,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     expect(problems).toEqual([]);
   });
 
-  test("an attached picture is what a picture starts from", async () => {
+  test("an attached image is used as a reference", async () => {
     const { tab, write, pictures } = await open();
     await write("/imagine a boat");
     await eventually(() => pictures().count()).toBe(1);
@@ -74,23 +80,15 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
   });
 
-  test("a picture is asked for in words, and changed in words that follow it", async () => {
+  test("an image is requested in words, and changed by the words that follow", async () => {
     const { tab, write, pictures } = await open();
     await write("draw a red boat");
     await eventually(() => pictures().count()).toBe(1);
-    await tab.waitForSelector("text=One picture was drawn and shown: draw a red boat");
+    await tab.waitForSelector("text=One image was created and shown: draw a red boat");
     await write("now at night");
     await eventually(() => pictures().count()).toBe(2);
     await tab.waitForSelector(".message.bot >> text=1 reference picture");
-    await tab.waitForSelector("text=One picture was drawn and shown: now at night");
-  });
-
-  test("a question is stopped before its answer begins, and the answer is asked for again", async () => {
-    const { tab, write } = await open();
-    await write("sandbox fault: slow-head=30 hello");
-    await tab.click('main [aria-label="Stop the answer"]');
-    await tab.waitForSelector(".message.bot >> text=You stopped this answer.");
-    expect(await tab.locator(".message.bot .retry").count()).toBe(1);
+    await tab.waitForSelector("text=One image was created and shown: now at night");
   });
 
   test("a deleted chat is forgotten by the bot", async () => {
@@ -101,7 +99,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     const address = tab.url();
     await tab.click('[aria-label="Delete the chat"]');
     await tab.waitForSelector(".welcome");
-    // Whoever leaves the page brings nothing back.
+    // Leaving the page brings nothing back.
     await tab.goto("about:blank");
     await eventually(() => readDatabase(dataDir)).not.toContain("Zebulon");
     await tab.goto(address);
@@ -110,7 +108,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
   });
 });
 
-/** Everything that the service keeps, as text. */
+/** Everything in the service's database, as text. */
 function readDatabase(dataDir: string): string {
   using database = new DatabaseSync(join(dataDir, "palaver.sqlite"), { readOnly: true });
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();

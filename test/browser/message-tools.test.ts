@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import type { Button } from "../../src/port/sink.ts";
 import { describeWithBrowser, openBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
@@ -8,10 +9,10 @@ const signal = new AbortController().signal;
 
 const whole = (markdown: string) => ({ markdown, buttons: [], streaming: false });
 
-describeWithBrowser("what can be done with a message of the local page in a browser", () => {
+describeWithBrowser("the tools of a message at the local page in a browser", () => {
   const desk = sitDown();
 
-  test("an answer in several messages is copied whole from each of them, and nothing else with it", async () => {
+  test("an answer in several messages can be copied whole from each of them, without other text", async () => {
     await desk.tab.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await desk.write("a question");
     const { sink } = await desk.takeUp();
@@ -34,7 +35,52 @@ describeWithBrowser("what can be done with a message of the local page in a brow
     expect(await copied("another question")).toBe("another question");
   });
 
-  test("the answer to a question that was deleted is not taken for a part of the answer before it", async () => {
+  test("a growing answer offers only Stop, and its other buttons once it is complete", async () => {
+    await desk.write("a question");
+    const { sink } = await desk.takeUp();
+    const toButton = (action: Button["action"]): Button => ({ action, turnId: "t", label: action });
+    const stop = [toButton("stop"), toButton("good")];
+    const { id } = await sink.post({ markdown: "It grows", buttons: stop, streaming: true }, "n", signal);
+    await desk.tab.waitForSelector(".message.bot .stop");
+    expect(await desk.tab.locator(".message.bot button").count()).toBe(1);
+    await desk.tab.evaluate(`{
+      window.early = 0;
+      (function look() {
+        const isShown = document.querySelector(".judgement")?.checkVisibility({ visibilityProperty: true }) === true;
+        if (isShown && document.querySelector("message-body.growing")) window.early += 1;
+        requestAnimationFrame(look);
+      })();
+    }`);
+    const buttons = (["regenerate", "good", "bad"] as const).map(toButton);
+    await sink.edit(id, { markdown: "It grows. ".repeat(300), buttons, streaming: false }, signal);
+    await desk.tab.waitForSelector(".message.bot .judgement.bad");
+    expect(await desk.tab.evaluate("window.early")).toBe(0);
+    await desk.tab.setViewportSize({ width: 230, height: 700 });
+    const [good, bad] = await Promise.all(
+      ["good", "bad"].map((action) => desk.tab.locator(`.judgement.${action}`).boundingBox()),
+    );
+    expect(good?.y).toBe(bad?.y);
+  });
+
+  test("a pager leads to the previous and the next answer, and disables the button at either end", async () => {
+    await desk.write("a question");
+    const { sink } = await desk.takeUp();
+    const toPage = (turnId: string, label: string): Button => ({ action: "show", turnId, label });
+    const both = [toPage("t~1", "‹ 2/3"), toPage("t~3", "›")];
+    const { id } = await sink.post({ markdown: "two", buttons: both, streaming: false }, "n", signal);
+    const pager = desk.tab.locator(".pager");
+    await eventually(() => pager.innerText()).toBe("2/3");
+    await pager.locator('[aria-label="Previous answer"]').click();
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "action", action: "show", turnId: "t~1" });
+    await pager.locator('[aria-label="Next answer"]').click();
+    expect(await desk.lastEvent(3)).toMatchObject({ kind: "action", action: "show", turnId: "t~3" });
+    await sink.edit(id, { markdown: "one", buttons: [toPage("t~2", "1/2 ›")], streaming: false }, signal);
+    await eventually(() => pager.innerText()).toBe("1/2");
+    expect(await pager.locator('[aria-label="Previous answer"]').isDisabled()).toBe(true);
+    expect(await pager.locator('[aria-label="Next answer"]').isDisabled()).toBe(false);
+  });
+
+  test("the answer to a deleted question is not mistaken for a part of the previous answer", async () => {
     for (const [index, text] of ["one", "two"].entries()) {
       await desk.write(text);
       const { sink } = await desk.takeUp(index + 1);
@@ -52,7 +98,7 @@ describeWithBrowser("what can be done with a message of the local page in a brow
     expect(heads).toEqual([true, false, true, false]);
   });
 
-  test("a growing answer does not carry away the message that is being edited, and is followed again after it", async () => {
+  test("a growing answer does not scroll the message that is being edited away, and is followed again afterwards", async () => {
     await desk.write("a question");
     const { sink } = await desk.takeUp();
     const lines = (count: number) => ({ markdown: "a line\n\n".repeat(count), buttons: [], streaming: true });
@@ -75,8 +121,8 @@ describeWithBrowser("what can be done with a message of the local page in a brow
   });
 });
 
-describeWithBrowser("the tools of a message where nothing can be hovered over", () => {
-  test("the tools of a message take no row of their own, open with a touch, and close with the next", async () => {
+describeWithBrowser("the tools of a message on a device without hover", () => {
+  test("a message's tools take no separate row, open with a touch, and close with the next touch", async () => {
     const page = await startLocalPage();
     const browser = await openBrowser({ viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true });
     onTestFinished(async () => {

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { toDiscordPreview } from "../../adapters/discord/write/message-body.ts";
-import { toSlackPreview } from "../../adapters/slack/write/markdown.ts";
+import * as discord from "../../adapters/discord/preview.ts";
+import * as slack from "../../adapters/slack/preview.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
 
 const signal = new AbortController().signal;
 
-describeWithBrowser("the local page in a browser, in small things", () => {
+describeWithBrowser("details of the local page in a browser", () => {
   const desk = sitDown();
   const body = () => desk.tab.locator(".message.bot message-body").last();
 
@@ -18,7 +18,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await desk.tab.waitForSelector(".message.bot message-body > .block");
   }
 
-  test("formulas are drawn with letters of this server, and prices stay prices", async () => {
+  test("formulas use this server's fonts, and prices stay prices", async () => {
     const requests: string[] = [];
     desk.tab.on("request", (request) => requests.push(request.url()));
     await answer(
@@ -37,7 +37,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(height).toBeGreaterThan(20);
   });
 
-  test("a message whose marks are nested too deep is shown as it was written, and the channel goes on", async () => {
+  test("a message with too deeply nested marks is shown as written, and the chat continues", async () => {
     const nested = `${">".repeat(3000)}<b>a</b>`;
     await answer(nested);
     await eventually(() => body().locator("p.plain").allInnerTexts()).toEqual([nested]);
@@ -56,20 +56,20 @@ describeWithBrowser("the local page in a browser, in small things", () => {
       const nested = `$$\n${"x^{".repeat(by)}${"}".repeat(by)}\n$$`;
       await answer(`${nested}\n\nand $y$`);
       await eventually(() => body().locator(".math .katex").count()).toBe(1);
-      // The library is there by now, so the second message is drawn at once.
+      // The library is already loaded, so the second message is rendered at once.
       await answer(`- $z$\n\n${nested}`, "and now?");
       await eventually(() => body().locator("li .katex").count()).toBe(1);
       expect(await body().locator(".math.display").innerText()).toContain("x^{x^{");
     },
   );
 
-  test("a formula of twenty floors inside many quotes is drawn", async () => {
+  test("a formula of twenty levels inside many quotes is rendered", async () => {
     await answer(`${">".repeat(400)} $${"x^{".repeat(20)}y${"}".repeat(20)}$`);
     await eventually(() => body().locator(".math .katex").count()).toBe(1);
     expect(await desk.tab.title()).not.toBe("");
   });
 
-  test("boxes of a task list are named by their words, and a link that leads nowhere is text", async () => {
+  test("the boxes of a task list are labelled by their text, and a link without a target is text", async () => {
     await answer(
       "- [x] buy **milk**\n  - [ ] oat\n- [ ] pay\n\n[one](nowhere) [two](javascript:x) [three](https://a.example/)",
     );
@@ -94,15 +94,18 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth")).toBe(390);
   });
 
-  test("a chat that was begun and not sent is gone on with", async () => {
+  test("a chat that was started but not sent is continued", async () => {
+    await answer("an answer");
+    await desk.tab.click(".new-chat");
+    await desk.tab.waitForSelector(".welcome");
     await desk.tab.fill(COMPOSER, "not sent yet");
-    await desk.tab.click("text=general");
+    await desk.tab.click(".lists a");
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("");
     await desk.tab.click(".new-chat");
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("not sent yet");
   });
 
-  test("a command that was refused stays where it was given", async () => {
+  test("a rejected command stays in the field that it was entered in", async () => {
     await desk.write("/nonsense");
     await desk.tab.waitForSelector(".message.failed");
     await answer("an answer");
@@ -110,7 +113,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(await desk.tab.locator(".message").first().innerText()).toContain("/nonsense");
   });
 
-  test("every button on a phone has room for a finger", async () => {
+  test("every button on a phone is large enough for a finger", async () => {
     await desk.tab.setViewportSize({ width: 390, height: 780 });
     await answer("an answer\n\n```\ncode\n```");
     const small = () =>
@@ -127,7 +130,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(small).toEqual([]);
   });
 
-  test("the head tells the model that answers, that it is the sandbox, and what is wrong with the gateway", async () => {
+  test("the header shows the model, whether it is the sandbox, and problems of the gateway", async () => {
     let model = "first-model";
     const readAbout = async () => ({ model, kept: { entries: 0, conversations: 0 }, used: "" });
     await desk.visit({ readAbout, isSandbox: true });
@@ -142,28 +145,56 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(() => head.innerText()).toMatch(/second-model\s*sandbox/);
   });
 
-  test("a search by words finds a message and leads to it", async () => {
+  test("a phone offers to connect platforms and a model without scrolling", async () => {
+    await desk.tab.setViewportSize({ width: 390, height: 667 });
+    const examples = Array.from({ length: 5 }, (_, index) => ({ label: `Example ${index}`, prompt: "Write a lot" }));
+    const steps = ["Slack", "Discord", "a model"].map((name) => ({
+      id: name,
+      name,
+      title: `Connect ${name}`,
+      summary: "",
+      ways: [],
+    }));
+    const setup = {
+      isConfigured: () => true,
+      steps: () => steps,
+      check: async () => [],
+      listModels: async () => ({ models: [], findings: [] }),
+      target: () => undefined,
+      toEnvFile: () => ({ text: "", problems: [] }),
+      save: () => [],
+    };
+    await desk.visit({ setup, examples });
+    const last = desk.tab.getByRole("button", { name: "Connect a model" });
+    await last.waitFor();
+    const [button, composer] = await Promise.all([last.boundingBox(), desk.tab.locator(".composer").boundingBox()]);
+    expect((button?.y ?? 0) + (button?.height ?? 0)).toBeLessThan(composer?.y ?? 0);
+  });
+
+  test("a search for words finds a message and leads to it", async () => {
     await answer("The needle is in here.");
-    await desk.tab.click("text=general");
+    await desk.tab.click(".new-chat");
+    await desk.tab.waitForSelector(".welcome");
     await desk.tab.keyboard.press("Control+k");
-    await desk.tab.fill(".switcher input", "NEEDLE");
-    await eventually(() => desk.tab.locator(".switcher li mark").allInnerTexts()).toEqual(["needle"]);
-    await desk.tab.press(".switcher input", "Enter");
+    await desk.tab.fill(".search input", "NEEDLE");
+    await eventually(() => desk.tab.locator(".found-messages mark").allInnerTexts()).toEqual(["needle"]);
+    expect(await desk.tab.locator(".found-messages small").innerText()).toBe("Palaver in hello");
+    await desk.tab.press(".search input", "Enter");
     await eventually(() => desk.tab.locator("main .message.found").innerText()).toContain("The needle is in here.");
   });
 
-  test("a search keeps what is typed when the place behind it changes", async () => {
+  test("a search keeps the keyboard focus when another chat opens behind it", async () => {
     await desk.tab.keyboard.press("Control+k");
-    const isTypedInto = () => desk.tab.locator(".switcher input").evaluate((input) => input.matches(":focus"));
+    const isTypedInto = () => desk.tab.locator(".search input").evaluate((input) => input.matches(":focus"));
     await eventually(isTypedInto).toBe(true);
     await desk.tab.evaluate(`new Promise((changed) => {
       addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(changed)));
-      location.hash = "general";
+      location.hash = "chat-another";
     })`);
     expect(await isTypedInto()).toBe(true);
   });
 
-  test("a deleted message can be brought back for a while, and one that is not goes", async () => {
+  test("a deleted message can be restored for a while, and otherwise disappears", async () => {
     await desk.write("first");
     await desk.lastEvent(1);
     const erase = async () => {
@@ -178,7 +209,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "deleted" });
   });
 
-  test("a page that is left deletes what was to be deleted", async () => {
+  test("leaving a page completes its deletions", async () => {
     await desk.write("first");
     await desk.lastEvent(1);
     await desk.tab.hover("main .message");
@@ -188,7 +219,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await desk.tab.goto(desk.page.url);
   });
 
-  test("the steps of an answer can be looked at after its end, and after a reload", async () => {
+  test("the steps of an answer can be viewed after its end, and after a reload", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const step = { id: "1", title: "looking up the time in Tokyo" };
@@ -210,11 +241,8 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     ]);
   });
 
-  test("an answer can be looked at as other platforms are given it, side by side", async () => {
-    const preview = async (markdown: string) => [
-      { platform: "Slack", messages: toSlackPreview(markdown) },
-      { platform: "Discord", messages: toDiscordPreview(markdown) },
-    ];
+  test("an answer can be viewed as other platforms show it, side by side", async () => {
+    const preview = (markdown: string) => Promise.all([slack.toPreview(markdown), discord.toPreview(markdown)]);
     await desk.visit({ preview });
     await answer("Hello <!channel>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n$x^2$");
     await desk.tab.hover(".message.bot");
@@ -225,8 +253,8 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await eventually(() => column("Discord").locator("pre").count()).toBe(1);
     expect(await column("Discord").locator("table").count()).toBe(0);
     expect(await column("Discord").innerText()).toContain("$x^2$");
-    // Each in the colours and letters of its own app.
-    const [slack, discord] = await Promise.all(
+    // Each column has the colours and fonts of its platform's app.
+    const looks = await Promise.all(
       ["Slack", "Discord"].map((name) =>
         column(name)
           .locator("message-body")
@@ -234,8 +262,10 @@ describeWithBrowser("the local page in a browser, in small things", () => {
           .evaluate((body) => [getComputedStyle(body).fontSize, getComputedStyle(body).color]),
       ),
     );
-    expect(slack).toEqual(["15px", "rgb(29, 28, 29)"]);
-    expect(discord).toEqual(["16px", "rgb(49, 51, 56)"]);
+    expect(looks).toEqual([
+      ["15px", "rgb(29, 28, 29)"],
+      ["16px", "rgb(49, 51, 56)"],
+    ]);
     const [left, right] = await Promise.all(["Slack", "Discord"].map((name) => column(name).boundingBox()));
     expect(left?.y).toBe(right?.y);
     await desk.tab.keyboard.press("Escape");

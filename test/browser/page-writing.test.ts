@@ -13,15 +13,15 @@ const signal = new AbortController().signal;
 describeWithBrowser("writing at the local page in a browser", () => {
   const desk = sitDown();
 
-  test("begins a chat from an example", async () => {
+  test("a chat starts from an example", async () => {
     await desk.tab.click(".examples button >> nth=0");
     const { event } = await desk.takeUp();
-    expect(event).toMatchObject({ addressed: "bot", author: { name: "Ada" } });
+    expect(event).toMatchObject({ addressed: "bot", author: { name: "you" } });
     await desk.tab.waitForSelector(".sidebar a[aria-current]");
     expect(await desk.tab.locator(".message").count()).toBe(1);
   });
 
-  test("goes on by itself after the server was away, and sends what was written meanwhile once", async () => {
+  test("the page reconnects after an outage, and sends the messages written meanwhile once", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-page-"));
     const database = () => new DatabaseSync(join(folder, "palaver.db"));
     await desk.visit({ database: database() });
@@ -43,7 +43,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("keeps a message that was refused, and sends it again", async () => {
+  test("the page keeps a rejected message, and sends it again", async () => {
     desk.refuse(true);
     await desk.write("precious words");
     await desk.tab.waitForSelector(".problem >> text=could not store this");
@@ -57,7 +57,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator(".problem").count()).toBe(0);
   });
 
-  test("sends pasted, dropped and chosen files with previews, and shows them", async () => {
+  test("pasted, dropped and selected files are sent with previews, and shown", async () => {
     const png = await sharp({ create: { width: 64, height: 48, channels: 3, background: "#55c4b2" } })
       .png()
       .toBuffer();
@@ -89,7 +89,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator("a.file[download]").count()).toBe(2);
   });
 
-  test("sends a message that was sent while its file was on the way, as soon as the file is there", async () => {
+  test("a message whose file is still uploading is sent as soon as the file arrives", async () => {
     const held = Promise.withResolvers<void>();
     await desk.tab.route("**/local/files", async (route) => {
       await held.promise;
@@ -107,41 +107,19 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("says that a file is too large before a byte of it is sent", async () => {
+  test("a file that is too large is reported before any byte is sent", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-large-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = join(folder, "big.bin");
     await writeFile(path, "");
-    // It takes no room on the disk, and its bytes need not go through the browser's remote control.
+    // A sparse file uses no disk space, and the browser's remote control does not have to transfer its bytes.
     await truncate(path, 21 * 1024 * 1024);
     await desk.tab.setInputFiles("main .attach input", path);
-    await desk.tab.waitForSelector(".notice >> text=at most 20.0 MiB");
+    await desk.tab.waitForSelector(".notice >> text=the limit is 20.0 MiB");
     expect(await desk.tab.locator(".uploads li").count()).toBe(0);
   });
 
-  test("completes a mention, opens the thread it began, and goes on there", async () => {
-    await desk.tab.click("text=general");
-    await desk.tab.waitForSelector("h1 >> text=general");
-    await desk.tab.locator(COMPOSER).pressSequentially("Hey @pal");
-    await desk.tab.waitForSelector(".completion [aria-selected=true] >> text=Palaver");
-    await desk.tab.keyboard.press("Enter");
-    expect(await desk.tab.inputValue(COMPOSER)).toBe("Hey @Palaver ");
-    await desk.tab.keyboard.type("who are you?");
-    await desk.tab.keyboard.press("Enter");
-    const { event, sink } = await desk.takeUp();
-    expect(event).toMatchObject({ text: "Hey Palaver who are you?", reply: { channelId: "general" } });
-    await desk.tab.waitForSelector(".thread");
-    await sink.post({ markdown: "A bot, @Ben.", buttons: [], streaming: false }, "n", signal);
-    await desk.tab.waitForSelector(".thread .message.bot .mention >> text=@Ben");
-    await desk.tab.selectOption(".thread select", "ben");
-    await desk.write("thanks", ".thread .composer textarea");
-    expect((await desk.takeUp(2)).event).toMatchObject({ addressed: "open", author: { name: "Ben" } });
-    await desk.tab.keyboard.press("Escape");
-    await eventually(() => desk.tab.locator(".thread").count()).toBe(0);
-    await desk.tab.waitForSelector(".thread-link >> text=2 replies");
-  });
-
-  test("an edit is saved or given up without a key, as on a phone", async () => {
+  test("an edit can be saved or cancelled without a keyboard, as on a phone", async () => {
     await desk.write("first");
     await desk.tab.waitForSelector(".message[data-id] >> text=first");
     const edit = async () => {
@@ -158,7 +136,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     await eventually(() => desk.tab.locator(".editing").count()).toBe(0);
   });
 
-  test("edits the last own message with the up key and deletes it with its button", async () => {
+  test("the up key edits the last own message, and its button deletes it", async () => {
     await desk.write("fisrt");
     await desk.takeUp();
     await desk.tab.waitForSelector(".message:not(.pending)");
@@ -175,7 +153,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     await eventually(() => desk.tab.locator(".message").count()).toBe(0);
   });
 
-  test("leaves the Enter key to an input method that is composing", async () => {
+  test("the Enter key belongs to an input method that is composing", async () => {
     await desk.tab.fill(COMPOSER, "にほんご");
     await desk.tab.dispatchEvent(COMPOSER, "keydown", { key: "Enter", isComposing: true, bubbles: true });
     await desk.tab.dispatchEvent(COMPOSER, "keydown", { key: "Enter", keyCode: 229, bubbles: true });
@@ -184,30 +162,53 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.inputValue(COMPOSER)).toBe("にほんご\n");
   });
 
-  test("switches conversation by keys and keeps the theme that was chosen", async () => {
+  test("a chat can be found by keyboard, and the selected theme is kept", async () => {
+    await desk.write("Plans for May");
+    await desk.takeUp();
+    await desk.tab.click(".new-chat");
+    await desk.tab.waitForSelector(".welcome");
+    await desk.write("something else");
+    await desk.takeUp(2);
     await desk.tab.keyboard.press("Control+k");
-    await desk.tab.waitForSelector(".switcher input:focus");
-    await desk.tab.keyboard.type("rand");
+    await desk.tab.waitForSelector(".search input:focus");
+    await desk.tab.keyboard.type("plan");
     await desk.tab.keyboard.press("Enter");
-    await desk.tab.waitForSelector("h1 >> text=random");
+    await desk.tab.waitForSelector("h1 >> text=Plans for May");
+    expect(await desk.tab.locator(".lists a[aria-current]").count()).toBe(1);
+    await desk.tab.keyboard.press("Escape");
+    await eventually(() => desk.tab.locator(".lists a").count()).toBe(2);
     await desk.tab.click(".theme");
     await desk.tab.click(".theme");
     await desk.tab.reload();
-    await desk.tab.waitForSelector("h1 >> text=random");
+    await desk.tab.waitForSelector("h1 >> text=Plans for May");
     expect(await desk.tab.evaluate("getComputedStyle(document.body).backgroundColor")).toBe("rgb(25, 24, 22)");
   });
 
-  test("fits a phone: the list is a drawer, a thread fills the screen", async () => {
+  test("a command is completed", async () => {
+    await desk.tab.locator(COMPOSER).pressSequentially("/he");
+    await desk.tab.waitForSelector(".completion [aria-selected=true] >> text=/help");
+    await desk.tab.keyboard.press("Enter");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("/help ");
+    await desk.tab.keyboard.press("Enter");
+    expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "help", text: "" });
+  });
+
+  test("on a phone, the list of chats and the search are a drawer", async () => {
     await desk.tab.setViewportSize({ width: 390, height: 780 });
-    await eventually(() => desk.tab.locator(".sidebar").isVisible()).toBe(false);
+    await desk.write("hello there");
+    await desk.takeUp();
+    const sidebar = desk.tab.locator(".sidebar");
+    await eventually(() => sidebar.isVisible()).toBe(false);
     await desk.tab.click(".menu");
-    await desk.tab.click("text=general");
-    await eventually(() => desk.tab.locator(".sidebar").isVisible()).toBe(false);
-    await desk.write("@Palaver hello");
-    await desk.tab.waitForSelector(".thread");
-    expect(await desk.tab.locator(".thread").evaluate((thread) => thread.getBoundingClientRect().width)).toBe(390);
+    await desk.tab.click(".new-chat");
+    await eventually(() => sidebar.isVisible()).toBe(false);
+    await desk.tab.waitForSelector(".welcome");
+    await desk.tab.keyboard.press("Control+k");
+    await desk.tab.waitForSelector(".search input:focus");
+    await desk.tab.keyboard.type("there");
+    await desk.tab.click(".found-messages a");
+    await eventually(() => sidebar.isVisible()).toBe(false);
+    await eventually(() => desk.tab.locator("main .message.found").count()).toBe(1);
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth")).toBe(390);
-    await desk.tab.click(".back");
-    await eventually(() => desk.tab.locator(".thread").count()).toBe(0);
   });
 });

@@ -26,11 +26,11 @@ def double(n):
 
 日本語の文章も壊れません。`;
 
-describeWithBrowser("what an answer looks like in a browser", () => {
+describeWithBrowser("the look of an answer in a browser", () => {
   const desk = sitDown();
   const shownText = () => desk.tab.locator(".message.bot message-body").last().innerText();
 
-  test("shows a growing answer in many steps, stops it, and offers to try again", async () => {
+  test("a growing answer is shown in many steps, can be stopped, and offers Retry", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     await sink.progress("thinking", signal);
@@ -54,7 +54,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     expect(await shownText()).toMatch(/word word\s+Stopped\./);
   });
 
-  test("draws headings, code, tables and lists, and every character in the end", async () => {
+  test("headings, code, tables and lists are rendered, and every character in the end", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const { id } = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
@@ -73,11 +73,11 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     await desk.tab.reload();
     await desk.tab.waitForSelector("message-body ol");
-    // What grew step by step is what stands there at once.
+    // The result after the text has grown step by step is the same as the result of the whole text at once.
     expect(await body.innerHTML()).toBe(streamed);
   });
 
-  test("folds what the model thought before its answer, and opens it with a press", async () => {
+  test("the model's thoughts are folded before its answer, and open with a press", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const thought = "> [!thinking]- Thought for 3 s\n> <b>first</b> **this**\n> \n> > then that\n\n";
@@ -94,18 +94,35 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     expect(await desk.tab.locator(".message.bot message-body > div > blockquote").innerText()).toBe("a quote");
   });
 
-  test("misses nothing and repeats nothing over a reload in the middle", async () => {
+  test("the sources of an answer are links in small print", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
-    const { id } = await sink.post({ markdown: "first half", buttons: STOP, streaming: true }, "n", signal);
-    await desk.tab.waitForSelector(".message.bot");
-    await desk.tab.reload();
-    await sink.edit(id, { markdown: "first half and the second", buttons: [], streaming: false }, signal);
-    await desk.tab.waitForSelector("text=first half and the second");
-    expect(await desk.tab.locator(".message").count()).toBe(2);
+    const sources = "-# Sources:\n-# 1. [Tea \\*](https://a.example/)\n-# 2. [b.example](https://b.example/)";
+    const markdown = `Old[[1]](https://a.example/).\n\n-# only words\n\n${sources}`;
+    await sink.post({ markdown, buttons: [], streaming: false }, "n", signal);
+    const small = desk.tab.locator(".message.bot p.small").last();
+    expect(await small.innerText()).toBe("Sources:\n1. Tea *\n2. b.example");
+    expect(await small.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")))).toEqual([
+      "https://a.example/",
+      "https://b.example/",
+    ]);
+    expect(await desk.tab.locator(".message.bot a").first().innerText()).toBe("[1]");
   });
 
-  test("runs nothing, loads nothing and restyles nothing that an answer contains", async () => {
+  test("a link to a chat opens it on the page, and a link to another fragment is text", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    await sink.post({ markdown: "[open](#chat-1) [other](#setup)", buttons: [], streaming: false }, "n", signal);
+    const link = desk.tab.locator(".message.bot a");
+    await link.waitFor();
+    expect(
+      await link.evaluateAll((all) => all.map((one) => [one.getAttribute("href"), one.getAttribute("target")])),
+    ).toEqual([["#chat-1", null]]);
+    await link.click();
+    expect(new URL(desk.tab.url()).hash).toBe("#chat-1");
+  });
+
+  test("the content of an answer can run nothing, load nothing and restyle nothing", async () => {
     const requests: string[] = [];
     desk.tab.on("request", (request) => requests.push(request.url()));
     await desk.write("hello");
@@ -135,7 +152,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     expect(requests.filter((url) => !url.startsWith(desk.page.url))).toEqual([]);
   });
 
-  test("follows the bottom until the reader scrolls up, and back by its button", async () => {
+  test("the page follows the end until the reader scrolls up, and a button leads back", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const { id } = await sink.post({ markdown: "line\n\n".repeat(60), buttons: [], streaming: true }, "n", signal);
@@ -156,7 +173,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     await eventually(fromBottom).toBeLessThan(3);
   });
 
-  test("draws 3,000 words in many messages and keeps what has not changed", async () => {
+  test("3,000 words are rendered in many messages, and unchanged ones are kept", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const ids: string[] = [];

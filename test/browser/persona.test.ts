@@ -13,7 +13,7 @@ describeWithBrowser("the form for a persona on the local page", () => {
   const field = (name: string) => desk.tab.locator(`dialog textarea[name=${name}]`);
   const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
 
-  test("/persona alone opens a form with what is set, whose fields come as one command", async () => {
+  test("a bare /persona opens a form with the current values, and its fields come as one command", async () => {
     await desk.visit({ commands, readPersona });
     await desk.write("/persona");
     await eventually(() => field("persona").inputValue()).toBe("a pirate");
@@ -30,14 +30,16 @@ describeWithBrowser("the form for a persona on the local page", () => {
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "command", name: "persona", text: "show" });
   });
 
-  test("the form says under its field what is wrong, has the keyboard there, and fits a phone in both colours", async () => {
+  test("the form shows an error under its field, focuses it, and fits a phone in both themes", async () => {
     await desk.visit({ commands, readPersona });
     await desk.tab.setViewportSize({ width: 390, height: 780 });
     await desk.write("/persona");
     await field("prompts").fill("a\nb\nc\nd\ne");
     await desk.tab.click("dialog >> text=Save");
     const problem = desk.tab.locator("dialog .problem");
-    await eventually(() => problem.allInnerTexts()).toEqual(["At most 4 prompts of 150 characters can be suggested."]);
+    await eventually(() => problem.allInnerTexts()).toEqual([
+      "I can suggest at most 4 prompts of up to 150 characters each.",
+    ]);
     expect(await desk.tab.evaluate("document.activeElement.name")).toBe("prompts");
     expect(await field("prompts").getAttribute("aria-describedby")).toBe(await problem.getAttribute("id"));
     expect(await field("prompts").inputValue()).toBe("a\nb\nc\nd\ne");
@@ -51,7 +53,7 @@ describeWithBrowser("the form for a persona on the local page", () => {
     await field("persona").fill("a".repeat(1_501));
     await desk.tab.click("dialog >> text=Save");
     await eventually(() => problem.allInnerTexts()).toEqual([
-      "A persona has at most 1500 characters, and this has 1501.",
+      "A persona can have at most 1500 characters; this one has 1501.",
     ]);
     expect(desk.page.events).toEqual([]);
     await desk.tab.keyboard.press("Escape");

@@ -28,7 +28,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   const desk = sitDown({ imagine: fakeMenu({ "job.1": WISH }) });
   const choice = (label: string) => desk.tab.locator(`.picture-choices label:has-text("${label}") select`);
 
-  /** Where the answers to a question go. */
+  /** The sink for the answers to a question. */
   async function begin(): Promise<ReplySink> {
     await desk.write("hello");
     return (await desk.takeUp()).sink;
@@ -40,20 +40,20 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     await desk.tab.waitForSelector(`.message.bot .picture >> nth=${number - 1}`);
   }
 
-  test("a command alone opens the form, and what is chosen and attached goes with the words", async () => {
+  test("a bare command opens the form, and options and attachments are sent with the words", async () => {
     await desk.write("/imagine");
     await desk.tab.waitForSelector("[aria-label='Picture to draw']");
     expect(desk.page.events).toEqual([]);
     await eventually(() => choice("Model").inputValue()).toBe("usual-image");
-    // By keys alone: the field has the focus, and the choices stand before it.
-    await eventually(() => desk.tab.evaluate("document.activeElement?.ariaLabel")).toBe("What to draw");
+    // With the keyboard only: the text field has the focus, and the options come before it.
+    await eventually(() => desk.tab.evaluate("document.activeElement?.ariaLabel")).toBe("Describe the image");
     await choice("Shape").selectOption("16:9");
     await choice("Pictures").selectOption("4");
     await desk.tab.check(".picture-cover input");
     const { bytes } = await makePicture();
     const file = { name: "reference.png", mimeType: "image/png", buffer: Buffer.from(bytes) };
     await desk.tab.setInputFiles("main .attach input", [file, { ...file, name: "other.png" }]);
-    await desk.tab.waitForSelector("text=Starts from the 2 attached pictures.");
+    await desk.tab.waitForSelector("text=Starts from the 2 attached images.");
     await desk.tab.click('[aria-label="Remove other.png"]');
     await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
     await desk.write("a fox --size 2K");
@@ -68,27 +68,27 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator(".picture-panel").count()).toBe(0);
   });
 
-  test("the form opens and closes by its button and by Escape, and keeps the words", async () => {
+  test("the form opens and closes with its button and Escape, and keeps the words", async () => {
     await desk.tab.fill(COMPOSER, "a fox");
-    await desk.tab.click('[aria-label="Draw a picture"]');
-    await desk.tab.waitForSelector('[aria-label="Draw a picture"][aria-pressed=true]');
+    await desk.tab.click('[aria-label="Create an image"]');
+    await desk.tab.waitForSelector('[aria-label="Create an image"][aria-pressed=true]');
     await desk.tab.keyboard.press("Escape");
     await eventually(() => desk.tab.locator(".picture-panel").count()).toBe(0);
     expect(await desk.tab.inputValue(COMPOSER)).toBe("a fox");
     await desk.tab.fill(COMPOSER, "");
-    await desk.tab.click('[aria-label="Draw a picture"]');
+    await desk.tab.click('[aria-label="Create an image"]');
     await desk.tab.waitForSelector(".picture-panel");
     expect(await desk.tab.locator("main .send").isDisabled()).toBe(true);
   });
 
-  test("the form is not offered where nothing can be drawn", async () => {
+  test("the form is not offered if no image can be created", async () => {
     await desk.visit({});
-    expect(await desk.tab.locator('[aria-label="Draw a picture"]').count()).toBe(0);
+    expect(await desk.tab.locator('[aria-label="Create an image"]').count()).toBe(0);
     await desk.write("/imagine");
     expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "imagine", text: "" });
   });
 
-  test("a picture is shown within the pane, and in full over it until Escape", async () => {
+  test("an image is shown within the pane, and in full size over it until Escape", async () => {
     const sink = await begin();
     await show(sink, 1);
     await show(sink, 2, { altText: "another fox" });
@@ -108,7 +108,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(desk.page.events).toHaveLength(1);
   });
 
-  test("several pictures under one message stand side by side, however many and whatever their shape", async () => {
+  test("several images under one message are side by side, whatever their number and shape", async () => {
     const make = (width: number, height: number) =>
       sharp({ create: { width, height, channels: 3, background: "#b4532a" } })
         .png()
@@ -124,8 +124,8 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(height).toBeLessThan(400);
   });
 
-  test("a notice leaves the form and what is attached to be seen", async () => {
-    await desk.tab.click('[aria-label="Draw a picture"]');
+  test("a notice does not cover the form or its attachments", async () => {
+    await desk.tab.click('[aria-label="Create an image"]');
     await desk.tab.waitForSelector(".picture-panel");
     const empty = { name: "empty.png", mimeType: "image/png", buffer: Buffer.alloc(0) };
     await desk.tab.setInputFiles("main .attach input", [empty]);
@@ -134,7 +134,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect((notice?.y ?? 0) + (notice?.height ?? 0)).toBeLessThan(composer?.y ?? 0);
   });
 
-  test("a picture's buttons are pressed for its own id, and deleting asks first", async () => {
+  test("an image's buttons refer to its own id, and deleting needs a confirmation", async () => {
     const sink = await begin();
     await show(sink, 1);
     for (const [index, action] of ["again", "vary", "upscale"].entries()) {
@@ -148,7 +148,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.lastEvent(5)).toMatchObject({ kind: "action", action: "delete", turnId: "job.1" });
   });
 
-  test("a picture is changed in the form as it was asked for, and what stood in the composer comes back", async () => {
+  test("an image is changed in the form with its original values, and the composer's text returns afterwards", async () => {
     const sink = await begin();
     await show(sink, 1);
     await desk.tab.fill(COMPOSER, "half a thought");
@@ -164,11 +164,11 @@ describeWithBrowser("pictures at the local page in a browser", () => {
       options: { ratio: "16:9", size: "2K", model: "other-image", basis: "job.1" },
     });
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("half a thought");
-    // The order shows what it begins with.
+    // The request shows its reference image.
     await desk.tab.waitForSelector(".order img");
   });
 
-  test("a picture that is not kept any more says so", async () => {
+  test("an image that is no longer stored is reported as such", async () => {
     const sink = await begin();
     await show(sink, 1);
     await sink.upload(
@@ -182,7 +182,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator(".picture-panel").count()).toBe(0);
   });
 
-  test("pictures that are still being drawn are told of at the end, and so is what became of them", async () => {
+  test("images in progress are announced at the end, and so is their outcome", async () => {
     const sink = await begin();
     const stop: Button[] = [{ action: "stop", turnId: "job.0", label: "Stop" }];
     const { id } = await sink.post({ markdown: "Drawing … 1 of 2", buttons: stop, streaming: false }, "status", signal);
@@ -199,7 +199,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await last()).toContain("is missing");
   });
 
-  test("a picture is covered until somebody wants to see it", async () => {
+  test("an image is covered until a user opens it", async () => {
     const sink = await begin();
     await show(sink, 1, { isSpoiler: true });
     expect(await desk.tab.locator(".picture.covered img").getAttribute("alt")).toBe("");
@@ -215,11 +215,11 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator("dialog").count()).toBe(0);
   });
 
-  test("a picture and its form fit a phone", async () => {
+  test("an image and its form fit a phone", async () => {
     const sink = await begin();
     await show(sink, 1);
     await desk.tab.setViewportSize({ width: 360, height: 740 });
-    await desk.tab.click('[aria-label="Draw a picture"]');
+    await desk.tab.click('[aria-label="Create an image"]');
     await desk.tab.waitForSelector(".picture-panel select >> nth=3");
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth")).toBe(360);
     const panel = await desk.tab.locator(".picture-panel").evaluate((each) => each.scrollWidth <= each.clientWidth);

@@ -2,12 +2,12 @@ import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import sharp from "sharp";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { type Browser, describeWithBrowser, openBrowser } from "../support/browser.ts";
 import { COMPOSER } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 
 describeWithBrowser("the service, seen from a browser", () => {
   let browser: Browser;
@@ -49,7 +49,7 @@ describeWithBrowser("the service, seen from a browser", () => {
     expect(await answers().count()).toBe(1);
   });
 
-  test("an attached picture is shown to the model", async () => {
+  test("an attached image is shown to the model", async () => {
     const { tab, write, answers } = await open();
     const picture = await sharp({ create: { width: 320, height: 200, channels: 3, background: "#d02020" } })
       .png()
@@ -65,7 +65,7 @@ describeWithBrowser("the service, seen from a browser", () => {
     await eventually(() => answers().last().innerText()).toMatch(/red/i);
   });
 
-  test("the conversation goes on after the server was restarted, in the page that was open all the time", async () => {
+  test("the conversation continues in the open page after the server restarts", async () => {
     const { service, tab, write, answers, dataDir } = await open();
     await write("My name is Ada.");
     await eventually(() => tab.locator(".message.bot").count()).toBe(1);
@@ -92,7 +92,7 @@ describeWithBrowser("the service, seen from a browser", () => {
     const parts = () => client.messages().filter(isBot);
     const shownLines = () => parts().flatMap(({ text }) => toLines(text));
     const written = toLines(source);
-    // The turn has ended before its last messages have come to everybody who looks.
+    // The turn ends before its last messages have reached all pages.
     await eventually(() => squeeze(shownLines())).toBe(squeeze(written));
     await eventually(() => parts().every(isFinal)).toBe(true);
     expect(parts().length).toBeGreaterThan(4);
@@ -107,7 +107,7 @@ describeWithBrowser("the service, seen from a browser", () => {
 
 const SECTIONS = 32;
 
-/** Streams a text in deltas of changing size, as fast as they are taken. */
+/** Streams a text in deltas of different sizes, as fast as the client accepts them. */
 async function writeInPieces(response: ServerResponse, text: string): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta: object, finish: string | null = null) =>
@@ -125,7 +125,7 @@ async function writeInPieces(response: ServerResponse, text: string): Promise<vo
   response.end("data: [DONE]\n\n");
 }
 
-/** Sections of prose, code, a table and Japanese, each one different. */
+/** Different sections of prose, code, tables and Japanese. */
 function makeLongText(): string {
   const section = (n: number) =>
     [
@@ -138,17 +138,17 @@ function makeLongText(): string {
   return Array.from({ length: SECTIONS }, (_, n) => section(n + 1)).join("\n\n");
 }
 
-/** All that people read: a paragraph may end a message with one of its sentences, and go on in the next one. */
+/** The visible text. A paragraph can continue in the next message after a complete sentence. */
 function squeeze(lines: readonly string[]): string {
   return lines.join("").replaceAll(" ", "");
 }
 
-/** Headings, rows and code are not parted. */
+/** Headings, rows and code are not split. */
 function isInBlock(line: string): boolean {
   return /^(?:## |\| |def | {4})/.test(line);
 }
 
-/** The lines of a text that a split neither adds nor repeats: no fences, no header of a table, no blank ones. */
+/** The lines of a text that a split neither adds nor repeats. Leaves out fences, table headers and blank lines. */
 function toLines(text: string): string[] {
   const lines = text.split("\n").map((line) => line.trimEnd());
   return lines.filter((line) => line !== "" && !line.startsWith("```") && !/^\|(---| n )/.test(line));

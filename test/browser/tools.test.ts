@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { silent } from "../../lab/support/log.ts";
 import { createGateway } from "../../src/gateway/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
@@ -7,9 +8,8 @@ import { describeWithBrowser } from "../support/browser.ts";
 import { openBotPage } from "../support/browser-bot.ts";
 import { COMPOSER } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
 
-/** Three tools: one that works when the test says so, one that fails, one that never returns. */
+/** Three tools: the test ends the first one, the second one fails, and the third one never returns. */
 function makeTools() {
   const asked: string[] = [];
   const weather = Promise.withResolvers<string>();
@@ -47,7 +47,7 @@ const buyTea = {
   tool_calls: [{ index: 0, id: "c1", function: { name: "shop__buy", arguments: '{"note":"tea"}' } }],
 };
 
-/** A tool that acts, and asks a person first. */
+/** A tool with side effects that needs approval first. */
 function makeShop() {
   const bought: string[] = [];
   const tool = defineTool({
@@ -65,7 +65,7 @@ function makeShop() {
 }
 
 describeWithBrowser("tools, seen from a browser", () => {
-  test("several run side by side with their progress; one fails, one never returns, and the answer comes", async () => {
+  test("several tools run in parallel with their progress; one fails, one never returns, and the answer comes", async () => {
     const { tools, asked, answerWeather } = makeTools();
     const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, tokensPerSecond: Infinity });
     const gateway = createGateway({ baseUrl: sandbox.url, apiKey: "sk-sandbox-all", log: silent });
@@ -74,13 +74,13 @@ describeWithBrowser("tools, seen from a browser", () => {
       await sandbox.close();
     });
     const tab = await openBotPage({ gateway, model: "sandbox-chat", tools });
-    await tab.fill(COMPOSER, "Use weather, traffic and gossip in Lisbon");
+    await tab.fill(COMPOSER, "Use weather, traffic and gossip, city: Lisbon");
     await tab.press(COMPOSER, "Enter");
 
     const progress = tab.locator(".progress");
     await eventually(() => progress.innerText()).toContain("looking out of the window");
     await eventually(() => progress.innerText()).toContain("listening at the door");
-    // The one that never returns is given up by itself, while the first is still at work.
+    // The tool that never returns times out while the first one is still running.
     await eventually(() => progress.innerText()).not.toContain("listening at the door");
     expect(await progress.innerText()).toContain("looking out of the window");
     answerWeather("sunny, 24 degrees");
@@ -88,7 +88,7 @@ describeWithBrowser("tools, seen from a browser", () => {
     const answer = tab.locator(".message.bot message-body").last();
     await eventually(() => answer.innerText()).toContain("sunny, 24 degrees");
     await eventually(() => answer.innerText()).toMatch(/traffic.*failed/s);
-    await eventually(() => answer.innerText()).toMatch(/gossip.*given up/s);
+    await eventually(() => answer.innerText()).toMatch(/gossip.*timed out/s);
     expect(await answer.innerText()).not.toContain("secret detail");
     await eventually(() => progress.count()).toBe(0);
     expect(asked).toEqual(["Lisbon"]);

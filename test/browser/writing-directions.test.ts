@@ -28,7 +28,7 @@ describeWithBrowser("text of the local page in its own direction", () => {
       .locator(`.message.bot ${selector}`)
       .evaluateAll((found) => found.map((each) => getComputedStyle(each).direction));
 
-  test("a message begins at the right in Arabic, with lists and tables, and at the left in English and in code", async () => {
+  test("Arabic text starts at the right, with lists and tables; English and code start at the left", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     await sink.post({ markdown: ANSWER, buttons: [], streaming: false }, "n", signal);
@@ -61,7 +61,7 @@ describeWithBrowser("text of the local page in its own direction", () => {
     expect(await direction(COMPOSER)).toBe("ltr");
   });
 
-  test("a short piece of code in a line stays in one piece, a long one may be broken", async () => {
+  test("a short inline code stays in one piece, and a long one can wrap", async () => {
     await desk.tab.setViewportSize({ width: 360, height: 700 });
     await desk.write("hello");
     const { sink } = await desk.takeUp();

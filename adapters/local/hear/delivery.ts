@@ -3,17 +3,17 @@ import { AwayError, RequestError } from "../errors.ts";
 import type { Outbox, OutboxChange } from "../store/outbox.ts";
 import type { Tables } from "../store/tables.ts";
 
-/** Longest that the queue may take to store an event before the person is told to try again. */
+/** How long the queue may take to store an event. After that, the page asks the user to try again. */
 const ACCEPT_MS = 10_000;
 
 export interface DeliveryDeps {
   tables: Tables;
   outbox: Outbox;
-  /** Undefined while nothing is taken. */
+  /** Undefined while no events are accepted. */
   accept: () => Accept | undefined;
 }
 
-/** Hands over a noted event, unless that is done already. Rejects with a `RequestError` for the person. */
+/** Hands over a noted event unless that is already done. Rejects with a `RequestError` for the person. */
 export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Promise<void> {
   if (!outbox.has(key)) return;
   const taking = accept();
@@ -25,7 +25,7 @@ export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Pr
   }
 }
 
-/** Notes an event that changes an existing message, and hands it over; a failure leaves no trace. */
+/** Notes an event that changes an existing message, and hands it over. If that fails, no note remains. */
 export async function offer(deps: DeliveryDeps, event: InboundEvent, change: OutboxChange): Promise<void> {
   deps.tables.inTransaction(() => deps.outbox.note(event, change));
   try {

@@ -15,25 +15,25 @@ const VALUES = z.record(
   z.string().regex(/^[A-Z_]{1,40}$/),
   z
     .string()
-    .max(2_000, "A value has at most 2,000 characters.")
-    .regex(/^[^\p{Cc}]*$/u, "A value is one line, without control characters."),
+    .max(2_000, "A value can have at most 2,000 characters.")
+    .regex(/^[^\p{Cc}]*$/u, "A value must be one line without control characters."),
 );
 const FILLED_IN = z.object({ values: VALUES });
 const CHECK = z.object({ stepId: z.string().max(40), values: VALUES });
 
 export interface SetupRouteDeps {
-  /** Absent: setup is not offered. */
+  /** If absent, the page does not offer the setup. */
   setup: Setup | undefined;
-  /** Only users who gave the page's password get here. */
+  /** Only users who entered the page's password get here. */
   hasPassword: boolean;
   adminPassword: string | undefined;
   log: Logger;
 }
 
 /**
- * Serves the setup, which makes this process call the addresses that are filled in and can write its `.env`. It is open
- * to users on this machine and to users who send ADMIN_PASSWORD. The page's password is enough only before anything is
- * configured and if there is no ADMIN_PASSWORD. Filled-in values are stored in `.env` only.
+ * Serves the setup. It makes this process call the URLs that the user enters, and it can write the process's `.env`.
+ * The setup is open to users on this machine, and to users who send ADMIN_PASSWORD. The page's password is enough only
+ * if there is no ADMIN_PASSWORD and nothing is configured yet. The entered values are stored in `.env` only.
  */
 export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, log }: SetupRouteDeps): Hono {
   const guard =
@@ -50,18 +50,19 @@ export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, 
     if (given === undefined) return "locked";
     const verdict = guard.judge(decode(given), { address: nameSource(incoming) });
     if (verdict.kind === "right") return offered;
-    if (verdict.kind === "wrong") throw new RequestError(403, "That is not ADMIN_PASSWORD.");
+    if (verdict.kind === "wrong") throw new RequestError(403, "This is not the administrator's password.");
     const seconds = Math.ceil(verdict.waitMs / 1_000);
-    throw new RequestError(429, `Too many wrong passwords were given. Try again in ${seconds} s.`);
+    throw new RequestError(429, `Too many wrong passwords. Try again in ${seconds} s.`);
   }
 
   const openSetup = (c: Context): Setup => {
     const setup = admit(c);
-    if (setup === "locked") throw new RequestError(403, "Setting up from elsewhere needs ADMIN_PASSWORD.");
-    if (setup === "closed") throw new RequestError(403, "Setting up is not offered here: use npm run setup.");
+    if (setup === "locked")
+      throw new RequestError(403, "Setup from another machine needs the administrator's password.");
+    if (setup === "closed") throw new RequestError(403, "Setup is not available here: use npm run setup.");
     return setup;
   };
-  const json = limitBody({ maxBytes: MAX_JSON_BYTES, tooLong: "This is too much for one request." });
+  const json = limitBody({ maxBytes: MAX_JSON_BYTES, tooLong: "The request is too large." });
   const routes = new Hono();
   routes.use(async (c, next) => {
     c.header("Cache-Control", "no-store");
@@ -96,7 +97,7 @@ export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, 
   return routes;
 }
 
-/** A header with a broken encoding holds no password. */
+/** A header with an invalid encoding contains no password. */
 function decode(header: string): string {
   try {
     return decodeURIComponent(header);

@@ -1,53 +1,43 @@
+import { go } from "./chats.ts";
 import { askForTexts, askWhatToForget, type FormProblem } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
 import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
-import { createPlaceActions, go, type PlaceActions, readPlace } from "./places.ts";
 import { createNonce, describeProblem, getJson, postJson, postLast, RefusedError } from "./requests.ts";
 import type { Sending } from "./sending.ts";
-import {
-  isChat,
-  isUploading,
-  type LeavingId,
-  type Place,
-  placeKey,
-  type Store,
-  stoppableAt,
-  type Writing,
-  writingAt,
-} from "./state.ts";
+import { isUploading, type LeavingId, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
 import type { Button, DescribedPicture, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
 
 const NOTICE_MS = 7000;
-/** A deletion can be undone for this long. */
+/** How long a deletion can be undone. */
 const UNDO_MS = 5000;
-/** A `/forget` that does not say what to forget, or how thoroughly. */
+/** Matches a `/forget` that does not say what to forget or how thoroughly. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
 
 const PERSONA = /^\/persona$/i;
 
-/** Everything a person can do at the page. The views call these and hold no state of their own. */
-export interface Actions extends PlaceActions, PictureActions {
+/** All actions that a person can take on the page. The views call these and have no state of their own. */
+export interface Actions extends PictureActions {
   change: Store["change"];
   write: Store["write"];
-  send: (place: Place) => void;
-  /** Sends the messages that were written before the page was ready. */
+  send: (chatId: string) => void;
+  /** Sends the messages written before the page was ready. */
   sendWaiting: () => void;
-  sendText: (place: Place, text: string) => void;
+  sendText: (chatId: string, text: string) => void;
   again: Sending["again"];
   discard: Sending["discard"];
-  /** Takes a message that was not sent back into the composer. */
+  /** Moves an unsent message back into the composer. */
   rewrite: (nonce: string) => void;
-  /** `reason`: why an answer is bad, once that was pressed. */
+  /** `reason` says why an answer is bad. The page asks for it after that button was pressed. */
   press: (message: MessageRow, button: Button, reason?: string) => void;
-  /** False when nothing is being written there. */
-  stopAt: (place: Place) => boolean;
-  /** Resolves to whether the text was taken. */
+  /** Returns false if no answer is being written there. */
+  stopAt: (chatId: string) => boolean;
+  /** Resolves to true if the text was accepted. */
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
-  /** Both can be taken back for a few seconds. */
+  /** Both can be undone for a few seconds. */
   erase: (message: MessageRow) => void;
   eraseChat: (id: string) => void;
-  /** With `undo`, for as long as that can be pressed. */
+  /** With `undo`, the notice is shown as long as undo is possible. */
   notice: (text: string, undo?: () => void) => void;
 }
 
@@ -57,31 +47,31 @@ export function createActions(store: Store, sending: Sending): Actions {
   const requests = createRequests(store, notice);
   const pictures = createPictureActions(store, notice);
 
-  function askForForgetting(place: Place): void {
+  function askForForgetting(chatId: string): void {
     change(() => undefined);
     askWhatToForget((what) => {
-      change(() => void state.writing.delete(placeKey(place)));
-      sending.send(place, `/forget ${what}`, []);
+      change(() => void state.writing.delete(chatId));
+      sending.send(chatId, `/forget ${what}`, []);
     });
   }
 
-  function send(place: Place): void {
-    const writing = writingAt(state, place);
+  function send(chatId: string): void {
+    const writing = writingAt(state, chatId);
     const { text, uploads, picture } = writing;
     const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
     const isWaiting = !state.isReady || uploads.some(isUploading);
-    store.write(place, { isWaiting });
+    store.write(chatId, { isWaiting });
     if (isWaiting) return;
     if (state.hello?.canDraw === true && picture === undefined && readPrompt(text)?.trim() === "") {
-      return pictures.openPicture(place);
+      return pictures.openPicture(chatId);
     }
-    if (FORGET.test(text.trim())) return askForForgetting(place);
-    if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(place, store, notice);
+    if (FORGET.test(text.trim())) return askForForgetting(chatId);
+    if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(chatId, store, notice);
     if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
-    // A blank in front keeps a slash from being read as a command.
-    sending.send(place, text.trimEnd(), files, picture);
+    // A leading space keeps the server from reading a slash as a command.
+    sending.send(chatId, text.trimEnd(), files, picture);
     if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
-    change(() => begin(place, writing.aside, store));
+    change(() => begin(chatId, writing.aside, store));
   }
 
   return {
@@ -89,21 +79,17 @@ export function createActions(store: Store, sending: Sending): Actions {
     notice,
     ...requests,
     ...pictures,
-    ...createPlaceActions(store),
     write: store.write,
     send,
     sendWaiting() {
-      for (const [key, { isWaiting }] of state.writing) {
-        const place = isWaiting ? readPlace(`#${key}`) : undefined;
-        if (place !== undefined) send(place);
-      }
+      for (const [chatId, { isWaiting }] of state.writing) if (isWaiting) send(chatId);
     },
-    sendText: (place, text) => sending.send(place, text, []),
+    sendText: (chatId, text) => sending.send(chatId, text, []),
     again: sending.again,
     discard: sending.discard,
     rewrite: (nonce) => rewrite(nonce, store, sending),
-    stopAt(place) {
-      const found = stoppableAt(state, place);
+    stopAt(chatId) {
+      const found = stoppableAt(state, chatId);
       if (found === undefined) return false;
       const { turnId, message } = found;
       if (message === undefined) requests.stop(turnId);
@@ -113,45 +99,42 @@ export function createActions(store: Store, sending: Sending): Actions {
   };
 }
 
-/** Opens the form for the bot's persona in a channel, which sends the command `/persona`. */
-async function openPersona(place: Place, { state, change }: Store, notice: Actions["notice"]): Promise<void> {
-  const { channelId } = place;
-
+/** Opens the form for the bot's persona in a chat, which sends the command `/persona`. */
+async function openPersona(chatId: string, { state, change }: Store, notice: Actions["notice"]): Promise<void> {
   async function send(persona: PersonaFields): Promise<FormProblem | undefined> {
-    const isNewChat = isChat(state, channelId) && !state.channels.has(channelId);
-    const by = { nonce: createNonce(), authorId: state.speakerId, ...place, isNewChat };
-    const body: SendBody = { ...by, text: "/persona", fileIds: [], persona };
+    const to = { nonce: createNonce(), chatId, isNewChat: !state.chats.has(chatId) };
+    const body: SendBody = { ...to, text: "/persona", fileIds: [], persona };
     try {
       await postJson("/local/messages", body);
-      change(() => void state.writing.delete(placeKey(place)));
+      change(() => void state.writing.delete(chatId));
       return undefined;
     } catch (error) {
-      // A message that was stored and not accepted would be offered again at the next start.
+      // Otherwise the next start would offer a message that was stored but not accepted.
       postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
       return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
     }
   }
 
   try {
-    const set = (await getJson(`/local/persona?${new URLSearchParams({ channelId })}`)) as PersonaFields;
+    const set = (await getJson(`/local/persona?${new URLSearchParams({ chatId })}`)) as PersonaFields;
     const fields = [
-      { name: "persona", label: "What I am told to be here", value: set.persona },
-      { name: "prompts", label: "What I suggest in /help, a line each", value: set.prompts },
+      { name: "persona", label: "My instructions in this chat", value: set.persona },
+      { name: "prompts", label: "Suggestions in /help, one per line", value: set.prompts },
     ];
-    const hint = "An empty field takes back what was set. Both hold for everybody in this channel.";
+    const hint = "Leave a field empty to use the default. Both apply to this chat.";
     askForTexts({ title: "Persona", fields, hint }, ({ persona = "", prompts = "" }) => send({ persona, prompts }));
   } catch (error) {
     notice(describeProblem(error));
   }
 }
 
-/** Empties a composer, or brings back the text that was laid aside there. */
-function begin(place: Place, aside: Writing["aside"], { state, write }: Store): void {
-  if (aside === undefined) state.writing.delete(placeKey(place));
-  else write(place, { ...aside, picture: undefined, aside: undefined });
+/** Clears a composer, or restores the text that was set aside there. */
+function begin(chatId: string, aside: Writing["aside"], { state, write }: Store): void {
+  if (aside === undefined) state.writing.delete(chatId);
+  else write(chatId, { ...aside, picture: undefined, aside: undefined });
 }
 
-/** Shows a sentence for a few seconds. */
+/** Shows a notice for a few seconds. */
 function createNotice({ state, change }: Store): Actions["notice"] {
   let timer = 0;
   const show = (text: string, undo: (() => void) | undefined) =>
@@ -168,13 +151,13 @@ type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "erase
 };
 
 function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
-  /** Presses under way, so that a double click counts once. */
+  /** Presses in progress, so a double click counts once. */
   const pressed = new Set<string>();
 
-  /** Resolves to whether it worked; if not, the person has been told. */
+  /** Resolves to true if it worked. If not, the person has seen a notice. */
   async function request(path: string, body: object): Promise<boolean> {
     try {
-      await postJson(path, { nonce: createNonce(), authorId: state.speakerId, ...body });
+      await postJson(path, { nonce: createNonce(), ...body });
       return true;
     } catch (error) {
       notice(describeProblem(error));
@@ -213,7 +196,7 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
 
 type Request = (path: string, body: object) => Promise<boolean>;
 
-/** Hides something at once and deletes it when the time for undoing is over, or the page is left. */
+/** Hides something at once. Deletes it when the time for undo is over or the page is closed. */
 function createLeaving(
   { state, change }: Pick<Store, "state" | "change">,
   request: Request,
@@ -233,7 +216,7 @@ function createLeaving(
   }
 
   addEventListener("pagehide", () => {
-    for (const path of waiting.keys()) postLast(path, { nonce: createNonce(), authorId: state.speakerId });
+    for (const path of waiting.keys()) postLast(path, { nonce: createNonce() });
     waiting.clear();
   });
 
@@ -242,14 +225,14 @@ function createLeaving(
       const { id } = message;
       const path = `/local/messages/${id}/delete`;
       change(() => void state.leaving.add(id));
-      // Deleted at once: its answer goes with it, and would grow on until then.
-      if (stoppableAt(state, message) !== undefined) return void send(path, id);
-      leave(path, id, "The message is deleted.", () => {});
+      // Deletes the message at once, because its answer would otherwise keep growing.
+      if (stoppableAt(state, message.chatId) !== undefined) return void send(path, id);
+      leave(path, id, "I deleted the message.", () => {});
     },
     eraseChat(id: string): void {
-      const { view } = state;
+      const { chatId } = state;
       change(() => void state.leaving.add(id));
-      leave(`/local/chats/${id}/delete`, id, "The chat is deleted.", () => go(view));
+      leave(`/local/chats/${id}/delete`, id, "I deleted the chat.", () => go(chatId));
     },
   };
 
@@ -266,20 +249,20 @@ function createLeaving(
 function rewrite(nonce: string, { state, write }: Store, sending: Sending): void {
   const pending = state.pending.find((each) => each.nonce === nonce);
   if (pending === undefined) return;
-  const { picture } = pending;
+  const { chatId, picture } = pending;
   const own = picture === undefined ? pending.text : (readPrompt(pending.text) ?? "");
-  const text = [own, writingAt(state, pending).text].filter((each) => each !== "").join("\n\n");
-  write(pending, { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined });
+  const text = [own, writingAt(state, chatId).text].filter((each) => each !== "").join("\n\n");
+  write(chatId, { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined });
   sending.discard(nonce);
 }
 
 export interface PictureActions {
-  /** Opens the form; the composer's text then says what to draw. */
-  openPicture: (place: Place) => void;
-  /** Closes the form, if it is open, and brings back what stood there before a picture was to be changed. */
-  closePicture: (place: Place) => boolean;
-  choose: (place: Place, changes: Partial<PictureForm>) => void;
-  /** Opens the form as a picture was asked for, with the picture as the first reference. */
+  /** Opens the form. The composer's text then describes the picture. */
+  openPicture: (chatId: string) => void;
+  /** Closes the form if it is open. Restores the text from before the person started to change a picture. */
+  closePicture: (chatId: string) => boolean;
+  choose: (chatId: string, changes: Partial<PictureForm>) => void;
+  /** Opens the form with a picture's request, and with the picture as the first reference. */
   editPicture: (message: MessageRow, pictureId: string) => Promise<void>;
   uncover: (fileId: string) => void;
 }
@@ -295,37 +278,35 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
   }
 
   return {
-    openPicture(place) {
-      // Asked for each time, because the gateway's models change; what is known is offered meanwhile.
+    openPicture(chatId) {
+      // Loads the models each time, because they can change. Offers the known ones meanwhile.
       void loadMenu();
-      const { text, picture = state.lastPicture ?? NO_CHOICE } = writingAt(state, place);
-      write(place, { text: readPrompt(text) ?? text, picture });
-      focusAt(place);
+      const { text, picture = state.lastPicture ?? NO_CHOICE } = writingAt(state, chatId);
+      write(chatId, { text: readPrompt(text) ?? text, picture });
+      focusComposer();
     },
-    closePicture(place) {
-      const { picture, aside } = writingAt(state, place);
+    closePicture(chatId) {
+      const { picture, aside } = writingAt(state, chatId);
       if (picture === undefined) return false;
-      write(place, { ...aside, picture: undefined, aside: undefined });
-      focusAt(place);
+      write(chatId, { ...aside, picture: undefined, aside: undefined });
+      focusComposer();
       return true;
     },
-    choose(place, changes) {
-      const { picture = NO_CHOICE } = writingAt(state, place);
-      write(place, { picture: { ...picture, ...changes } });
+    choose(chatId, changes) {
+      const { picture = NO_CHOICE } = writingAt(state, chatId);
+      write(chatId, { picture: { ...picture, ...changes } });
     },
-    async editPicture({ channelId, threadId, files }, pictureId) {
+    async editPicture({ chatId, files }, pictureId) {
       const file = files.find(({ isImage }) => isImage);
       if (file === undefined) return;
       void loadMenu();
       try {
-        const by = new URLSearchParams({ authorId: state.speakerId, channelId });
-        const path = `/local/pictures/${encodeURIComponent(pictureId)}?${by}`;
+        const path = `/local/pictures/${encodeURIComponent(pictureId)}?${new URLSearchParams({ chatId })}`;
         const { prompt, options } = (await getJson(path)) as DescribedPicture;
-        const place = { channelId, threadId };
-        const { text, uploads, aside = { text, uploads } } = writingAt(state, place);
+        const { text, uploads, aside = { text, uploads } } = writingAt(state, chatId);
         const picture = toForm(options, { id: pictureId, file });
-        write(place, { text: prompt, uploads: [], isWaiting: false, picture, aside });
-        focusAt(place);
+        write(chatId, { text: prompt, uploads: [], isWaiting: false, picture, aside });
+        focusComposer();
       } catch (error) {
         notice(describeProblem(error));
       }
@@ -334,11 +315,10 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
   };
 }
 
-/** Gives the keyboard to the composer of a place, once it is drawn. */
-function focusAt({ threadId }: Place): void {
-  const pane = threadId !== null && document.querySelector(".thread") !== null ? ".thread" : "main";
+/** Moves the focus to the composer when that is drawn. */
+function focusComposer(): void {
   requestAnimationFrame(() => {
-    const field = document.querySelector<HTMLTextAreaElement>(`${pane} .composer textarea`);
+    const field = document.querySelector<HTMLTextAreaElement>(".composer textarea");
     field?.focus();
     field?.setSelectionRange(field.value.length, field.value.length);
   });

@@ -2,19 +2,22 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { getJson } from "./requests.ts";
 import type { State, Store } from "./state.ts";
 
-/** Makes the function that keeps the model of the open place known: `/model` changes it, and every place has its own. */
+/**
+ * Creates the function that keeps the open chat's model up to date, because each chat has its own model and `/model`
+ * changes it.
+ */
 export function createModelReader({ change }: Store): (state: State) => void {
   let asked = "";
-  return ({ view: { channelId }, speakerId, messages, isReady, isConnected }) => {
+  return ({ chatId, messages, isReady, isConnected }) => {
+    // The next answer can come from another process with another model.
+    if (!isConnected) asked = "";
     if (!isReady || !isConnected) return;
-    const newest = [...messages.values()].findLast(
-      (each) => each.channelId === channelId && each.authorId === null,
-    )?.id;
-    const question = new URLSearchParams({ channelId, authorId: speakerId }).toString();
+    const newest = [...messages.values()].findLast((each) => each.chatId === chatId && each.isBot)?.id;
+    const question = new URLSearchParams({ chatId }).toString();
     if (asked === `${question} ${newest}`) return;
     asked = `${question} ${newest}`;
-    const note = ({ model }: { model: string | null }) => change((state) => void state.models.set(channelId, model));
-    // It is asked again after the next answer; until then the last one known stands there.
+    const note = ({ model }: { model: string | null }) => change((state) => void state.models.set(chatId, model));
+    // The page asks again after the next answer. Until then it shows the last known model.
     getJson(`/local/model?${question}`).then(
       (answer) => note(answer as { model: string | null }),
       () => undefined,
@@ -22,9 +25,15 @@ export function createModelReader({ change }: Store): (state: State) => void {
   };
 }
 
-/** The model that answers at the open place, where it runs, and its trouble if it has any. */
-export function answeringView({ view, models, hello, isConnected, gateway }: State): TemplateResult | typeof nothing {
-  const model = models.get(view.channelId);
+/** The gateway's model for the open chat. Undefined if it is unknown or the sandbox answers. */
+export function readAnswering({ chatId, models, hello, isConnected, gateway }: State): string | undefined {
+  if (hello === undefined || hello.isSandbox || !isConnected || gateway !== null) return undefined;
+  return models.get(chatId) ?? undefined;
+}
+
+/** Shows the model that answers in the open chat, its source (sandbox or gateway), and its problem if there is one. */
+export function answeringView({ chatId, models, hello, isConnected, gateway }: State): TemplateResult | typeof nothing {
+  const model = models.get(chatId);
   if (!model || hello === undefined) return nothing;
   const isWell = isConnected && gateway === null;
   const [state, sentence] = describe();
@@ -36,7 +45,7 @@ export function answeringView({ view, models, hello, isConnected, gateway }: Sta
     if (!isConnected) return ["not connected", "This page is not connected to Palaver."];
     if (gateway !== null) return [gateway.state, gateway.sentence];
     return hello?.isSandbox === true
-      ? ["sandbox", `${model} answers here. It is the sandbox inside Palaver, and no real model.`]
-      : ["gateway", `${model} answers here, and the gateway is well.`];
+      ? ["sandbox", `${model} answers here. It is the sandbox inside Palaver, not a real model.`]
+      : ["gateway", `${model} answers here, and the gateway works.`];
   }
 }

@@ -3,39 +3,37 @@ import { type Block, toBlocks, toPlainBlock, toShowable } from "./markdown.ts";
 
 export interface BodyContent {
   text: string;
-  /** More is coming: the text grows smoothly and ends in a caret. */
+  /** True if the text is still growing. It then grows smoothly and ends with a caret. */
   isStreaming: boolean;
-  names: readonly string[];
-  /** Formulas stay as they were written. */
+  /** If true, formulas stay as written. */
   keepsTex?: boolean;
 }
 
-/** A jump in the text is spread over about this time, so that it grows instead of jumping. */
+/** New text appears over about this time, so that the text grows smoothly. */
 const SPREAD_MS = 350;
 const MIN_CHARS_PER_MS = 0.12;
-/** The time for which a button says that it copied. */
+/** How long a button shows that it has copied. */
 const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * Text of one message. Draws only the blocks that have changed, so a long answer costs as much
- * per step as its last paragraph, and a code block keeps its scroll position while it grows.
+ * The text of one message. Redraws only the blocks that changed, so each step of a long answer costs only its last
+ * paragraph, and a code block keeps its scroll position while it grows.
  */
 class MessageBody extends HTMLElement {
-  #content: BodyContent = { text: "", isStreaming: false, names: [] };
+  #content: BodyContent = { text: "", isStreaming: false };
   #blocks: { key: string; element: HTMLElement }[] = [];
-  /** UTF-16 units of the text that are shown. */
+  /** The length of the visible text, in UTF-16 units. */
   #shown = 0;
   #frame = 0;
   #lastFrameAt = 0;
   #isFirst = true;
 
   set content(content: BodyContent) {
-    const { text, isStreaming, names } = this.#content;
-    const isSame = text === content.text && isStreaming === content.isStreaming;
-    if (isSame && names.length === content.names.length && !this.#isFirst) return;
+    const { text, isStreaming } = this.#content;
+    if (text === content.text && isStreaming === content.isStreaming && !this.#isFirst) return;
     this.#shown = Math.min(this.#shown, commonLength(text, content.text));
-    // Text from before the page was opened does not grow again.
+    // Text from before the page was opened appears at once.
     if ((this.#isFirst && !content.isStreaming) || STILL.matches || document.hidden) this.#shown = content.text.length;
     this.#isFirst = false;
     this.#content = content;
@@ -66,13 +64,13 @@ class MessageBody extends HTMLElement {
   }
 
   #draw(): void {
-    const { text, isStreaming, names, keepsTex = false } = this.#content;
+    const { text, isStreaming, keepsTex = false } = this.#content;
     const isGrowing = isStreaming || this.#shown < text.length;
     const shown = isGrowing ? text.slice(0, this.#shown) : text;
     try {
-      this.#place(toBlocks(isGrowing ? toShowable(shown) : shown, names, keepsTex));
+      this.#place(toBlocks(isGrowing ? toShowable(shown) : shown, keepsTex));
     } catch {
-      // Marks that are nested too deep overflow the stack, and one message must not keep the others from being shown.
+      // Very deep Markdown overflows the stack. One such message must not hide the others.
       this.#place([toPlainBlock(shown)]);
     }
     this.classList.toggle("growing", isGrowing);
@@ -103,7 +101,7 @@ class MessageBody extends HTMLElement {
   }
 }
 
-/** A code block only gets its lines exchanged: replacing the box would throw away how far it is scrolled. */
+/** Replaces only the lines of a code block. A new box would lose the scroll position. */
 function replace(old: HTMLElement, fresh: HTMLElement): HTMLElement {
   const [oldCode, freshCode] = [old.querySelector("pre > code"), fresh.querySelector("pre > code")];
   const isOneCode = old.firstElementChild?.className === "code" && fresh.firstElementChild?.className === "code";
@@ -116,7 +114,7 @@ function replace(old: HTMLElement, fresh: HTMLElement): HTMLElement {
   return old;
 }
 
-/** The innermost element that the text ends in. */
+/** The innermost element at the end of the text. */
 function lastText(root: HTMLElement): HTMLElement {
   let element = root;
   for (;;) {
@@ -127,7 +125,7 @@ function lastText(root: HTMLElement): HTMLElement {
     ) {
       return element;
     }
-    // After a list inside an item comes the item's own text.
+    // If a list item contains a list, the item's own text comes after that list.
     if (element.lastChild instanceof Text && element.lastChild.data.trim() !== "") return element;
     if (next.matches(".table, p > code, li > code")) return element;
     element = next;
@@ -145,7 +143,7 @@ async function copyFrom(button: HTMLButtonElement, code: string): Promise<void> 
   setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
 }
 
-/** Resolves to whether the browser let the text onto the clipboard. */
+/** Resolves to true if the browser allowed it to copy. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -2,48 +2,46 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import type { State } from "./state.ts";
 
 export interface Choice {
-  /** Goes into the text. */
+  /** The text to insert. */
   insert: string;
   label: string;
   description: string;
 }
 
-/** Completions of the word before the caret. */
+/** Completions of the command before the caret. */
 export interface Completion {
-  /** UTF-16 offset of the word, and of the caret. */
-  start: number;
+  /** UTF-16 offset of the caret. */
   end: number;
   choices: Choice[];
 }
 
 const MOST_CHOICES = 8;
 
-/** Completes a command at the start of the text, and a name after an `@` anywhere. */
+/** Completes a command at the start of the text. */
 function complete(text: string, caret: number, state: State): Completion | undefined {
   const before = text.slice(0, caret);
   const [, command] = /^\/([a-z0-9_-]*)$/i.exec(before) ?? [];
-  if (command !== undefined) return toCompletion(0, caret, commandChoices(command, state));
-  const [, name] = /(?:^|[^\p{Script=Latin}\p{N}_])@([^\s@]{0,40})$/u.exec(before) ?? [];
-  if (name !== undefined) return toCompletion(caret - name.length - 1, caret, nameChoices(name, state));
-  return undefined;
+  if (command === undefined) return undefined;
+  const choices = commandChoices(command, state).slice(0, MOST_CHOICES);
+  return choices.length === 0 ? undefined : { end: caret, choices };
 }
 
-function applyChoice(text: string, { start, end }: Completion, choice: Choice): { text: string; caret: number } {
+function applyChoice(text: string, { end }: Completion, choice: Choice): { text: string; caret: number } {
   const rest = text.slice(end);
   const insert = rest.startsWith(" ") ? choice.insert.trimEnd() : choice.insert;
-  return { text: text.slice(0, start) + insert + rest, caret: start + insert.length + (rest.startsWith(" ") ? 1 : 0) };
+  return { text: insert + rest, caret: insert.length + (rest.startsWith(" ") ? 1 : 0) };
 }
 
-/** The list of completions over a text field. */
+/** The list of completions above a text field. */
 export interface Completer {
-  /** Looks at the text anew. */
+  /** Reads the text field again. */
   look: (field: HTMLTextAreaElement, state: State) => void;
   close: () => void;
   isOpen: () => boolean;
-  /** True when the key was meant for the list. `changed` gets a new text. */
+  /** Returns true if the list used the key. `changed` receives the new text. */
   takeKey: (key: string, field: HTMLTextAreaElement, changed: (text: string) => void) => boolean;
   view: (field: HTMLTextAreaElement | undefined, changed: (text: string) => void) => TemplateResult | typeof nothing;
-  /** Id of the chosen entry, for the field's `aria-activedescendant`. */
+  /** Id of the selected entry, for the field's `aria-activedescendant`. */
   activeId: () => string | typeof nothing;
 }
 
@@ -75,7 +73,7 @@ export function createCompleter(): Completer {
       else if (key === "ArrowUp") selected = (selected + choices.length - 1) % choices.length;
       else if (key === "Escape") completion = undefined;
       else if (key !== "Enter" && key !== "Tab") return false;
-      // Nothing is left to complete: the key has its usual effect.
+      // If there is nothing left to complete, the key works as usual.
       else if (choice === undefined || field.value.trimEnd() === choice.insert.trimEnd()) return false;
       else choose(choice, field, changed);
       return true;
@@ -103,10 +101,6 @@ function listView(choices: readonly Choice[], selected: number, choose: (choice:
   </ul>`;
 }
 
-function toCompletion(start: number, end: number, choices: Choice[]): Completion | undefined {
-  return choices.length === 0 ? undefined : { start, end, choices: choices.slice(0, MOST_CHOICES) };
-}
-
 function commandChoices(typed: string, { hello }: State): Choice[] {
   const known = (hello?.commands ?? []).filter(({ name }) => name.startsWith(typed.toLowerCase()));
   return known.map(({ name, description }) => ({
@@ -116,13 +110,7 @@ function commandChoices(typed: string, { hello }: State): Choice[] {
   }));
 }
 
-/** Without the marks of Markdown. */
+/** The text without Markdown. */
 function plain(description: string): string {
   return description.replaceAll("`", "");
-}
-
-function nameChoices(typed: string, { hello, people }: State): Choice[] {
-  const bot = { insert: `@${hello?.botName ?? ""} `, label: hello?.botName ?? "", description: "answers in a thread" };
-  const persons = [...people.values()].map(({ name }) => ({ insert: `@${name} `, label: name, description: "" }));
-  return [bot, ...persons].filter(({ label }) => label.toLowerCase().startsWith(typed.toLowerCase()));
 }

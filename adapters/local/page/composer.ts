@@ -3,19 +3,18 @@ import { live } from "lit-html/directives/live.js";
 import { ref } from "lit-html/directives/ref.js";
 import type { Actions } from "./actions.ts";
 import { type Completer, createCompleter } from "./completion.ts";
-import { askForName } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
 import { isForInputMethod } from "./keys.ts";
 import { picturePanelView } from "./picture-panel.ts";
-import { isChat, messagesAt, type Place, placeKey, type State, stoppableAt, writingAt } from "./state.ts";
+import { messagesAt, type State, stoppableAt, writingAt } from "./state.ts";
 import { addFiles, uploadsView } from "./uploads.ts";
 
 export interface Composer {
-  view: (place: Place, state: State, actions: Actions) => TemplateResult;
+  view: (chatId: string, state: State, actions: Actions) => TemplateResult;
   focus: () => void;
 }
 
-/** The field to write in. Keys that belong to an input method's own choosing are left alone. */
+/** The text field. Ignores keys that an input method uses for its own selection. */
 export function createComposer(): Composer {
   const completer = createCompleter();
   let field: HTMLTextAreaElement | undefined;
@@ -24,17 +23,17 @@ export function createComposer(): Composer {
 
   return {
     focus: () => field?.focus(),
-    view(place, state, actions) {
-      if (shownAt !== placeKey(place)) completer.close();
-      shownAt = placeKey(place);
+    view(chatId, state, actions) {
+      if (shownAt !== chatId) completer.close();
+      shownAt = chatId;
       return html`<form class="composer" @submit=${(event: Event) => event.preventDefault()}>
-        ${completer.view(field, (text) => actions.write(place, { text }))} ${picturePanelView(place, state, actions)}
-        ${uploadsView(place, state, actions)}
-        ${fieldView(attach, completer, place, state, actions)}
+        ${completer.view(field, (text) => actions.write(chatId, { text }))} ${picturePanelView(chatId, state, actions)}
+        ${uploadsView(chatId, state, actions)}
+        ${fieldView(attach, completer, chatId, state, actions)}
         <div class="composer-row">
-          ${attachView(place, state, actions)} ${pictureButtonView(place, state, actions)} ${speakerView(state, actions)}
+          ${attachView(chatId, state, actions)} ${pictureButtonView(chatId, state, actions)}
           <span class="grow"></span>
-          ${sendView(place, state, actions)}
+          ${sendView(chatId, state, actions)}
         </div>
       </form>`;
     },
@@ -46,52 +45,52 @@ type Field = Event & { currentTarget: HTMLTextAreaElement };
 function fieldView(
   attach: (element: Element | undefined) => void,
   completer: Completer,
-  place: Place,
+  chatId: string,
   state: State,
   actions: Actions,
 ): TemplateResult {
   const onInput = ({ currentTarget }: Field) => {
-    // The words of a picture are no command.
-    if (writingAt(state, place).picture === undefined) completer.look(currentTarget, state);
-    actions.write(place, { text: currentTarget.value });
+    // The description of a picture is not a command.
+    if (writingAt(state, chatId).picture === undefined) completer.look(currentTarget, state);
+    actions.write(chatId, { text: currentTarget.value });
   };
-  const isPicture = writingAt(state, place).picture !== undefined;
+  const isPicture = writingAt(state, chatId).picture !== undefined;
   return html`<textarea
     ${ref(attach)}
-    rows="1" dir="auto" aria-label=${isPicture ? "What to draw" : "Message"} placeholder=${placeholderAt(place, state)} enterkeyhint="send"
+    rows="1" dir="auto" aria-label=${isPicture ? "Describe the image" : "Message"} placeholder=${placeholderAt(chatId, state)} enterkeyhint="send"
     role="combobox" aria-autocomplete="list" aria-expanded=${completer.isOpen()} aria-controls="completion"
     aria-activedescendant=${completer.activeId()}
-    .value=${live(writingAt(state, place).text)}
+    .value=${live(writingAt(state, chatId).text)}
     @input=${onInput}
-    @paste=${(event: ClipboardEvent & Field) => onPaste(event, place, state, actions)}
+    @paste=${(event: ClipboardEvent & Field) => onPaste(event, chatId, state, actions)}
     @blur=${completer.close}
-    @keydown=${(event: KeyboardEvent & Field) => onKeyDown(event, completer, place, state, actions)}
+    @keydown=${(event: KeyboardEvent & Field) => onKeyDown(event, completer, chatId, state, actions)}
   ></textarea>`;
 }
 
 function onKeyDown(
   event: KeyboardEvent & Field,
   completer: Completer,
-  place: Place,
+  chatId: string,
   state: State,
   actions: Actions,
 ): void {
   const { key, shiftKey, currentTarget: field } = event;
   if (isForInputMethod(event)) return;
-  if (!shiftKey && completer.takeKey(key, field, (text) => actions.write(place, { text }))) {
+  if (!shiftKey && completer.takeKey(key, field, (text) => actions.write(chatId, { text }))) {
     event.preventDefault();
     actions.change(() => undefined);
   } else if (key === "Enter" && !shiftKey) {
     event.preventDefault();
     completer.close();
-    if (canSend(place, state)) actions.send(place);
+    if (canSend(chatId, state)) actions.send(chatId);
   } else if (key === "ArrowUp" && field.value === "") {
     event.preventDefault();
-    editLast(place, state, actions);
+    editLast(chatId, state, actions);
   }
 }
 
-function onPaste(event: ClipboardEvent & Field, place: Place, state: State, actions: Actions): void {
+function onPaste(event: ClipboardEvent & Field, chatId: string, state: State, actions: Actions): void {
   const files = [...(event.clipboardData?.files ?? [])];
   const text = event.clipboardData?.getData("text/plain") ?? "";
   const { value, selectionStart, selectionEnd } = event.currentTarget;
@@ -102,26 +101,23 @@ function onPaste(event: ClipboardEvent & Field, place: Place, state: State, acti
   }
   if (files.length === 0) return;
   event.preventDefault();
-  addFiles(files, place, state, actions);
+  addFiles(files, chatId, state, actions);
 }
 
-function editLast(place: Place, state: State, actions: Actions): void {
-  const own = messagesAt(state, place).findLast((each) => each.authorId === state.speakerId && !each.isCommand);
+function editLast(chatId: string, state: State, actions: Actions): void {
+  const own = messagesAt(state, chatId).findLast((each) => !each.isBot && !each.isCommand);
   if (own !== undefined) actions.change((changing) => void (changing.editingId = own.id));
 }
 
-function placeholderAt(place: Place, state: State): string {
-  const bot = state.hello?.botName ?? "";
-  const { picture } = writingAt(state, place);
-  if (picture !== undefined) return picture.basis === undefined ? "Describe the picture" : "Say what to change";
-  if (place.threadId !== null) return "Reply in the thread";
-  if (isChat(state, place.channelId)) return `Write to ${bot}`;
-  return `Write to #${state.channels.get(place.channelId)?.title ?? ""}, or mention @${bot}`;
+function placeholderAt(chatId: string, state: State): string {
+  const { picture } = writingAt(state, chatId);
+  if (picture !== undefined) return picture.basis === undefined ? "Describe the image" : "Say what to change";
+  return `Write to ${state.hello?.botName ?? ""}`;
 }
 
-/** There is something to send; files that are still on their way are waited for. */
-function canSend(place: Place, state: State): boolean {
-  const { text, uploads, picture } = writingAt(state, place);
+/** True if there is something to send. Files that are still uploading count too, because the message waits for them. */
+function canSend(chatId: string, state: State): boolean {
+  const { text, uploads, picture } = writingAt(state, chatId);
   if (isTooLong(text, state)) return false;
   return text.trim() !== "" || (picture === undefined && uploads.some(({ problem }) => problem === ""));
 }
@@ -130,15 +126,15 @@ function isTooLong(text: string, { hello }: State): boolean {
   return text.length > (hello?.maxTextLength ?? Infinity);
 }
 
-function sendView(place: Place, state: State, actions: Actions): TemplateResult {
+function sendView(chatId: string, state: State, actions: Actions): TemplateResult {
   const stop = html`<button type="button" class="stop-all" aria-label="Stop the answer" title="Stop (Escape)"
-    @click=${() => actions.stopAt(place)}>${ICONS.stop}</button>`;
-  const { isWaiting, text, picture } = writingAt(state, place);
+    @click=${() => actions.stopAt(chatId)}>${ICONS.stop}</button>`;
+  const { isWaiting, text, picture } = writingAt(state, chatId);
   const verb = picture === undefined ? "Send" : "Draw";
-  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="file-wait" role="status">Sending when ${state.isReady ? "the files are there" : "the page is connected"}…</span>` : nothing}
-    ${stoppableAt(state, place) === undefined ? nothing : stop}
-    <button type="button" class="send" aria-label=${verb} title="${verb} (Enter)" ?disabled=${!canSend(place, state)}
-      @click=${() => actions.send(place)}>${ICONS.send}</button>`;
+  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="file-wait" role="status">Sending once ${state.isReady ? "the files have uploaded" : "the page is connected"}…</span>` : nothing}
+    ${stoppableAt(state, chatId) === undefined ? nothing : stop}
+    <button type="button" class="send" aria-label=${verb} title="${verb} (Enter)" ?disabled=${!canSend(chatId, state)}
+      @click=${() => actions.send(chatId)}>${ICONS.send}</button>`;
 }
 
 function tooLongView({ length }: string, { hello }: State): TemplateResult {
@@ -147,37 +143,22 @@ function tooLongView({ length }: string, { hello }: State): TemplateResult {
 }
 
 /** Opens and closes the form for a picture. */
-function pictureButtonView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
+function pictureButtonView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   if (state.hello?.canDraw !== true) return nothing;
-  const isOpen = writingAt(state, place).picture !== undefined;
+  const isOpen = writingAt(state, chatId).picture !== undefined;
   const toggle = () => {
-    if (!actions.closePicture(place)) actions.openPicture(place);
+    if (!actions.closePicture(chatId)) actions.openPicture(chatId);
   };
-  return html`<button type="button" class="draw" aria-label="Draw a picture" title="Draw a picture (/imagine)"
+  return html`<button type="button" class="draw" aria-label="Create an image" title="Create an image (/imagine)"
     aria-pressed=${isOpen} @click=${toggle}>${ICONS.picture}</button>`;
 }
 
-function attachView(place: Place, state: State, actions: Actions): TemplateResult {
+function attachView(chatId: string, state: State, actions: Actions): TemplateResult {
   const onChange = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
-    addFiles([...(currentTarget.files ?? [])], place, state, actions);
+    addFiles([...(currentTarget.files ?? [])], chatId, state, actions);
     currentTarget.value = "";
   };
   return html`<label class="attach" title="Attach files (or paste or drop them)">
     ${ICONS.attach}<input type="file" multiple class="unseen" aria-label="Attach files" @change=${onChange} />
-  </label>`;
-}
-
-function speakerView({ people, speakerId }: State, actions: Actions): TemplateResult {
-  const onChange = async ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) => {
-    if (currentTarget.value !== "") return actions.speakAs(currentTarget.value);
-    currentTarget.value = speakerId;
-    askForName({ title: "Speak as somebody else", label: "Name", verb: "Add" }, actions.addPerson);
-  };
-  return html`<label class="speaker" title="Whom you speak as">
-    <span class="unseen">Speak as</span>
-    <select .value=${live(speakerId)} @change=${onChange}>
-      ${[...people.values()].map(({ id, name }) => html`<option value=${id} ?selected=${id === speakerId}>${name}</option>`)}
-      <option value="">Somebody else…</option>
-    </select>
   </label>`;
 }

@@ -3,13 +3,13 @@ import { html, nothing, render, type TemplateResult } from "lit-html";
 interface Question {
   title: string;
   label: string;
-  /** On the button that does it. */
+  /** The label of the confirm button. */
   verb: string;
   value?: string;
   maxLength?: number;
 }
 
-/** Asks for a name in a small dialog. It stays open, with the reason, while `take` resolves to one. */
+/** Asks for a name in a small dialog. If `take` resolves to a problem, the dialog shows it and stays open. */
 export function askForName(question: Question, take: (name: string) => Promise<string>): void {
   const { title, label, verb, value = "", maxLength = 40 } = question;
   const { dialog, draw } = openDialog(view(""));
@@ -49,13 +49,13 @@ interface Form {
   hint: string;
 }
 
-/** A form could not be sent. With a field's name, the sentence stands under that field. */
+/** The reason why a form could not be sent. If it has a field's name, it is shown under that field. */
 export interface FormProblem {
   text: string;
   field?: string | undefined;
 }
 
-/** Asks for texts in a dialog. It stays open, with the reason, while `take` resolves to one. */
+/** Asks for texts in a dialog. If `take` resolves to a problem, the dialog shows it and stays open. */
 export function askForTexts(
   { title, fields, hint }: Form,
   take: (values: Readonly<Record<string, string>>) => Promise<FormProblem | undefined>,
@@ -101,7 +101,7 @@ function fieldView({ name, label, value }: Field, problem: string): TemplateResu
     ${problem === "" ? nothing : html`<p class="problem" id=${id} role="alert">${problem}</p>`}`;
 }
 
-/** Enter alone makes a new line in a long text. */
+/** In a long text, Enter starts a new line. */
 function sendWithEnter(event: KeyboardEvent): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
@@ -113,7 +113,7 @@ interface Choice {
   run: () => void;
 }
 
-/** Asks before something that cannot be taken back. The keyboard stands on the way out. */
+/** Asks before an action that cannot be undone. At first, Cancel has the focus. */
 export function askToChoose(title: string, text: string, choices: readonly Choice[]): void {
   const { dialog, draw } = openDialog(nothing);
   const choose = ({ run }: Choice) => {
@@ -129,15 +129,15 @@ export function askToChoose(title: string, text: string, choices: readonly Choic
   dialog.querySelector("button")?.focus();
 }
 
-/** Asks for the scope that a bare `/forget` leaves open. */
+/** Asks what a `/forget` without arguments should erase. */
 export function askWhatToForget(forget: (what: "conversation" | "me for good") => void): void {
-  askToChoose("What shall be forgotten?", "What is erased cannot be brought back.", [
+  askToChoose("What should I forget?", "Erased data cannot be restored.", [
     { label: "This conversation", run: () => forget("conversation") },
     { label: "Everything about me", run: () => forget("me for good") },
   ]);
 }
 
-/** Opens a dialog that goes when it is closed. */
+/** Opens a dialog. Removes it when it is closed. */
 export function openDialog(view: TemplateResult | typeof nothing) {
   const dialog = document.createElement("dialog");
   dialog.className = "ask";

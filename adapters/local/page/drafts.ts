@@ -2,7 +2,7 @@ import type { State, Upload, Writing } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
 const PREFIX = "palaver.draft.";
-/** Older drafts are dropped. */
+/** The largest number of drafts. Older ones are dropped. */
 const KEPT_MS = 30 * 24 * 60 * 60_000;
 
 interface Stored {
@@ -11,7 +11,7 @@ interface Stored {
   writing: Writing;
 }
 
-/** Reads what stood in the composers when the page was last open, by place. */
+/** Reads the drafts of the last visit, by chat. */
 export function readDrafts(now: number): Map<string, Writing> {
   const drafts = new Map<string, Writing>();
   for (const key of Object.keys(localStorage)) {
@@ -23,7 +23,10 @@ export function readDrafts(now: number): Map<string, Writing> {
   return drafts;
 }
 
-/** Makes the function that keeps the composers over a reload; it writes only those that are not `kept` yet. */
+/**
+ * Creates the function that saves drafts, so that they survive a reload. It writes only those that are not in `kept`
+ * yet.
+ */
 export function createDraftKeeper(kept: ReadonlyMap<string, Writing>): (state: State) => void {
   return ({ writing }) => {
     for (const key of kept.keys()) if (!writing.has(key)) localStorage.removeItem(PREFIX + key);
@@ -40,7 +43,7 @@ function keep(key: string, writing: Writing): void {
   try {
     localStorage.setItem(key, JSON.stringify(stored));
   } catch {
-    // The browser's storage is full: the draft lives on the page alone.
+    // The browser's storage is full, so the draft exists only on this page.
   }
 }
 
@@ -52,12 +55,12 @@ function readStored(key: string): Stored | undefined {
   }
 }
 
-/** A file is found again once the server has it. */
+/** Only files that the server already has can be restored. */
 function toKept(uploads: readonly Upload[]): Upload[] {
   return uploads.flatMap(({ file }) => (file === undefined ? [] : [toUpload(file)]));
 }
 
-/** A file that the server has already, in a composer. */
+/** A file in a composer that the server already has. */
 export function toUpload(file: FileRow): Upload {
   const previewUrl = file.isImage ? `/local/files/${file.id}` : "";
   return { key: file.id, name: file.name, previewUrl, progress: 1, file, problem: "" };

@@ -1,7 +1,10 @@
 import { type MarkedExtension, Tokenizer } from "marked";
 
 const CJK = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\u3000-\u303f\uff01-\uff65`;
-/** Punctuation before marks that a letter of such a script follows, or such punctuation before any letter. */
+/**
+ * Matches punctuation before marks if a letter of a script without spaces follows, or such a script's punctuation
+ * before any letter.
+ */
 const BEFORE_MARKS = new RegExp(
   String.raw`(?![*_~])[\p{P}\p{S}](?=[*~]+[${CJK}])|(?=[${CJK}])[\p{P}\p{S}](?=[*~]+[\p{L}\p{N}])`,
   "gu",
@@ -9,13 +12,15 @@ const BEFORE_MARKS = new RegExp(
 const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
 
 /**
- * Ends emphasis also between punctuation and a letter of a script that is written without blanks: `**標題：**正文`. By
- * CommonMark such marks begin emphasis (https://github.com/tats-u/markdown-cjk-friendly).
+ * Lets emphasis also end between punctuation and a letter of a script without spaces: `**標題：**正文`. In CommonMark, such
+ * marks start emphasis (https://github.com/tats-u/markdown-cjk-friendly).
  */
 export function createCjkEmphasis(): MarkedExtension {
   let known = { masked: "", relaxed: "" };
 
-  /** Replaces such punctuation by a letter, so that marks can end there. The result is only searched, never shown. */
+  /**
+   * Replaces such punctuation with a letter, so that emphasis can end there. The result is only searched, never shown.
+   */
   function relax(masked: string): string {
     if (known.masked !== masked) {
       known = { masked, relaxed: masked.replace(BEFORE_MARKS, (mark) => "a".repeat(mark.length)) };
@@ -23,7 +28,7 @@ export function createCjkEmphasis(): MarkedExtension {
     return known.relaxed;
   }
 
-  /** As at the beginning of a line, where emphasis can begin before punctuation. */
+  /** Treated like the start of a line, where emphasis can start before punctuation. */
   const toBefore = (before: string) => (ENDS_IN_CJK.test(before) ? "" : before);
 
   return {

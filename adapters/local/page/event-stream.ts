@@ -1,15 +1,15 @@
 import { applyRow, type Store } from "./state.ts";
 import type { GatewayNotice, Hello, Progress, Row } from "./wire.ts";
 
-/** The server says something at least every 15 s. */
+/** The longest silence on a healthy stream. The server sends something at least every 15 s. */
 const SILENCE_MS = 40_000;
 const RETRY_MS = [300, 1000, 2000, 4000, 8000];
-/** A browser allows six connections to one server: hidden tabs give theirs back. */
+/** How long a hidden tab keeps its stream. A browser allows only six connections to one server. */
 const HIDDEN_MS = 5_000;
 
 /**
- * Keeps the page in step with the server. After a break it goes on from the last change it has, so it misses
- * nothing; it tries again by itself, at once when the tab is looked at or the network comes back.
+ * Keeps the page up to date. After an interruption it continues from the last change that it has, so it misses nothing.
+ * It retries automatically, and at once when the tab is shown or the network returns.
  */
 export function followEventStream(store: Store, onOpen: () => void, onReady: () => void): void {
   let source: EventSource | undefined;
@@ -58,12 +58,12 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
   source.addEventListener("hello", ({ data }) => {
     const hello = JSON.parse(data as string) as Hello;
     const known = store.state.hello?.epoch;
-    // Other tables than before: nothing the page knows is true any more.
+    // The server has new tables, so everything that the page knows is outdated.
     if (known !== undefined && known !== hello.epoch) return location.reload();
     store.change((state) => {
       state.hello = hello;
       state.isConnected = true;
-      // The server repeats the gateway's trouble, if there is any.
+      // If the gateway has a problem, the server sends it again.
       state.gateway = null;
     });
   });

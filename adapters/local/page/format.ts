@@ -27,11 +27,7 @@ export function formatSize(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-export function countOf(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
-}
-
-/** The place itself, or the one after it if it is between both halves of a character; never after the text. */
+/** Returns the position, or the next one if it would split a character, but at most the end of the text. */
 export function toBoundary(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;

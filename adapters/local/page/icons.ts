@@ -12,6 +12,7 @@ export const ICONS = {
   plus: stroke("M12 5v14M5 12h14"),
   send: stroke("M12 19V5m-6 6 6-6 6 6"),
   stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" stroke="none" />`),
+  pause: stroke("M9 6v12M15 6v12"),
   continue: stroke("M5 12h14m-6-6 6 6-6 6"),
   retry: stroke("M4 12a8 8 0 1 0 2.6-5.9M4 4v4.5h4.5"),
   attach: stroke(
@@ -28,10 +29,10 @@ export const ICONS = {
   edit: stroke("M4 20l.9-4L16 4.9a2.1 2.1 0 0 1 3 3L8 19.1 4 20Z"),
   trash: stroke("M5 7h14M10 7V4.5h4V7m-7.5 0 .8 12.5h9.4L17.5 7M10 11v5m4-5v5"),
   copy: stroke("M9 9h10v11H9zM5 15V4h10"),
-  reply: stroke("M20 11.5a7.5 7.5 0 0 1-11 6.6L4 19l1-4.5a7.5 7.5 0 1 1 15-3Z"),
   down: stroke("M12 5v14m-6-6 6 6 6-6"),
   back: stroke("M15 5l-7 7 7 7"),
   forward: stroke("M9 5l7 7-7 7"),
+  person: stroke("M12 11.5a3.8 3.8 0 1 0 0-7.6 3.8 3.8 0 0 0 0 7.6ZM4.5 20c.8-3.6 3.9-5.5 7.5-5.5s6.7 1.9 7.5 5.5"),
   picture: stroke("M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15.5 9.5h.01"),
   vary: stroke(
     "M4 8h3.5c4.5 0 4.5 8 9 8H20m-3-3 3 3-3 3M4 16h3.5c1.4 0 2.4-.8 3.2-1.9M13.3 9.9c.8-1.1 1.8-1.9 3.2-1.9H20m-3-3 3 3-3 3",

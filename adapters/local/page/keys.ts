@@ -1,10 +1,10 @@
 import type { Actions } from "./actions.ts";
 import type { State } from "./state.ts";
 
-/** Key code of a key that an input method takes for itself, in browsers that do not say `isComposing` with it. */
+/** The code of a key that an input method handles, in browsers that do not set `isComposing` for it. */
 const INPUT_METHOD_KEY = 229;
 
-/** Such a key chooses among spellings; it must not send or close anything. */
+/** True for a key that an input method uses for its selection. It must not send or close anything. */
 export function isForInputMethod(event: KeyboardEvent): boolean {
   return event.isComposing || event.keyCode === INPUT_METHOD_KEY;
 }
@@ -15,19 +15,24 @@ export function listenToKeys(state: State, actions: Actions): void {
     if (isForInputMethod(event) || event.defaultPrevented) return;
     if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) {
       event.preventDefault();
-      actions.change((changing) => void (changing.isSwitcherOpen = !changing.isSwitcherOpen));
+      search(actions);
     }
     if (event.key === "Escape" && document.querySelector("dialog[open]") === null) leave(state, actions);
   });
 }
 
-/** Escape ends one thing at a time: what lies on top first, then the answer being written, then the thread. */
+/** Moves the focus to the search field. On a phone, this field is in the drawer. */
+function search(actions: Actions): void {
+  const isDrawer = document.querySelector(".menu")?.checkVisibility() === true;
+  actions.change((state) => void (state.isDrawerOpen = isDrawer));
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".search input")?.focus());
+}
+
+/** Each Escape closes one thing, the topmost first. When nothing is open, it stops the growing answer. */
 function leave(state: State, actions: Actions): void {
-  const { view } = state;
-  if (state.isSwitcherOpen) actions.change((changing) => void (changing.isSwitcherOpen = false));
-  else if (state.editingId !== undefined) actions.change((changing) => void (changing.editingId = undefined));
+  const { chatId } = state;
+  if (state.query !== "") actions.change((changing) => void (changing.query = ""));
   else if (state.isDrawerOpen) actions.change((changing) => void (changing.isDrawerOpen = false));
-  else if (actions.closePicture(view)) return;
-  else if (actions.stopAt(view)) return;
-  else if (view.threadId !== null) actions.go({ channelId: view.channelId, threadId: null });
+  else if (state.editingId !== undefined) actions.change((changing) => void (changing.editingId = undefined));
+  else if (!actions.closePicture(chatId)) actions.stopAt(chatId);
 }

@@ -1,56 +1,50 @@
 import { render } from "lit-html";
 import { createActions } from "./actions.ts";
-import { createModelReader } from "./answering.ts";
+import { createModelReader, readAnswering } from "./answering.ts";
 import { appView, type Parts } from "./app.ts";
+import { isGone, openNewChat, readChat, toNewChat } from "./chats.ts";
 import { createComposer } from "./composer.ts";
 import { createDraftKeeper, readDrafts } from "./drafts.ts";
 import { followEventStream } from "./event-stream.ts";
 import { toBoundary } from "./format.ts";
 import { listenToKeys } from "./keys.ts";
-import { findMentions } from "./mentions.ts";
-import { isGone, readPlace, toNewChat } from "./places.ts";
 import { createSending } from "./sending.ts";
 import { createSetupPanel } from "./setup.ts";
-import { createStore, isChat, messagesAt, nameOf, type Pending, placeKey, type State } from "./state.ts";
-import { createSwitcher } from "./switcher.ts";
+import { createStore, messagesAt, nameOf, type State } from "./state.ts";
 import { createTimeline } from "./timeline.ts";
 
 const LAST_READ = "palaver.read";
-const LAST_PLACE = "palaver.place";
-/** Most characters of an answer that a screen reader is given. */
+const LAST_CHAT = "palaver.place";
+/** The longest part of an answer that a screen reader gets, in characters. */
 const MOST_CHARS = 300;
 
-/** The text that a screen reader was told last. */
+/** The text last announced to a screen reader. */
 let spoken = "";
 
 let isFirstVisit = localStorage.getItem(LAST_READ) === null;
 const root = document.querySelector<HTMLElement>("#app");
-if (root === null) throw new Error("The page has no element to draw in.");
+if (root === null) throw new Error("The page has no root element.");
 
-const firstPlace = readPlace(location.hash) ?? readPlace(localStorage.getItem(LAST_PLACE) ?? "");
-const view = firstPlace ?? toNewChat();
-// A reload must come back here, also to a chat that begins with the next message.
-history.replaceState(null, "", `#${placeKey(view)}`);
+const chatId = readChat(location.hash) ?? readChat(localStorage.getItem(LAST_CHAT) ?? "") ?? toNewChat();
+// A reload must return to this chat, even if it has no messages yet.
+history.replaceState(null, "", `#${chatId}`);
 const drafts = readDrafts(Date.now());
-const store = createStore({
-  view,
-  speakerId: localStorage.getItem("palaver.speaker") ?? "ada",
-  lastRead: readLastRead(),
-  writing: new Map(drafts),
-});
+const store = createStore({ chatId, lastRead: readLastRead(), writing: new Map(drafts) });
 const readModel = createModelReader(store);
 const keepDrafts = createDraftKeeper(drafts);
-const sending = createSending(store, openOwnThread);
+const sending = createSending(store);
 const actions = createActions(store, sending);
 const parts: Parts = {
-  main: { timeline: createTimeline(), composer: createComposer() },
-  thread: { timeline: createTimeline(), composer: createComposer() },
-  switcher: createSwitcher(),
-  setup: createSetupPanel(() => store.change(() => undefined)),
+  timeline: createTimeline(),
+  composer: createComposer(),
+  setup: createSetupPanel(
+    () => store.change(() => undefined),
+    () => readAnswering(store.state),
+  ),
 };
 
 store.onDraw((state) => {
-  repair(state);
+  if (state.isReady && isGone(state, state.chatId)) openNewChat(state);
   markRead(state);
   render(appView(state, actions, parts), root);
   document.title = titleOf(state);
@@ -58,52 +52,37 @@ store.onDraw((state) => {
   keepDrafts(state);
   readModel(state);
 });
-// Text typed just before a reload is not drawn any more.
+// The page is not drawn again before a reload, so text typed just before is saved here.
 addEventListener("pagehide", () => keepDrafts(store.state));
 addEventListener("hashchange", () => {
-  const place = readPlace(location.hash);
-  if (place === undefined) return;
-  localStorage.setItem(LAST_PLACE, location.hash);
+  const opened = readChat(location.hash);
+  if (opened === undefined) return;
+  localStorage.setItem(LAST_CHAT, location.hash);
   store.change((state) => {
-    state.view = place;
+    state.chatId = opened;
     state.isDrawerOpen = false;
     state.editingId = undefined;
   });
-  const { composer } = place.threadId === null ? parts.main : parts.thread;
   requestAnimationFrame(() => {
-    // What is typed into a switcher that was opened meanwhile must not end up here.
-    if (!store.state.isSwitcherOpen) composer.focus();
+    // If the person opened a chat from a search, the search field keeps the focus.
+    if (document.activeElement?.matches(".search input") !== true) parts.composer.focus();
   });
 });
 listenToKeys(store.state, actions);
 followEventStream(store, sending.resume, () => actions.sendWaiting());
 void parts.setup.load();
 store.change(() => undefined);
-// A phone would open its keyboard over the page.
-if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.main.composer.focus());
+// On a phone, the focus would open the keyboard over the page.
+if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.composer.focus());
 
-/** Replaces a speaker or a place that no longer exists. */
-function repair(state: State): void {
-  if (!state.isReady) return;
-  if (!state.people.has(state.speakerId)) state.speakerId = [...state.people.keys()][0] ?? "";
-  if (isGone(state, state.view)) actions.newChat();
-}
-
-/** A question asked in a channel is answered in its thread: that is where to look. */
-function openOwnThread({ channelId, threadId, text }: Pending, id: number): void {
-  const { state } = store;
-  if (isChat(state, channelId) || threadId !== null || channelId !== state.view.channelId) return;
-  if (findMentions(text, [state.hello?.botName ?? ""]).length > 0) actions.go({ channelId, threadId: id });
-}
-
-/** Marks the open channel as read; on the very first visit, all channels. */
+/** Marks the open chat as read. On the very first visit, marks all chats. */
 function markRead(state: State): void {
   if (!state.isReady || document.hidden) return;
   let isChanged = isFirstVisit;
-  for (const { channelId, id } of state.messages.values()) {
-    const isSeen = isFirstVisit || channelId === state.view.channelId;
-    if (!isSeen || (state.lastRead[channelId] ?? 0) >= id) continue;
-    state.lastRead[channelId] = id;
+  for (const { chatId: at, id } of state.messages.values()) {
+    const isSeen = isFirstVisit || at === state.chatId;
+    if (!isSeen || (state.lastRead[at] ?? 0) >= id) continue;
+    state.lastRead[at] = id;
     isChanged = true;
   }
   isFirstVisit = false;
@@ -120,22 +99,24 @@ function readLastRead(): Record<string, number> {
 
 function titleOf(state: State): string {
   const name = state.hello?.botName ?? "Palaver";
-  const channel = state.channels.get(state.view.channelId);
-  if (channel === undefined) return name;
-  return `${isChat(state, channel.id) ? "" : "#"}${channel.title} · ${name}`;
+  const chat = state.chats.get(state.chatId);
+  return chat === undefined ? name : `${chat.title} · ${name}`;
 }
 
-/** Tells a screen reader when an answer begins and reads it when it is whole, instead of every step of its growth. */
+/**
+ * Announces to a screen reader that an answer has started, and reads the answer when it is complete. It does not read
+ * each step.
+ */
 function announce(state: State): void {
   const element = document.querySelector("#announcements");
-  const last = messagesAt(state, state.view).at(-1);
+  const last = messagesAt(state, state.chatId).at(-1);
   if (element === null || last === undefined || !state.isReady) return;
   const next = `${last.id}:${last.isStreaming}`;
   if (next === spoken) return;
   const isFirst = spoken === "";
   spoken = next;
-  if (isFirst || last.authorId === state.speakerId) return;
-  const name = nameOf(state, last.authorId);
+  if (isFirst || !last.isBot) return;
+  const name = nameOf(state, true);
   const words = last.text.slice(0, toBoundary(last.text, MOST_CHARS));
   element.textContent = last.isStreaming ? `${name} is answering.` : `${name}: ${words}`;
 }

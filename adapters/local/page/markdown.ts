@@ -4,17 +4,16 @@ import { Marked, type Token } from "marked";
 import remend from "remend";
 import { createCjkEmphasis } from "./emphasis.ts";
 import { createMath, drawMath } from "./math.ts";
-import { findMentions } from "./mentions.ts";
 
-/** One top-level piece of a text: a paragraph, a list, a table, a code block. */
+/** One top-level block of a text: a paragraph, a list, a table, a code block. */
 export interface Block {
-  /** Equal keys look equal. */
+  /** Blocks with equal keys look the same. */
   key: string;
   render: () => HTMLElement;
 }
 
 const MAX_HIGHLIGHTED_CHARS = 30_000;
-/** Code in a line that is no longer than this is not broken at its hyphens: an option, a file, a name. */
+/** Shorter inline code does not break at its hyphens, because it is an option, a file or a name. */
 const MAX_UNBROKEN_CHARS = 24;
 const ALLOWED = {
   ALLOWED_TAGS:
@@ -23,30 +22,36 @@ const ALLOWED = {
     ),
   ALLOWED_ATTR: ["href", "class", "start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   ALLOW_DATA_ATTR: false,
-  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
-  // Every attribute that is not named here has to look like an address.
+  // Links of a search lead to a chat on this page.
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#chat-[\w-]+$)/i,
+  // For all other attributes, DOMPurify requires a value that looks like a URL.
   ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   RETURN_DOM_FRAGMENT: true as const,
 };
-/** An unfinished line that may still become a fence, a heading, a list item or a table. */
+/** An unfinished line that can still become a fence, a heading, a list item or a table. */
 const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
-/** A quote that is to be folded: its title, and its lines. */
+/** A folded quote: its title and its lines. */
 const FOLDED = /^> \[!thinking\]- ([^\n]+)\n?([\s\S]*)$/;
 
 const marked: Marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // Markup in an answer is text about markup, never markup of this page.
+    // HTML in an answer is shown as text. It never becomes part of this page.
     html: ({ text }) => escapeHtml(text),
-    // A remote picture would tell its server who reads this, and when.
+    // A remote picture would tell its server who reads this and when.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text === "" ? "picture" : text)}</a>`,
     blockquote: ({ raw }) => {
       const [, title, lines = ""] = FOLDED.exec(raw) ?? [];
       if (title === undefined) return false;
       const inside = marked.parse(lines.replace(/^> ?/gm, ""), { async: false });
       return `<details><summary>${escapeHtml(title)}</summary>${inside}</details>`;
+    },
+    // Discord's mark for small print.
+    paragraph: ({ raw }) => {
+      if (!/^(?:-# [^\n]+\n?)+$/.test(raw)) return false;
+      return `<p class="small">${marked.parseInline(raw.trimEnd().replace(/^-# /gm, ""), { async: false })}</p>`;
     },
     codespan: ({ text }) =>
       `<code${text.length > MAX_UNBROKEN_CHARS ? "" : ' class="short"'}>${escapeHtml(text)}</code>`,
@@ -58,19 +63,19 @@ const marked: Marked = new Marked({
 });
 marked.use(createMath(escapeHtml), createCjkEmphasis());
 
-/** Cuts Markdown into blocks. Rendering is the expensive part, so the caller renders only the blocks that are new. */
-export function toBlocks(markdown: string, names: readonly string[], keepsTex = false): Block[] {
+/** Splits Markdown into blocks. Rendering is expensive, so the caller renders only new blocks. */
+export function toBlocks(markdown: string, keepsTex = false): Block[] {
   const tokens = marked.lexer(markdown);
   const links = JSON.stringify(tokens.links);
   return tokens
     .filter((token) => token.type !== "space" && token.type !== "def")
     .map((token) => ({
       key: `${token.type}:${links}:${token.raw}`,
-      render: () => renderBlock(token, names, keepsTex),
+      render: () => renderBlock(token, keepsTex),
     }));
 }
 
-/** A text as it was written, its marks included. */
+/** The text as it was written, including its Markdown. */
 export function toPlainBlock(text: string): Block {
   return {
     key: `plain:${text}`,
@@ -87,7 +92,7 @@ export function toPlainBlock(text: string): Block {
   };
 }
 
-/** The part of a growing text that can be shown: half-written marks are closed, uncertain lines wait. */
+/** The part of a growing text that can be shown. Closes unfinished marks and holds back uncertain lines. */
 export function toShowable(markdown: string): string {
   const lineStart = markdown.lastIndexOf("\n") + 1;
   const line = markdown.slice(lineStart);
@@ -97,7 +102,7 @@ export function toShowable(markdown: string): string {
   return remend(withoutHalfTable(settled), { linkMode: "text-only", images: false, katex: false });
 }
 
-/** A table's head alone would be shown as a line of text and jump into a table a moment later. */
+/** A table's header alone would appear as a line of text and become a table a moment later. */
 function withoutHalfTable(markdown: string): string {
   return markdown.replace(/(^|\n)\|[^\n]*\n?$/, (row, before: string, at: number) => {
     const previous = markdown.slice(0, at).split("\n").at(-1) ?? "";
@@ -105,7 +110,7 @@ function withoutHalfTable(markdown: string): string {
   });
 }
 
-function renderBlock(token: Token, names: readonly string[], keepsTex: boolean): HTMLElement {
+function renderBlock(token: Token, keepsTex: boolean): HTMLElement {
   const fragment = DOMPurify.sanitize(marked.parser([token]), ALLOWED);
   const block = document.createElement("div");
   block.className = "block";
@@ -115,27 +120,27 @@ function renderBlock(token: Token, names: readonly string[], keepsTex: boolean):
   for (const box of block.querySelectorAll<HTMLInputElement>("li > input, li > p > input")) labelBox(box);
   for (const table of block.querySelectorAll("table")) wrapTable(table);
   for (const code of block.querySelectorAll("pre")) wrapCode(code);
-  markMentions(block, names);
   if (!keepsTex) drawMath(block);
   return block;
 }
 
-/** Arabic and Hebrew begin at the right, with their lists and tables; code is written from the left everywhere. */
+/** Arabic and Hebrew start at the right, including their lists and tables. Code always starts at the left. */
 function followScript(part: Element): void {
   if (part.localName !== "pre") part.setAttribute("dir", "auto");
 }
 
 function guardLink(link: HTMLAnchorElement): void {
+  if (link.getAttribute("href")?.startsWith("#") === true) return;
   const place = link.protocol === "mailto:" ? link.pathname : link.host;
   // A link without a target is shown as text.
   if (!link.hasAttribute("href") || place === "") return link.replaceWith(...link.childNodes);
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
-  // The text of a link may name another place than it leads to.
+  // A link's text can name another site than the one it leads to, so the page shows the host too.
   link.dataset["host"] = place;
 }
 
-/** A box of a task list is named by the words beside it. */
+/** The words next to a task's checkbox become its label. */
 function labelBox(box: HTMLInputElement): void {
   const words = [...(box.parentElement?.childNodes ?? [])].filter(
     (node) => !(node instanceof HTMLElement && node.matches("ul, ol")),
@@ -167,25 +172,6 @@ function wrapCode(pre: HTMLPreElement): void {
   pre.tabIndex = 0;
   pre.replaceWith(box);
   box.append(head, pre);
-}
-
-function markMentions(block: HTMLElement, names: readonly string[]): void {
-  const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
-  const texts: Text[] = [];
-  while (walker.nextNode()) texts.push(walker.currentNode as Text);
-  for (const text of texts) {
-    if (text.data.includes("@") && text.parentElement?.closest("code, pre, a") === null) splitMentions(text, names);
-  }
-}
-
-function splitMentions(text: Text, names: readonly string[]): void {
-  for (const { start, end } of findMentions(text.data, names).toReversed()) {
-    const chip = document.createElement("span");
-    chip.className = "mention";
-    chip.textContent = text.data.slice(start, end);
-    text.splitText(end);
-    text.splitText(start).replaceWith(chip);
-  }
 }
 
 function highlight(code: string, language: string): string {

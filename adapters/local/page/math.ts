@@ -5,21 +5,24 @@ interface MathToken extends Tokens.Generic {
   isDisplay: boolean;
 }
 
-/** A formula on lines of its own. */
+/** Matches a formula on its own lines. */
 const BLOCK = /^(?:\$\$([^$]{1,5000})\$\$|\\\[([\s\S]{1,5000}?)\\\])[ \t]*(?:\n|$)/;
 const DISPLAY = /^\$\$([^$\n]{1,2000})\$\$/;
 const PARENTHESES = /^\\\(((?:\\[^)\n]|[^\\\n]){1,2000}?)\\\)/;
-/** As Pandoc has it, so that prices stay prices: no blank inside the signs, no digit behind the second one, no code. */
+/**
+ * Uses Pandoc's rule, so that prices stay prices: no space inside the signs, no digit after the second sign, and no
+ * code.
+ */
 const DOLLARS = /^\$(?!\s)((?:\\[^\n]|[^\\$\n`]){1,2000})(?<!\s)\$(?!\d)/;
-/** A formula may neither grow without end nor cover the page. */
+/** A limit on a formula's sizes, so that it cannot grow without end or cover the page. */
 const BOUNDS = { maxExpand: 200, maxSize: 20, trust: false, strict: "ignore", throwOnError: false } as const;
 /**
- * Most elements inside one another in a drawn formula; an exponent takes seven. Chromium 156 ends the tab while it lays
- * out 150 exponents of exponents, and draws 100 of them (reproduced on 2026-11-23).
+ * Maximum depth of elements in a drawn formula. An exponent takes seven. Chromium 156 crashes the tab on 150 nested
+ * exponents but draws 100 (reproduced on 2026-11-23).
  */
 const MAX_DEPTH = 200;
 
-/** Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)` and `\[…\]`. Their TeX is drawn later, by `drawMath`. */
+/** Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)` and `\[…\]`. `drawMath` draws their TeX later. */
 export function createMath(escapeHtml: (text: string) => string): MarkedExtension {
   const renderer = (token: Tokens.Generic) => {
     const { tex, raw, isDisplay } = token as MathToken;
@@ -59,7 +62,9 @@ type Katex = typeof import("katex").default;
 let katex: Katex | undefined;
 let loading: Promise<void> | undefined;
 
-/** Draws the formulas of a block. The first one fetches the library and its letters; until then its TeX stands there. */
+/**
+ * Draws the formulas in a block. The first formula loads the library and its fonts. Until then the page shows its TeX.
+ */
 export function drawMath(block: HTMLElement): void {
   const formulas = block.querySelectorAll<HTMLElement>(".math");
   if (formulas.length === 0) return;
@@ -68,7 +73,7 @@ export function drawMath(block: HTMLElement): void {
     return;
   }
   loading ??= load();
-  // Without it, the TeX can be read all the same.
+  // The library is missing, so the TeX stays visible.
   loading.then(() => drawMath(block)).catch(() => undefined);
 }
 
@@ -77,7 +82,7 @@ function draw(formula: HTMLElement, { render }: Katex): void {
   try {
     render(formula.dataset["tex"] ?? "", drawn, { ...BOUNDS, displayMode: formula.classList.contains("display") });
   } catch {
-    // The TeX is nested so deep that reading it overflows the stack.
+    // The TeX is so deeply nested that parsing it overflows the stack.
     return;
   }
   if (!isDeeper(drawn, MAX_DEPTH)) formula.replaceChildren(...drawn.childNodes);

@@ -4,67 +4,51 @@ import { ref } from "lit-html/directives/ref.js";
 import type { Actions } from "./actions.ts";
 import { copyText } from "./body.ts";
 import { askToChoose } from "./dialog.ts";
-import { countOf, formatTime, formatWhole } from "./format.ts";
+import { formatTime, formatWhole } from "./format.ts";
 import { ICONS } from "./icons.ts";
 import { isForInputMethod } from "./keys.ts";
 import { describeOptions, readPrompt, toOptions } from "./picture-form.ts";
 import { filesView } from "./pictures.ts";
 import { showPreviews } from "./preview.ts";
 import { describeProblem } from "./requests.ts";
-import { nameOf, type Pending, pictureOf, repliesTo, type State, textsOf } from "./state.ts";
+import { nameOf, type Pending, pictureOf, type State, textsOf } from "./state.ts";
 import type { Button, ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
 
 export interface MessageLook {
-  /** Follows another message of the same author closely: no name and picture again. */
+  /** True if it directly follows another message from the same author. It then shows no name and no avatar. */
   isGrouped: boolean;
-  /** Shown below the first message of a thread in its channel. */
-  hasThreadLink: boolean;
-  /** The place allows replies under a message. */
-  canReply: boolean;
-  /** A question that is answered after another one. */
+  /** True for a question that waits for another turn to end. */
   isWaiting: boolean;
-  /** Only the newest answer is asked for once more. */
+  /** True for the newest answer. Only that one can be regenerated. */
   isNewestAnswer: boolean;
 }
 
 export function messageView(message: MessageRow, look: MessageLook, state: State, actions: Actions): TemplateResult {
-  const replies = look.hasThreadLink ? repliesTo(state, message.id) : [];
   const isEditing = state.editingId === message.id;
-  const last = replies.at(-1);
-  const depends = [
-    message,
-    look.isGrouped,
-    look.canReply,
-    look.isWaiting,
-    look.isNewestAnswer,
-    replies.length,
-    last?.id,
-    last?.isStreaming,
-  ];
-  const names = namesOf(state);
   const seen = message.files.filter(({ id }) => state.uncovered.has(id)).length;
   const isAskedWhy = state.judgedId === message.id;
-  const about = [isEditing, isAskedWhy, state.speakerId, nameOf(state, message.authorId), names.length, seen];
-  return html`${guard([...depends, ...about], () => {
-    if (message.isDeleted) return deletedView(message, replies, actions);
-    return html`<article
-      class="message ${message.authorId === null ? "bot" : ""} ${isDrawn(message) ? "drawn" : ""} ${look.isGrouped ? "grouped" : ""}"
+  const { isGrouped, isWaiting, isNewestAnswer } = look;
+  const depends = [message, isGrouped, isWaiting, isNewestAnswer, isEditing, isAskedWhy, seen];
+  return html`${guard(
+    depends,
+    () => html`<article
+      class="message ${message.isBot ? "bot" : ""} ${isDrawn(message) ? "drawn" : ""} ${isGrouped ? "grouped" : ""}"
       data-id=${message.id}
     >
       ${headView(message, state)}
-      ${stepsView(message)} ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
-      ${look.isWaiting ? html`<span class="hint">waits for its turn</span>` : nothing}
+      ${stepsView(message)} ${isEditing ? editView(message, actions) : bodyView(message, state)}
+      ${isWaiting ? html`<span class="hint">waiting its turn</span>` : nothing}
       ${isWorking(message) ? html`<div class="working" aria-hidden="true"></div>` : nothing}
       ${filesView(message.files, state, actions)} ${buttonsView(message, look, state, actions)}
-      ${threadLink(message, replies, actions)} ${toolsView(message, look, state, actions)}
-    </article>`;
-  })}`;
+      ${toolsView(message, state, actions)}
+    </article>`,
+  )}`;
 }
 
 const STEP_ICONS = { done: ICONS.check, failed: ICONS.close, running: ICONS.more };
 
-/** The steps on the way to an answer, folded into one line. */
+/** An answer's steps, folded into one line. */
 function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof nothing {
   if (steps.length === 0) return nothing;
   return html`<details class="steps">
@@ -75,12 +59,12 @@ function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof no
   </details>`;
 }
 
-/** A picture of the bot: what belongs to it stands under it. */
+/** True for a picture from the bot. Its buttons are below the picture. */
 function isDrawn({ buttons }: MessageRow): boolean {
   return buttons.some(({ action }) => action === "again");
 }
 
-/** A message that is not on the server yet, or did not get there. */
+/** A message that is not on the server yet or could not be sent. */
 export function pendingView(pending: Pending, isGrouped: boolean, state: State, actions: Actions): TemplateResult {
   const { nonce, problem, status } = pending;
   const failure = html`<p class="problem" role="alert">
@@ -90,38 +74,32 @@ export function pendingView(pending: Pending, isGrouped: boolean, state: State, 
     <button type="button" @click=${() => actions.discard(nonce)}>Discard</button>
   </p>`;
   return html`<article class="message pending ${status} ${isGrouped ? "grouped" : ""}">
-    ${headView(pending, state)}
-    ${pending.text.startsWith("/") ? commandView(pending.text, optionsOf(pending), state) : textView(pending.text, state)}
+    ${headView({ isBot: false, createdAt: pending.createdAt }, state)}
+    ${pending.text.startsWith("/") ? commandView(pending.text, optionsOf(pending), state) : textView(pending.text)}
     ${filesView(pending.files, state, actions)} ${status === "failed" ? failure : nothing}
     ${status === "waiting" ? html`<p class="hint">Waiting for the connection…</p>` : nothing}
   </article>`;
 }
 
-function headView(
-  message: { authorId: string | null; createdAt: number; visibleTo?: string | null },
-  state: State,
-): TemplateResult {
-  const name = nameOf(state, message.authorId);
-  return html`<div class="avatar" data-hue=${message.authorId === null ? "bot" : hueOf(message.authorId)} aria-hidden="true">
-      ${message.authorId === null ? nothing : Array.from(name)[0]?.toUpperCase()}
-    </div>
+function headView({ isBot, createdAt }: Pick<MessageRow, "isBot" | "createdAt">, state: State): TemplateResult {
+  return html`<div class="avatar" aria-hidden="true">${isBot ? nothing : ICONS.person}</div>
     <header>
-      <b>${name}</b>
-      <time datetime=${new Date(message.createdAt).toISOString()} title=${formatWhole(message.createdAt)}
-        >${formatTime(message.createdAt)}</time
-      >
-      ${message.visibleTo ? html`<span class="hint">only visible to you</span>` : nothing}
+      <b>${nameOf(state, isBot)}</b>
+      <time datetime=${new Date(createdAt).toISOString()} title=${formatWhole(createdAt)}>${formatTime(createdAt)}</time>
     </header>`;
 }
 
-function bodyView(message: MessageRow, names: string[], state: State): TemplateResult {
+function bodyView(message: MessageRow, state: State): TemplateResult {
   if (message.isCommand) return commandView(message.text, message.options, state);
-  const content = { text: message.text, isStreaming: message.isStreaming, names };
+  const content = { text: message.text, isStreaming: message.isStreaming };
   return html`<message-body .content=${content}></message-body>
     ${message.editedAt === null ? nothing : html`<span class="hint" title=${formatWhole(message.editedAt)}>edited</span>`}`;
 }
 
-/** Shows a request for a picture as its words, with the choices beside them, and any other command as it was typed. */
+/**
+ * Shows a request for a picture as its description with its options next to it. Shows any other command as it was
+ * typed.
+ */
 function commandView(text: string, options: ImagineOptions, state: State): TemplateResult {
   const prompt = readPrompt(text) ?? "";
   if (prompt === "") return html`<p class="command"><code>${text}</code></p>`;
@@ -134,42 +112,23 @@ function commandView(text: string, options: ImagineOptions, state: State): Templ
   </div>`;
 }
 
-function textView(text: string, state: State): TemplateResult {
-  return html`<message-body .content=${{ text, isStreaming: false, names: namesOf(state) }}></message-body>`;
+function textView(text: string): TemplateResult {
+  return html`<message-body .content=${{ text, isStreaming: false }}></message-body>`;
 }
 
 function optionsOf({ picture }: Pending): ImagineOptions {
   return picture === undefined ? {} : toOptions(picture);
 }
 
-function threadLink(
-  message: MessageRow,
-  replies: readonly MessageRow[],
-  actions: Actions,
-): TemplateResult | typeof nothing {
-  const last = replies.at(-1);
-  if (last === undefined) return nothing;
-  const open = () => actions.go({ channelId: message.channelId, threadId: message.id });
-  return html`<button type="button" class="thread-link" @click=${open}>
-    ${ICONS.reply}<b>${countOf(replies.length, "reply", "replies")}</b>
-    <span class="hint">${last.isStreaming ? "being written…" : `last at ${formatTime(last.createdAt)}`}</span>
-  </button>`;
-}
-
-function toolsView(
-  message: MessageRow,
-  look: MessageLook,
-  state: State,
-  actions: Actions,
-): TemplateResult | typeof nothing {
-  const isOwn = message.authorId === state.speakerId;
-  if (message.text === "" && !look.canReply && !isOwn) return nothing;
+function toolsView(message: MessageRow, state: State, actions: Actions): TemplateResult | typeof nothing {
+  const { text, isBot, isStreaming } = message;
+  if (isStreaming || (text === "" && isBot)) return nothing;
   const copy = async () => {
     const texts = textsOf(state, message);
     const copied = texts.length === 1 ? "Copied." : `Copied the whole answer, ${texts.length} messages.`;
-    actions.notice((await copyText(texts.join("\n\n"))) ? copied : "The browser did not allow copying.");
+    actions.notice((await copyText(texts.join("\n\n"))) ? copied : "Your browser blocked copying.");
   };
-  const hasPreviews = state.hello?.hasPreviews === true && message.authorId === null && message.text !== "";
+  const hasPreviews = state.hello?.hasPreviews === true && isBot;
   const preview = async () => {
     const { botName = "Palaver" } = state.hello ?? {};
     await showPreviews(textsOf(state, message).join("\n\n"), botName).catch((error) =>
@@ -177,14 +136,12 @@ function toolsView(
     );
   };
   const edit = () => actions.change((state) => void (state.editingId = message.id));
-  const reply = () => actions.go({ channelId: message.channelId, threadId: message.id });
   return html`<div class="tools" role="group" aria-label="Actions on this message">
     <button type="button" class="more" title="More" aria-label="More" aria-expanded="false" @click=${toggleTools}>${ICONS.more}</button>
-    ${look.canReply ? toolView("Reply in a thread", ICONS.reply, reply) : nothing}
-    ${message.text === "" ? nothing : toolView("Copy the text", ICONS.copy, () => void copy())}
+    ${text === "" ? nothing : toolView("Copy the text", ICONS.copy, () => void copy())}
     ${hasPreviews ? toolView("How it looks on other platforms", ICONS.eye, () => void preview()) : nothing}
-    ${isOwn && !message.isCommand ? toolView("Edit", ICONS.edit, edit) : nothing}
-    ${isOwn ? toolView("Delete", ICONS.trash, () => actions.erase(message)) : nothing}
+    ${isBot || message.isCommand ? nothing : toolView("Edit", ICONS.edit, edit)}
+    ${isBot ? nothing : toolView("Delete", ICONS.trash, () => actions.erase(message))}
   </div>`;
 }
 
@@ -192,7 +149,7 @@ function toolView(label: string, icon: TemplateResult, run: () => void): Templat
   return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
 }
 
-/** Opens the tools on devices without hover; the next touch elsewhere closes them. */
+/** Opens the tools on devices without hover. The next touch elsewhere closes them. */
 function toggleTools({ currentTarget: more }: Event): void {
   if (!(more instanceof HTMLElement)) return;
   const toggle = () => more.setAttribute("aria-expanded", String(more.parentElement?.classList.toggle("open")));
@@ -202,26 +159,8 @@ function toggleTools({ currentTarget: more }: Event): void {
     if (!isAgain && more.getAttribute("aria-expanded") === "true") toggle();
   };
   toggle();
-  // Told before the button itself.
+  // Runs before the button's own listener.
   addEventListener("click", onClick, true);
-}
-
-function deletedView(message: MessageRow, replies: readonly MessageRow[], actions: Actions): TemplateResult {
-  return html`<article class="message deleted" data-id=${message.id}>
-    <p class="hint">This message was deleted.</p>
-    ${threadLink(message, replies, actions)}
-  </article>`;
-}
-
-function namesOf(state: State): string[] {
-  return [state.hello?.botName ?? "", ...[...state.people.values()].map((person) => person.name)].filter(Boolean);
-}
-
-/** One of eight colours, the same for a person every time. */
-function hueOf(id: string): number {
-  let sum = 0;
-  for (const character of id) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 8;
-  return sum;
 }
 
 const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
@@ -229,7 +168,7 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
   retry: ICONS.retry,
   continue: ICONS.continue,
   regenerate: ICONS.retry,
-  show: ICONS.reply,
+  show: ICONS.forward,
   explain: ICONS.search,
   approve: ICONS.check,
   always: ICONS.checks,
@@ -242,32 +181,61 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
   edit: ICONS.edit,
   upscale: ICONS.enlarge,
   delete: ICONS.trash,
+  schedule: ICONS.check,
+  reschedule: ICONS.edit,
+  unschedule: ICONS.trash,
+  pause: ICONS.pause,
+  resume: ICONS.continue,
 };
 
-/** Buttons that the bot put under its message. Judgements are small and stay pressed. */
+/** The buttons under a message from the bot: other answers, actions and ratings. */
 function buttonsView(
   message: MessageRow,
   { isNewestAnswer }: MessageLook,
   state: State,
   actions: Actions,
 ): TemplateResult | typeof nothing {
-  const buttons = message.buttons.filter(({ action }) => isNewestAnswer || action !== "regenerate");
-  if (buttons.length === 0) return nothing;
+  const { isStreaming, buttons } = message;
+  // A growing answer can only be stopped, because all other buttons need the complete answer.
+  const offered = isStreaming ? buttons.filter(({ action }) => action === "stop") : buttons;
+  const {
+    pages = [],
+    judgements = [],
+    acts = [],
+  } = Object.groupBy(offered, ({ action }) => {
+    if (action === "show") return "pages";
+    return action === "good" || action === "bad" ? "judgements" : "acts";
+  });
+  const shown = acts.filter(({ action }) => isNewestAnswer || action !== "regenerate");
+  if (pages.length + judgements.length + shown.length === 0) return nothing;
   return html`<div class="buttons">
-    ${buttons.map((button) => {
-      const { action, label } = button;
-      if (action === "good" || action === "bad") return judgementView(button, message, state, actions);
-      return html`<button type="button" class=${action} @click=${() => press(button, message, actions)}>
-        ${BUTTON_ICONS[action]}<span>${label}</span>
-      </button>`;
-    })}
+    ${pages.length === 0 ? nothing : pagerView(pages, message, actions)}
+    ${shown.map(
+      (button) => html`<button type="button" class=${button.action} @click=${() => press(button, message, actions)}>
+        ${BUTTON_ICONS[button.action]}<span>${button.label}</span>
+      </button>`,
+    )}
+    ${judgements.length === 0 ? nothing : html`<span class="judgements">${judgements.map((each) => judgementView(each, message, actions))}</span>`}
   </div>${reasonView(message, state, actions)}`;
 }
 
-/** Asks why an answer is bad. That it is counts without a word. */
+/** Switches between the versions of an answer. The labels of its buttons contain the number: "‹ 2/3" and "›". */
+function pagerView(pages: readonly Button[], message: MessageRow, actions: Actions): TemplateResult {
+  const label = pages.map((each) => each.label).join("");
+  const turn = (name: string, mark: string, icon: TemplateResult) => {
+    const button = pages.find((each) => each.label.includes(mark));
+    const go = () => button && actions.press(message, button);
+    return html`<button type="button" class="show" aria-label=${name} title=${name} ?disabled=${button === undefined} @click=${go}>${icon}</button>`;
+  };
+  return html`<span class="pager" role="group" aria-label="Answers">
+    ${turn("Previous answer", "‹", ICONS.back)}<span>${/\d+\/\d+/.exec(label)?.[0]}</span>${turn("Next answer", "›", ICONS.forward)}
+  </span>`;
+}
+
+/** Asks why an answer is bad. The rating counts even without a reason. */
 function reasonView(message: MessageRow, state: State, actions: Actions): TemplateResult | typeof nothing {
   const button = message.buttons.find(({ action }) => action === "bad");
-  const isAsked = state.judgedId === message.id && message.judgements[state.speakerId] === "bad";
+  const isAsked = state.judgedId === message.id && message.judgement === "bad";
   if (button === undefined || !isAsked) return nothing;
   const send = (event: Event) => {
     event.preventDefault();
@@ -281,9 +249,9 @@ function reasonView(message: MessageRow, state: State, actions: Actions): Templa
   </form>`;
 }
 
-function judgementView(button: Button, message: MessageRow, state: State, actions: Actions): TemplateResult {
+function judgementView(button: Button, message: MessageRow, actions: Actions): TemplateResult {
   const { action, label } = button;
-  const isPressed = message.judgements[state.speakerId] === action;
+  const isPressed = message.judgement === action;
   const judge = () => {
     if (!isPressed) actions.press(message, button);
   };
@@ -295,44 +263,44 @@ function press(button: Button, message: MessageRow, actions: Actions): void {
   if (button.action === "edit") return void actions.editPicture(message, button.turnId);
   if (button.action !== "delete") return actions.press(message, button);
   const what = button.turnId.includes(".") ? "picture" : "answer";
-  askToChoose(`Delete this ${what}?`, "It cannot be brought back.", [
+  askToChoose(`Delete this ${what}?`, "This cannot be undone.", [
     { label: "Delete", run: () => actions.press(message, button) },
   ]);
 }
 
 type Key = KeyboardEvent & { currentTarget: HTMLTextAreaElement };
 
-/** A message as its author changes it, in its place. By keys or by its buttons: a phone has no Escape. */
+/** Lets the author edit a message in its place. Has buttons in addition to keys, because phones have no Escape key. */
 function editView(message: MessageRow, actions: Actions): TemplateResult {
   const save = (field: HTMLTextAreaElement) => {
-    if (field.value.trim() !== "") void leave(field, actions.edit(message, field.value));
+    if (field.value.trim() !== "") void leave(actions.edit(message, field.value));
   };
-  const cancel = (field: HTMLTextAreaElement) => void leave(field, actions.cancelEdit());
+  const cancel = () => void leave(actions.cancelEdit());
   const onKeyDown = (event: Key) => {
     if (isForInputMethod(event)) return;
     const isSave = event.key === "Enter" && !event.shiftKey;
     if (!isSave && event.key !== "Escape") return;
     event.preventDefault();
     if (isSave) save(event.currentTarget);
-    else cancel(event.currentTarget);
+    else cancel();
   };
-  const withField = (run: (field: HTMLTextAreaElement) => void) => (event: Event) => {
-    const field = (event.currentTarget as Element).closest(".editing")?.querySelector("textarea");
-    if (field) run(field);
+  const onSave = ({ currentTarget }: Event & { currentTarget: HTMLElement }) => {
+    const field = currentTarget.closest(".editing")?.querySelector("textarea");
+    if (field) save(field);
   };
   return html`<div class="editing">
     <textarea class="edit" dir="auto" aria-label="Edit the message" .value=${message.text} ${ref(begin)} @keydown=${onKeyDown}></textarea>
     <p class="edit-row">
       <span class="hint">Enter saves · Escape cancels</span>
-      <button type="button" @click=${withField(cancel)}>Cancel</button>
-      <button type="button" class="primary" @click=${withField(save)}>Save</button>
+      <button type="button" @click=${cancel}>Cancel</button>
+      <button type="button" class="primary" @click=${onSave}>Save</button>
     </p>
   </div>`;
 }
 
 /**
- * The message may be out of sight, or out of the keyboard's reach. This runs as soon as it is drawn: a frame later it
- * would move the cursor of somebody who has begun to type.
+ * The message can be out of view or unreachable for the keyboard. This runs as soon as the message is drawn. A frame
+ * later, it would move the cursor while the person is already typing.
  */
 function begin(element: Element | undefined): void {
   if (!(element instanceof HTMLTextAreaElement)) return;
@@ -343,8 +311,8 @@ function begin(element: Element | undefined): void {
   });
 }
 
-/** Gives the keyboard back to the composer that belongs to the message. */
-async function leave(field: HTMLTextAreaElement, finished: Promise<boolean>): Promise<void> {
-  const composer = field.closest(".pane")?.querySelector<HTMLTextAreaElement>(".composer textarea");
+/** Moves the focus back to the composer. */
+async function leave(finished: Promise<boolean>): Promise<void> {
+  const composer = document.querySelector<HTMLTextAreaElement>(".composer textarea");
   if (await finished) composer?.focus();
 }

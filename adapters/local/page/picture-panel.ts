@@ -3,20 +3,20 @@ import { live } from "lit-html/directives/live.js";
 import type { Actions } from "./actions.ts";
 import { ICONS } from "./icons.ts";
 import type { PictureForm } from "./picture-form.ts";
-import { type Place, type State, writingAt } from "./state.ts";
+import { type State, writingAt } from "./state.ts";
 
-/** The choices for a picture, above the field for its words. */
-export function picturePanelView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
-  const { picture, uploads } = writingAt(state, place);
+/** The options of a picture, above the field for its description. */
+export function picturePanelView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
+  const { picture, uploads } = writingAt(state, chatId);
   if (picture === undefined) return nothing;
   const { ratios = [], sizes = [], models = [], maxCount = 1, maxReferences = 0 } = state.menu ?? {};
-  const choose = (changes: Partial<PictureForm>) => actions.choose(place, changes);
+  const choose = (changes: Partial<PictureForm>) => actions.choose(chatId, changes);
   const counts = Array.from({ length: maxCount }, (_, index) => String(index + 1));
   const count = uploads.length + (picture.basis === undefined ? 0 : 1);
   return html`<div class="picture-panel" role="group" aria-label="Picture to draw">
     <header>
-      ${ICONS.picture}<b>${picture.basis === undefined ? "Draw a picture" : "Change a picture"}</b>
-      <button type="button" aria-label="Close the picture form" title="Close (Escape)" @click=${() => actions.closePicture(place)}>
+      ${ICONS.picture}<b>${picture.basis === undefined ? "Create an image" : "Change an image"}</b>
+      <button type="button" aria-label="Close the picture form" title="Close (Escape)" @click=${() => actions.closePicture(chatId)}>
         ${ICONS.close}
       </button>
     </header>
@@ -35,13 +35,13 @@ export function picturePanelView(place: Place, state: State, actions: Actions): 
   </div>`;
 }
 
-/** The picture that is to be changed, among the attachments. */
-export function basisView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
-  const { basis } = writingAt(state, place).picture ?? {};
+/** The picture to change is among the attachments. */
+export function basisView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
+  const { basis } = writingAt(state, chatId).picture ?? {};
   if (basis === undefined) return nothing;
   return html`<li class="basis" title=${basis.file.altText ?? basis.file.name}>
     <img src="/local/files/${basis.file.id}" alt="" /><span>This picture</span>
-    <button type="button" aria-label="Do not start from this picture" @click=${() => actions.choose(place, { basis: undefined })}>
+    <button type="button" aria-label="Do not start from this picture" @click=${() => actions.choose(chatId, { basis: undefined })}>
       ${ICONS.close}
     </button>
   </li>`;
@@ -55,7 +55,7 @@ interface Option {
 }
 
 function selectView(label: string, value: string, options: Option[], choose: (value: string) => void): TemplateResult {
-  // The choice of an older picture is kept, also when it is not offered any more.
+  // Keeps an older picture's option even if it is no longer offered.
   const all = options.some((option) => option.value === value)
     ? options
     : [...options, { value, label: value || "any" }];
@@ -77,7 +77,7 @@ function withAny(values: readonly string[]): Option[] {
 
 function describeReferences(count: number, maxReferences: number): string {
   if (maxReferences === 0) return "";
-  if (count === 0) return `Attach up to ${maxReferences} pictures to start from.`;
-  if (count > maxReferences) return `${count} pictures are attached; at most ${maxReferences} can be used.`;
-  return `Starts from ${count === 1 ? "the attached picture" : `the ${count} attached pictures`}.`;
+  if (count === 0) return `Attach up to ${maxReferences} images to start from.`;
+  if (count > maxReferences) return `${count} images are attached; I can use at most ${maxReferences}.`;
+  return `Starts from ${count === 1 ? "the attached image" : `the ${count} attached images`}.`;
 }

@@ -5,7 +5,10 @@ import { ICONS } from "./icons.ts";
 import { messagesAt, type State } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
-/** Files under a message: pictures to look at, side by side where there are several, everything else to be saved. */
+/**
+ * The files under a message. Pictures can be viewed, and are side by side if there are several. All other files can be
+ * downloaded.
+ */
 export function filesView(files: readonly FileRow[], state: State, actions: Actions): TemplateResult | typeof nothing {
   if (files.length === 0) return nothing;
   const isGallery = files.filter(({ isImage }) => isImage).length > 1;
@@ -23,11 +26,11 @@ function fileView(file: FileRow, state: State, actions: Actions): TemplateResult
   }
   if (isCovered(file, state)) {
     return html`<button type="button" class="picture covered" @click=${() => actions.uncover(file.id)}>
-      ${imageView(file, url, "")}<span class="cover">${ICONS.eye}Show the picture</span>
+      ${imageView(file, url, "")}<span class="cover">${ICONS.eye}Show the image</span>
     </button>`;
   }
   const open = (event: MouseEvent) => {
-    // A tab or a window of its own is asked for.
+    // The person wanted a new tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const shown = picturesAt(state);
@@ -44,9 +47,9 @@ function imageView({ width, height }: FileRow, url: string, alt: string): Templa
   return html`<img src=${url} alt=${alt} width=${width ?? nothing} height=${height ?? nothing} loading="lazy" decoding="async" />`;
 }
 
-/** Everything one can look at where one is, in order. */
+/** All pictures in this chat, in order. */
 function picturesAt(state: State): FileRow[] {
-  const files = messagesAt(state, state.view).flatMap((message) => message.files);
+  const files = messagesAt(state, state.chatId).flatMap((message) => message.files);
   return files.filter((file) => file.isImage && !isCovered(file, state));
 }
 
@@ -55,8 +58,8 @@ function isCovered({ isSpoiler, id }: FileRow, { uncovered }: State): boolean {
 }
 
 /**
- * Shows pictures in their full size over the page, one at a time. Escape and a click beside the picture close it, the
- * arrow keys go on to the next one, and a click on the picture changes between the whole of it and its own size.
+ * Shows pictures in full size over the page, one at a time. Escape or a click next to the picture closes it. Arrow keys
+ * move to the next picture. A click on the picture switches between fit and actual size.
  */
 function openLightbox(files: readonly FileRow[], first: number): void {
   let at = first;
@@ -93,7 +96,7 @@ function openLightbox(files: readonly FileRow[], first: number): void {
     const file = files[at];
     if (file === undefined) return;
     const url = `/local/files/${file.id}`;
-    const zoom = isActualSize ? "Show the whole picture" : "Show it in its own size";
+    const zoom = isActualSize ? "Show the whole image" : "Show it at full size";
     render(
       html`<div class="stage ${isActualSize ? "actual" : ""}">
           <img src=${url} alt=${file.altText ?? file.name} title=${zoom} @click=${toggleSize} />

@@ -5,9 +5,13 @@ import { ICONS } from "./icons.ts";
 import { postJson } from "./requests.ts";
 import type { Preview } from "./wire.ts";
 
-/** Shows side by side the messages that an answer would come to on the other platforms. Rejects where they are not told. */
+const sheet = new CSSStyleSheet();
+
+/** Shows side by side how other platforms display an answer. Rejects if the server cannot render it. */
 export async function showPreviews(text: string, botName: string): Promise<void> {
   const previews = (await postJson("/local/previews", { text })) as Preview[];
+  sheet.replaceSync(previews.map(({ style }) => style).join("\n"));
+  document.adoptedStyleSheets = [sheet];
   const { dialog, draw } = openDialog(html``);
   dialog.classList.add("previews");
   draw(html`<header>
@@ -15,20 +19,17 @@ export async function showPreviews(text: string, botName: string): Promise<void>
       <button type="button" class="close" aria-label="Close" @click=${() => dialog.close()}>${ICONS.close}</button>
     </header>
     <div class="preview-columns">${previews.map((preview) => previewView(preview, botName))}</div>
-    <p class="hint">What each is sent, message by message, drawn as its app draws it; its letters differ.</p>`);
+    <p class="hint">How this message will look in each platform's app. Fonts may differ.</p>`);
 }
 
-/** Neither draws formulas. */
+/** Formulas stay as written, because other platforms draw none. */
 function previewView({ platform, messages }: Preview, botName: string): TemplateResult {
   return html`<section aria-label=${platform} data-platform=${platform.toLowerCase()}>
     <h3>${platform}</h3>
     <div class="preview">
       <img src="/assets/icon.svg" alt="" width="36" height="36" />
       <p class="preview-head"><b>${botName}</b> <span>APP</span> <time>${formatTime(Date.now())}</time></p>
-      ${messages.map(
-        (text) =>
-          html`<message-body .content=${{ text, isStreaming: false, names: [], keepsTex: true }}></message-body>`,
-      )}
+      ${messages.map((text) => html`<message-body .content=${{ text, isStreaming: false, keepsTex: true }}></message-body>`)}
     </div>
   </section>`;
 }

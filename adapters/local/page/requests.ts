@@ -3,10 +3,10 @@ import type { FileRow } from "./wire.ts";
 const REQUEST_MS = 30_000;
 const UPLOAD_MS = 10 * 60_000;
 
-/** The server's answer to a request, in one sentence for the person. A lost connection is not this error. */
+/** The server refused the request, with one sentence for the person. Not thrown for a lost connection. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
-  /** The field of the form that is to be mended. */
+  /** The field in the form that the person must correct. */
   readonly field: string | undefined;
 
   constructor(answer: unknown, status: number) {
@@ -15,18 +15,21 @@ export class RefusedError extends Error {
   }
 }
 
-/** Tells the person why a request did not work. */
+/** Tells the person why a request failed. */
 export function describeProblem(error: unknown): string {
-  return error instanceof RefusedError ? error.message : "The server cannot be reached just now. Try again.";
+  return error instanceof RefusedError ? error.message : "The server is unreachable. Try again.";
 }
 
-/** Makes an id that no other request has. `crypto.randomUUID` is missing on a page served without TLS. */
+/** Creates a unique id. `crypto.randomUUID` is missing on a page without TLS. */
 export function createNonce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Both reject with a `RefusedError` when the server says no, with another error when it cannot be reached. */
+/**
+ * Both reject with a `RefusedError` if the server refuses the request, and with another error if the server is
+ * unreachable.
+ */
 export function getJson(path: string, headers: Record<string, string> = {}): Promise<unknown> {
   return request(path, { headers });
 }
@@ -42,7 +45,7 @@ export function postJson(path: string, body: object, options: PostOptions = {}):
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, timeoutMs);
 }
 
-/** Sends what must not wait any longer while the page goes away; its answer finds nobody. */
+/** Sends a last request while the page closes. No code receives the response. */
 export function postLast(path: string, body: object): void {
   const headers = { "Content-Type": "application/json" };
   fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true }).catch(() => undefined);
@@ -51,16 +54,16 @@ export function postLast(path: string, body: object): void {
 async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS): Promise<unknown> {
   const response = await fetch(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const answer: unknown = await response.json().catch(() => ({}));
-  // A server that is ending or starting counts as unreachable: the message waits for the next one.
+  // A server that is stopping or starting counts as unreachable, so the message waits for the next one.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));
   if (!response.ok) throw new RefusedError(answer, response.status);
   return answer;
 }
 
-/** Uploads one file; `onProgress` gets the part sent, from 0 to 1. */
+/** Uploads one file. `onProgress` receives the fraction that was sent, from 0 to 1. */
 export function uploadFile(file: File, onProgress: (part: number) => void): Promise<FileRow> {
   const { promise, resolve, reject } = Promise.withResolvers<FileRow>();
-  // fetch cannot tell how much of a body is sent.
+  // fetch cannot report upload progress.
   const request = new XMLHttpRequest();
   request.open("POST", "/local/files");
   request.timeout = UPLOAD_MS;
@@ -73,9 +76,7 @@ export function uploadFile(file: File, onProgress: (part: number) => void): Prom
     else reject(new RefusedError(request.response, request.status));
   });
   for (const type of ["error", "timeout", "abort"]) {
-    request.addEventListener(type, () =>
-      reject(new RefusedError({ error: "The file did not get through. Try again." }, 0)),
-    );
+    request.addEventListener(type, () => reject(new RefusedError({ error: "The upload failed. Try again." }, 0)));
   }
   request.send(file);
   return promise;

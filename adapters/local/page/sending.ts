@@ -1,116 +1,110 @@
 import { type PictureForm, toImagineText, toOptions } from "./picture-form.ts";
 import { createNonce, postJson, RefusedError } from "./requests.ts";
-import { isChat, type Pending, type Place, placeKey, type State, type Store } from "./state.ts";
+import type { Pending, State, Store } from "./state.ts";
 import type { FileRow, SendBody } from "./wire.ts";
 
 const RETRY_MS = 2000;
-/** Erases everything about a person. */
+/** Matches the command that erases everything about a person. */
 const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)\s+for good$/i;
 
 /**
- * Gets messages to the server. Each has a nonce and is kept in the browser until the server has it, over a lost
- * connection and a reload; sent again with the same nonce it is still one message.
+ * Sends messages to the server. Each message has a nonce and stays in the browser until the server has it, even after a
+ * lost connection or a reload. If it is sent again with the same nonce, it is still only one message.
  */
 export interface Sending {
-  /** With a `picture`, the text says what to draw. */
-  send: (place: Place, text: string, files: FileRow[], picture?: PictureForm) => void;
+  /** With a `picture`, the text describes the picture. */
+  send: (chatId: string, text: string, files: FileRow[], picture?: PictureForm) => void;
   again: (nonce: string) => void;
   discard: (nonce: string) => void;
-  /** Sends what waits for the connection. */
+  /** Sends messages that are waiting for the connection. */
   resume: () => void;
 }
 
-/** `onSent` is told the id that a message got. */
-export function createSending(store: Store, onSent: (message: Pending, id: number) => void): Sending {
+export function createSending(store: Store): Sending {
   const list = createPendingList(store);
   const busy = new Set<string>();
 
-  /** One message at a time per place, so that they arrive in the order they were written. */
-  async function flush(key: string): Promise<void> {
-    if (busy.has(key)) return;
-    busy.add(key);
+  /** Sends one message at a time per chat, so that they arrive in the order in which they were written. */
+  async function flush(chatId: string): Promise<void> {
+    if (busy.has(chatId)) return;
+    busy.add(chatId);
     try {
-      for (let next = nextAt(store.state, key); next !== undefined; next = nextAt(store.state, key)) {
+      for (let next = nextAt(store.state, chatId); next !== undefined; next = nextAt(store.state, chatId)) {
         if (!(await deliver(next))) return;
       }
     } finally {
-      busy.delete(key);
+      busy.delete(chatId);
     }
   }
 
-  /** False when there is no connection. */
+  /** Returns false if there is no connection. */
   async function deliver(message: Pending): Promise<boolean> {
-    const { nonce } = message;
+    const { nonce, chatId } = message;
     list.mark(nonce, "sending");
     try {
       const { id } = (await postJson("/local/messages", toBody(message))) as { id: number };
       list.mark(nonce, "sent");
-      // Its row may have come before the answer did.
+      // The message's row can arrive before the response.
       if (store.state.messages.has(id)) list.remove(nonce);
-      if (FORGET_ME.test(message.text)) discardUnsent(message.authorId);
-      onSent(message, id);
+      if (FORGET_ME.test(message.text)) discardUnsent();
       return true;
     } catch (error) {
       const isRefused = error instanceof RefusedError;
       list.mark(nonce, isRefused ? "failed" : "waiting", isRefused ? error.message : "");
-      if (!isRefused) setTimeout(() => void flush(placeKey(message)), RETRY_MS);
+      if (!isRefused) setTimeout(() => void flush(chatId), RETRY_MS);
       return isRefused;
     }
   }
 
-  /** Refused messages are kept in this browser alone. */
-  function discardUnsent(authorId: string): void {
-    for (const each of store.state.pending)
-      if (each.authorId === authorId && each.status === "failed") discard(each.nonce);
+  /** Refused messages exist only in this browser. */
+  function discardUnsent(): void {
+    for (const each of store.state.pending) if (each.status === "failed") discard(each.nonce);
   }
 
   function discard(nonce: string): void {
     list.remove(nonce);
-    // The server may have stored it without accepting it; if it cannot be reached, it has not.
+    // The server may have stored the message without accepting it. If the server is unreachable, it has not.
     postJson("/local/messages/withdraw", { nonce }).catch(() => undefined);
   }
 
   return {
-    send(place, text, files, picture) {
+    send(chatId, text, files, picture) {
       const said = picture === undefined ? text : toImagineText(text);
-      list.add({ ...toPending(place, store.state), text: said, files, picture });
-      void flush(placeKey(place));
+      list.add({ ...toPending(chatId, store.state), text: said, files, picture });
+      void flush(chatId);
     },
     again(nonce) {
       list.mark(nonce, "waiting");
       const message = store.state.pending.find((each) => each.nonce === nonce);
-      if (message !== undefined) void flush(placeKey(message));
+      if (message !== undefined) void flush(message.chatId);
     },
     discard,
     resume() {
-      for (const key of new Set(store.state.pending.map(placeKey))) void flush(key);
+      for (const chatId of new Set(store.state.pending.map((each) => each.chatId))) void flush(chatId);
     },
   };
 }
 
-function toPending(place: Place, state: State): Omit<Pending, "text" | "files" | "picture"> {
-  const isNewChat = isChat(state, place.channelId) && !state.channels.has(place.channelId);
-  const [nonce, createdAt] = [createNonce(), Date.now()];
-  return { ...place, nonce, authorId: state.speakerId, isNewChat, createdAt, status: "sending", problem: "" };
+function toPending(chatId: string, { chats }: State): Omit<Pending, "text" | "files" | "picture"> {
+  const base = { nonce: createNonce(), createdAt: Date.now(), isNewChat: !chats.has(chatId) };
+  return { chatId, ...base, status: "sending", problem: "" };
 }
 
-function nextAt(state: State, key: string): Pending | undefined {
-  return state.pending.find(
-    (each) => placeKey(each) === key && (each.status === "sending" || each.status === "waiting"),
-  );
+function nextAt({ pending }: State, chatId: string): Pending | undefined {
+  return pending.find((each) => each.chatId === chatId && (each.status === "sending" || each.status === "waiting"));
 }
 
-function toBody({ nonce, authorId, channelId, threadId, text, files, picture, isNewChat }: Pending): SendBody {
+function toBody({ nonce, chatId, text, files, picture, isNewChat }: Pending): SendBody {
   const fileIds = files.map((file) => file.id);
   const options = picture === undefined ? {} : { options: toOptions(picture) };
-  return { nonce, authorId, channelId, threadId, text, fileIds, ...options, isNewChat };
+  return { nonce, chatId, text, fileIds, ...options, isNewChat };
 }
 
 const PREFIX = "palaver.pending.";
 
 /**
- * Messages that the server has not got yet, kept in the browser's storage too. Each has an entry of its own, so that
- * two tabs never write over each other's.
+ * Messages that the server does not have yet. The browser's storage has each one as a separate entry, so two tabs never
+ * overwrite each other's messages.
  */
 export interface PendingList {
   add: (message: Pending) => void;
@@ -120,7 +114,7 @@ export interface PendingList {
 
 function createPendingList({ state, change }: Store): PendingList {
   state.pending = readStored();
-  // Sent or discarded in another tab, which has the same list since it was opened.
+  // Another tab with the same list has sent or discarded the message.
   addEventListener("storage", ({ key, newValue }) => {
     if (newValue === null && key?.startsWith(PREFIX) === true) drop(key.slice(PREFIX.length));
   });
@@ -133,7 +127,7 @@ function createPendingList({ state, change }: Store): PendingList {
     try {
       localStorage.setItem(PREFIX + message.nonce, JSON.stringify(message));
     } catch {
-      // The browser's storage is full: the message is still sent, unless the page is closed before that.
+      // The browser's storage is full. The message is still sent unless the page is closed first.
     }
   }
 
@@ -148,7 +142,7 @@ function createPendingList({ state, change }: Store): PendingList {
     },
     mark(nonce, status, problem = "") {
       const found = state.pending.find((each) => each.nonce === nonce);
-      // The server has it: only this page still shows it, until its row is there.
+      // The server has the message, so this page shows it only until its row arrives.
       if (status === "sent") localStorage.removeItem(PREFIX + nonce);
       if (found === undefined) return;
       const marked = { ...found, status, problem };
@@ -158,7 +152,7 @@ function createPendingList({ state, change }: Store): PendingList {
   };
 }
 
-/** The messages that the last visit left unsent, oldest first. */
+/** The last visit's unsent messages, oldest first. */
 function readStored(): Pending[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys

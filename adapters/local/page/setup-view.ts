@@ -3,50 +3,59 @@ import { live } from "lit-html/directives/live.js";
 import { ICONS } from "./icons.ts";
 import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupWay } from "./wire.ts";
 
-/** The last part, behind all steps. */
+/** The last part, which comes after all steps. */
 export const SAVE = "save";
 
-/** The panel's state: the values filled in, and the results of checking and saving them. */
+/** The state of each platform in the running process, by the platform's name. */
+export type Arrivals = Readonly<Record<string, "connecting" | "connected" | "heard">>;
+
+/** The panel's state: the entered values, and the results of checking and saving them. */
 export interface Filled {
-  /** Sent with every request; "" if no password is needed. */
+  /** Sent with every request. "" if no password is needed. */
   adminPassword: string;
-  /** Kept in this page's memory only, so that closing the panel loses nothing. */
+  /** Kept in memory, so that closing the panel loses nothing. */
   values: Record<string, string>;
-  /** The way that was chosen, by step. */
+  /** The selected way, by step. */
   ways: Record<string, string>;
   findings: Record<string, readonly Finding[]>;
-  /** The part that is open: a step, or `SAVE`. */
+  /** The part that is open: a step or `SAVE`. */
   part: string;
-  /** Something is being asked. */
+  /** True while a request is running. */
   isBusy: boolean;
   models: readonly string[];
+  /** The result of listing the models. */
+  listing: readonly Finding[];
   file: EnvFile | undefined;
-  /** The file was written. */
+  /** True when the file has been written. */
   isSaved: boolean;
+  isWatching: boolean;
+  arrivals: Arrivals;
+  /** The gateway's model that answers at the moment, if there is one. */
+  answering: string | undefined;
   problem: string;
 }
 
-/** Everything a person can do in the panel. */
+/** All actions that a person can take in the panel. */
 export interface SetupActions {
   close(): void;
   unlock(adminPassword: string): Promise<void>;
   open(part: string): void;
   choose(step: SetupStep, wayId: string): void;
   write(name: string, value: string): void;
-  /** Asks for the steps again, which depend on the values. */
+  /** Loads the steps again, because they depend on the values. */
   refresh(): Promise<void>;
   check(stepId: string): Promise<void>;
-  listModels(stepId: string): Promise<void>;
+  listModels(step: SetupStep): Promise<void>;
   compose(): Promise<void>;
   save(): Promise<void>;
 }
 
-/** The way of a step that is chosen, or its first. */
+/** The selected way of a step, or its first way. */
 export function wayOf(step: SetupStep, { ways }: Filled): SetupWay {
   return step.ways.find(({ id }) => id === ways[step.id]) ?? (step.ways[0] as SetupWay);
 }
 
-/** The whole panel: its parts, and the one that is open. */
+/** The whole panel with its parts. One part is open. */
 export function panelView(offer: SetupOffer, filled: Filled, doing: SetupActions): TemplateResult {
   const step = offer.steps.find(({ id }) => id === filled.part);
   return html`<header>
@@ -73,11 +82,11 @@ function lockView({ isBusy }: Filled, doing: SetupActions): TemplateResult {
     void doing.unlock(typeof given === "string" ? given : "");
   };
   return html`<form @submit=${onSubmit}>
-    <p>From here, only administrators can set up Palaver.</p>
+    <p>On this page, only administrators can set up Palaver.</p>
     <label class="setup-field">
       <b>Administrator's password</b>
       <input name="admin-password" type="password" required autocomplete="off" />
-      <small>The one in ADMIN_PASSWORD.</small>
+      <small>It opens the dashboard too.</small>
     </label>
     <p class="setup-row"><button class="primary" ?disabled=${isBusy}>Continue</button></p>
   </form>`;
@@ -93,7 +102,9 @@ function partView(id: string, title: string, { part, findings }: Filled, doing: 
 
 function stepView(step: SetupStep, filled: Filled, doing: SetupActions): TemplateResult {
   const way = wayOf(step, filled);
-  const [first, rest] = [way.fields.filter(({ isFirst }) => isFirst), way.fields.filter(({ isFirst }) => !isFirst)];
+  const first = way.fields.filter(({ isFirst }) => isFirst);
+  const models = way.fields.filter(({ kind }) => kind === "model");
+  const rest = way.fields.filter((field) => !first.includes(field) && !models.includes(field));
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     void doing.check(step.id);
@@ -111,13 +122,17 @@ function stepView(step: SetupStep, filled: Filled, doing: SetupActions): Templat
       )}
     </ol>
     ${rest.map((field) => fieldView(field, filled, doing))}
+    ${
+      models.length === 0
+        ? nothing
+        : html`<p class="setup-row">
+            <button type="button" ?disabled=${filled.isBusy} @click=${() => doing.listModels(step)}>List the models</button>
+          </p>
+          ${findingsView(filled.listing)}`
+    }
+    ${models.map((field) => fieldView(field, filled, doing))}
     <p class="setup-row">
-      ${
-        rest.some(({ kind }) => kind === "model")
-          ? html`<button type="button" ?disabled=${filled.isBusy} @click=${() => doing.listModels(step.id)}>List the models</button>`
-          : nothing
-      }
-      <button class="primary" ?disabled=${filled.isBusy}>${filled.isBusy ? "Trying…" : "Check"}</button>
+      <button class="primary" ?disabled=${filled.isBusy}>${filled.isBusy ? "Checking…" : "Check"}</button>
       <button type="button" ?disabled=${filled.isBusy} @click=${() => doing.open(SAVE)}>Save…</button>
     </p>
     ${findingsView(filled.findings[step.id] ?? [])}
@@ -137,31 +152,44 @@ function waysView(step: SetupStep, way: SetupWay, doing: SetupActions): Template
 }
 
 function fieldView(field: SetupField, filled: Filled, doing: SetupActions): TemplateResult {
-  const { name, label, hint, kind, isFirst, isOptional } = field;
-  const hasList = kind === "model" && filled.models.length > 0;
+  const { name, label, hint, kind, isFirst, isOptional = false } = field;
+  const title = html`<b>${label}${isOptional ? html` <i>(optional)</i>` : nothing}</b>`;
+  if (kind === "model" && filled.models.length > 0) {
+    return html`<label class="setup-field">${title} ${modelsView(field, filled, doing)} <small>${hint}</small></label>`;
+  }
   const onInput = (event: Event) => doing.write(name, (event.target as HTMLInputElement).value);
   return html`<label class="setup-field">
-    <b>${label}${isOptional ? html` <i>(optional)</i>` : nothing}</b>
-    <input name=${name} .value=${live(filled.values[name] ?? "")} list=${hasList ? `list-${name}` : nothing}
+    ${title}
+    <input name=${name} .value=${live(filled.values[name] ?? "")} ?required=${!isOptional}
       autocomplete="off" autocapitalize="off" spellcheck="false"
       @input=${onInput} @change=${() => (isFirst ? void doing.refresh() : undefined)} />
     <small>${hint}</small>
-    ${hasList ? html`<datalist id="list-${name}">${filled.models.map((model) => html`<option value=${model}></option>`)}</datalist>` : nothing}
   </label>`;
+}
+
+function modelsView({ name, isOptional = false }: SetupField, filled: Filled, doing: SetupActions): TemplateResult {
+  const chosen = filled.values[name] ?? "";
+  const optionOf = (value: string, label: string) =>
+    html`<option value=${value} .selected=${live(value === chosen)}>${label}</option>`;
+  const onChange = (event: Event) => doing.write(name, (event.target as HTMLSelectElement).value);
+  return html`<select name=${name} ?required=${!isOptional} @change=${onChange}>
+    ${optionOf("", isOptional ? "none" : "Choose one…")} ${filled.models.map((model) => optionOf(model, model))}
+  </select>`;
 }
 
 function findingsView(findings: readonly Finding[]): TemplateResult | typeof nothing {
   if (findings.length === 0) return nothing;
   return html`<ul class="findings" aria-live="polite">
     ${findings.map(
-      ({ ok, what, fix }) => html`<li class=${ok ? "right" : "wrong"}>
-        ${ok ? ICONS.check : ICONS.close}<span><span class="unseen">${ok ? "Right: " : "Wrong: "}</span>${linked(what)}${fix === undefined ? nothing : html` ${linked(fix)}`}</span>
+      ({ ok, what, fix, link }) => html`<li class=${ok ? "right" : "wrong"}>
+        ${ok ? ICONS.check : ICONS.close}<span><span class="unseen">${ok ? "Right: " : "Wrong: "}</span>${linked(what)}${fix === undefined ? nothing : html` ${linked(fix)}`}
+          ${link === undefined ? nothing : html`<a class="go" href=${link.url} target="_blank" rel="noopener">${link.label}</a>`}</span>
       </li>`,
     )}
   </ul>`;
 }
 
-/** Makes addresses links, shown without what no person reads of them. */
+/** Turns URLs into links and hides the parts that no one reads. */
 function linked(text: string): (string | TemplateResult)[] {
   return text.split(/(https?:\/\/\S*[^\s.,;:])/).map((part, index) => {
     if (index % 2 === 0 || !URL.canParse(part)) return part;
@@ -170,23 +198,25 @@ function linked(text: string): (string | TemplateResult)[] {
   });
 }
 
-function saveView({ target }: SetupOffer, filled: Filled, doing: SetupActions): TemplateResult {
+function saveView({ steps, target }: SetupOffer, filled: Filled, doing: SetupActions): TemplateResult {
   const { file, isSaved, isBusy, values } = filled;
   if (file === undefined) return html`<p>…</p>`;
   const keep = (event: Event) => {
     doing.write("LOCAL_CHAT", (event.target as HTMLInputElement).checked ? "on" : "");
     void doing.compose();
   };
+  const failed = steps.filter(({ id }) => filled.findings[id]?.some(({ ok }) => !ok));
   const hasPlatform = /^(SLACK|DISCORD)_/m.test(file.text);
-  return html`<p>These lines make a file <code>.env</code>. They hold your secrets in plain text; this page keeps none of them.</p>
+  return html`<p>These lines belong in the file <code>.env</code>. They contain your secrets in plain text; this page does not store them.</p>
     ${
       hasPlatform
         ? html`<label class="keep"><input type="checkbox" .checked=${live(values["LOCAL_CHAT"] === "on")} @change=${keep} />
-            Keep this page too: once a platform is connected, it is off otherwise.</label>`
+            Keep this page. Otherwise it turns off once a platform is connected.</label>`
         : nothing
     }
     ${file.text === "" ? nothing : html`<pre class="env" tabindex="0">${file.text}</pre>`}
     ${file.problems.map((problem) => html`<p class="problem">${problem}</p>`)}
+    ${failed.map(({ name }) => html`<p class="problem">The check of ${name} found a problem. Fix it in that step first.</p>`)}
     <p class="setup-row">
       <button type="button" ?disabled=${file.text === ""} @click=${() => void navigator.clipboard?.writeText(file.text)}>${ICONS.copy}Copy</button>
       <button type="button" ?disabled=${file.text === ""} @click=${() => download(file.text)}>${ICONS.save}Download</button>
@@ -194,16 +224,42 @@ function saveView({ target }: SetupOffer, filled: Filled, doing: SetupActions): 
         target === null
           ? nothing
           : html`<button type="button" class="primary" ?disabled=${isBusy || isSaved || file.problems.length > 0} @click=${doing.save}>
-              Write ${target}
+              Write ${target}${failed.length === 0 ? nothing : " anyway"}
             </button>`
       }
     </p>
     ${
       target === null
-        ? html`<p class="hint">Save it in the folder from which you start Palaver, for yourself alone to read (mode 600).</p>`
+        ? html`<p class="hint">Save it in the folder where you start Palaver, and let only your user read it (mode 600).</p>`
         : html`<p class="hint">Other lines of that file stay as they are, and only your user can read it (mode 600).</p>`
     }
-    ${isSaved ? html`<p class="done" role="status">Written. Now end Palaver (Ctrl+C) and start it again: <code>npm start</code></p>` : nothing}`;
+    ${isSaved || (target === null && file.text !== "") ? doneView(steps, filled) : nothing}`;
+}
+
+/** The last step. The person starts the service, writes to it, and sees here that the message arrived. */
+function doneView(steps: readonly SetupStep[], filled: Filled): TemplateResult {
+  const { arrivals, answering, isSaved, values } = filled;
+  const model = values["CHAT_MODEL"] ?? "";
+  const hasSecret = (step: SetupStep) =>
+    wayOf(step, filled).fields.some(({ kind, name }) => kind === "secret" && (values[name] ?? "") !== "");
+  return html`<p class="done" role="status">${isSaved ? "Saved. " : ""}Now stop Palaver (Ctrl+C) and start it again: <code>npm start</code>. Leave this page open.</p>
+    <ul class="findings" aria-live="polite">
+      ${model === "" ? nothing : modelView(model, answering)}
+      ${steps.map((step) => (step.greeting !== undefined && hasSecret(step) ? arrivalView(step, arrivals[step.id]) : nothing))}
+    </ul>`;
+}
+
+function modelView(model: string, answering: string | undefined): TemplateResult {
+  if (answering === model) return html`<li class="right">${ICONS.check}<span>Connected: ${model} answers.</span></li>`;
+  return html`<li><span class="waiting"></span><span>Write something on this page.<br /><small>${model} does not answer here yet.</small></span></li>`;
+}
+
+function arrivalView({ name, greeting }: SetupStep, state: Arrivals[string] | undefined): TemplateResult {
+  if (state === "heard")
+    return html`<li class="right">${ICONS.check}<span>The first message from ${name} has arrived.</span></li>`;
+  const words =
+    state === "connected" ? `${name} is connected. No message has arrived yet.` : `${name} is not connected yet.`;
+  return html`<li><span class="waiting"></span><span>${greeting}<br /><small>${words}</small></span></li>`;
 }
 
 function download(text: string): void {

@@ -1,20 +1,21 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { describeProblem, getJson, postJson } from "./requests.ts";
-import { type Filled, panelView, SAVE, type SetupActions, wayOf } from "./setup-view.ts";
-import type { EnvFile, Finding, SetupOffer, SetupStep, SetupValues } from "./wire.ts";
+import { type Arrivals, type Filled, panelView, SAVE, type SetupActions, wayOf } from "./setup-view.ts";
+import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupValues } from "./wire.ts";
 
-/** The platforms are asked several things, one after another. */
+/** How long a check can take, because it sends several requests to the platform one after another. */
 const CHECK_MS = 70_000;
+const ARRIVALS_MS = 2_000;
 
 export interface SetupPanel {
-  /** Asks the server for the steps; draws when there are any. */
+  /** Loads the steps from the server. Draws them if there are any. */
   load(): Promise<void>;
-  /** The buttons that begin it, in an empty chat. */
+  /** The buttons that open the setup, in an empty chat. */
   offersView(): TemplateResult | typeof nothing;
 }
 
-/** The first run: connects platforms and a gateway, and ends with the lines for `.env`. */
-export function createSetupPanel(changed: () => void): SetupPanel {
+/** The first run. It connects platforms and a gateway, and ends with the lines for `.env`. */
+export function createSetupPanel(changed: () => void, readAnswering: () => string | undefined): SetupPanel {
   let dialog: HTMLDialogElement | undefined;
   const panel: Panel = {
     offer: { steps: [], target: null, isLocked: false },
@@ -23,6 +24,8 @@ export function createSetupPanel(changed: () => void): SetupPanel {
       if (dialog !== undefined) render(panelView(panel.offer, panel.filled, actions), dialog);
     },
     close: () => dialog?.close(),
+    isOpen: () => dialog !== undefined,
+    readAnswering,
   };
   const actions = createSetupActions(panel);
 
@@ -62,6 +65,9 @@ interface Panel {
   filled: Filled;
   draw(): void;
   close(): void;
+  isOpen(): boolean;
+  /** The gateway's model that answers at the moment, if there is one. */
+  readAnswering(): string | undefined;
 }
 
 function createFilled(): Filled {
@@ -73,8 +79,12 @@ function createFilled(): Filled {
     part: SAVE,
     isBusy: false,
     models: [],
+    listing: [],
     file: undefined,
     isSaved: false,
+    isWatching: false,
+    arrivals: {},
+    answering: undefined,
     problem: "",
   };
 }
@@ -103,6 +113,8 @@ function createSetupActions(panel: Panel): SetupActions {
   const compose = () =>
     ask(async () => {
       filled.file = (await post("env", { values: readTouched(panel) })) as EnvFile;
+      // The person saves these lines elsewhere.
+      if (panel.offer.target === null) void watchArrivals(panel);
     });
 
   return {
@@ -128,8 +140,9 @@ function createSetupActions(panel: Panel): SetupActions {
     choose(step, wayId) {
       filled.ways[step.id] = wayId;
       filled.models = [];
+      filled.listing = [];
       delete filled.findings[step.id];
-      // Another way has another address, which must not receive the key of this one.
+      // Another way has another URL, which must not receive this key.
       for (const { name, kind } of wayOf(step, filled).fields) if (kind === "secret") delete filled.values[name];
       begin(step.id, panel);
       panel.draw();
@@ -137,6 +150,15 @@ function createSetupActions(panel: Panel): SetupActions {
     write(name, value) {
       filled.values[name] = value;
       filled.isSaved = false;
+      const step = panel.offer.steps.find((each) => wayOf(each, filled).fields.some((field) => field.name === name));
+      if (step === undefined) return;
+      // These results belong to the previous values.
+      delete filled.findings[step.id];
+      if (wayOf(step, filled).fields.find((field) => field.name === name)?.kind !== "model") {
+        filled.models = [];
+        filled.listing = [];
+      }
+      panel.draw();
     },
     refresh: () =>
       ask(async () => {
@@ -148,30 +170,66 @@ function createSetupActions(panel: Panel): SetupActions {
         delete filled.findings[stepId];
         const body = { stepId, values: readChosen(panel) };
         filled.findings[stepId] = (await post("check", body, CHECK_MS)) as Finding[];
-      }).then(reveal),
-    listModels: (stepId) =>
+      }).then(() => reveal("last")),
+    listModels: (step) =>
       ask(async () => {
         const answer = await post("models", { values: readChosen(panel) }, CHECK_MS);
         const { models, findings } = answer as { models: string[]; findings: Finding[] };
         filled.models = models;
-        filled.findings[stepId] = findings;
-      }).then(reveal),
+        filled.listing = models.length === 0 ? findings : [toListed(models)];
+        chooseModels(wayOf(step, filled).fields, filled);
+      }).then(() => reveal("first")),
     save: () =>
       ask(async () => {
         const answer = await post("save", { values: readTouched(panel) });
         const { problems } = answer as Pick<EnvFile, "problems">;
         filled.isSaved = problems.length === 0;
         filled.problem = problems.join(" ");
-      }).then(reveal),
+        if (filled.isSaved) void watchArrivals(panel);
+      }).then(() => reveal("last")),
   };
 }
 
-/** Scrolls to the result of a press: it stands under the button, which may be at the end of a phone's screen. */
-function reveal(): void {
-  document.querySelector("dialog.setup :is(.findings, .problem, .done)")?.scrollIntoView({ block: "nearest" });
+function toListed({ length }: readonly string[]): Finding {
+  return { ok: true, what: length === 1 ? "The gateway lists one model." : `The gateway lists ${length} models.` };
 }
 
-/** Values of the chosen ways; those of other ways are left out. */
+/** Drops models that the gateway does not list. If only one is left that can answer, selects it. */
+function chooseModels(fields: readonly SetupField[], { models, values }: Filled): void {
+  if (models.length === 0) return;
+  for (const { name, kind, isOptional = false } of fields) {
+    if (kind !== "model" || models.includes(values[name] ?? "")) continue;
+    values[name] = models.length === 1 && !isOptional ? (models[0] ?? "") : "";
+  }
+}
+
+/**
+ * Until the panel is closed or values change, shows which messages arrive at the running process and at the next one.
+ */
+async function watchArrivals(panel: Panel): Promise<void> {
+  const { filled } = panel;
+  if (filled.isWatching) return;
+  filled.isWatching = true;
+  const isDone = () => filled.isSaved || (panel.offer.target === null && filled.part === SAVE);
+  while (isDone() && panel.isOpen()) {
+    // After the old process stops and before the new one starts, no process runs.
+    filled.arrivals = (await getJson("/arrivals").catch(() => ({}))) as Arrivals;
+    filled.answering = panel.readAnswering();
+    panel.draw();
+    await new Promise((resolve) => setTimeout(resolve, ARRIVALS_MS));
+  }
+  filled.isWatching = false;
+}
+
+/**
+ * Scrolls to the result of a button press. The result is below the button, which can be at the end of a phone's screen.
+ */
+function reveal(which: "first" | "last"): void {
+  const results = [...document.querySelectorAll("dialog.setup :is(.findings, .problem, .done)")];
+  results.at(which === "first" ? 0 : -1)?.scrollIntoView({ block: "nearest" });
+}
+
+/** The values of the selected ways. Leaves out the values of other ways. */
 function readChosen({ offer, filled }: Panel): SetupValues {
   const fields = offer.steps.flatMap((step) => wayOf(step, filled).fields);
   const used = fields.flatMap(({ name }) => (filled.values[name] ? [[name, filled.values[name]] as const] : []));
@@ -179,7 +237,7 @@ function readChosen({ offer, filled }: Panel): SetupValues {
   return { ...Object.fromEntries(used), ...(page !== "" && { LOCAL_CHAT: page }) };
 }
 
-/** The values of the steps in which a person changed something. */
+/** The values of the steps that the person changed. */
 function readTouched(panel: Panel): SetupValues {
   const all = readChosen(panel);
   const idle = panel.offer.steps

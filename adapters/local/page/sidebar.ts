@@ -1,42 +1,33 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
 import type { Actions } from "./actions.ts";
-import { askForName } from "./dialog.ts";
+import { openNewChat } from "./chats.ts";
 import { ICONS } from "./icons.ts";
+import { foundView, isFound, searchView } from "./search.ts";
 import type { State } from "./state.ts";
-import type { ChannelRow } from "./wire.ts";
+import type { ChatRow } from "./wire.ts";
 
-/** The list of conversations: chats by their newest message, channels by name. */
+/** The list of chats, ordered by their newest message, or the result of a search. */
 export function sidebarView(state: State, actions: Actions): TemplateResult {
-  const newest = newestByChannel(state);
-  const all = [...state.channels.values()];
-  const chats = all
-    .filter(({ kind, id }) => kind === "chat" && newest.has(id) && !state.leaving.has(id))
+  const newest = newestByChat(state);
+  const chats = [...state.chats.values()]
+    .filter((chat) => newest.has(chat.id) && !state.leaving.has(chat.id) && isFound(chat, state))
     .sort((a, b) => (newest.get(b.id)?.at ?? 0) - (newest.get(a.id)?.at ?? 0));
-  const channels = all.filter(({ kind }) => kind === "channel").sort((a, b) => a.title.localeCompare(b.title));
-  const addChannel = () =>
-    askForName({ title: "Make a channel", label: "Name of the channel", verb: "Make" }, actions.addChannel);
-  return html`<nav class="sidebar" aria-label="Conversations">
+  return html`<nav class="sidebar" aria-label="Chats">
     <div class="brand"><img src="/assets/icon.svg" alt="" width="28" height="28" /><b>${state.hello?.botName ?? "Palaver"}</b></div>
     <div class="sidebar-actions">
-      <button type="button" class="new-chat" @click=${actions.newChat}>${ICONS.plus}New chat</button>
-      <button type="button" class="find" aria-label="Find a conversation or a message" title="Find a conversation or a message (${shortcut()})"
-        @click=${() => actions.change((each) => void (each.isSwitcherOpen = true))}>${ICONS.search}</button>
+      <button type="button" class="new-chat" @click=${() => openNewChat(state)}>${ICONS.plus}New chat</button>
+      ${searchView(state, actions)}
     </div>
     <div class="lists">
-      <h2>Channels<button type="button" aria-label="Make a channel" title="Make a channel" @click=${addChannel}>${ICONS.plus}</button></h2>
-      <ul>${repeat(
-        channels,
-        ({ id }) => id,
-        (channel) => entryView(channel, "#", newest, state),
-      )}</ul>
       <h2>Chats</h2>
-      ${chats.length === 0 ? html`<p class="hint">None yet.</p>` : nothing}
+      ${chats.length === 0 ? html`<p class="hint">${state.query === "" ? "None yet." : "No chat has this title."}</p>` : nothing}
       <ul>${repeat(
         chats,
         ({ id }) => id,
-        (channel) => entryView(channel, "", newest, state),
+        (chat) => entryView(chat, newest, state),
       )}</ul>
+      ${foundView(state, actions)}
     </div>
     ${footView(state, actions)}
   </nav>`;
@@ -45,30 +36,30 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
 interface Newest {
   /** Unix milliseconds. */
   at: number;
-  /** The newest message by anyone but the current speaker. */
-  foreignId: number;
+  /** The newest message from the bot. */
+  botId: number;
 }
 
-function newestByChannel(state: State): Map<string, Newest> {
+function newestByChat(state: State): Map<string, Newest> {
   const newest = new Map<string, Newest>();
-  const note = (channelId: string, at: number, foreignId: number) => {
-    const known = newest.get(channelId) ?? { at: 0, foreignId: 0 };
-    newest.set(channelId, { at: Math.max(known.at, at), foreignId: Math.max(known.foreignId, foreignId) });
+  const note = (chatId: string, at: number, botId: number) => {
+    const known = newest.get(chatId) ?? { at: 0, botId: 0 };
+    newest.set(chatId, { at: Math.max(known.at, at), botId: Math.max(known.botId, botId) });
   };
-  for (const { channelId, id, isDeleted, authorId, createdAt } of state.messages.values()) {
-    if (!isDeleted) note(channelId, createdAt, authorId === state.speakerId ? 0 : id);
+  for (const { chatId, id, isDeleted, isBot, createdAt } of state.messages.values()) {
+    if (!isDeleted) note(chatId, createdAt, isBot ? id : 0);
   }
-  // An unsent message keeps its chat in the list.
-  for (const { channelId, createdAt } of state.pending) note(channelId, createdAt, 0);
+  // A chat with an unsent message stays in the list.
+  for (const { chatId, createdAt } of state.pending) note(chatId, createdAt, 0);
   return newest;
 }
 
-function entryView(channel: ChannelRow, mark: string, newest: Map<string, Newest>, state: State): TemplateResult {
-  const isOpen = channel.id === state.view.channelId;
-  const isUnread = !isOpen && (newest.get(channel.id)?.foreignId ?? 0) > (state.lastRead[channel.id] ?? 0);
+function entryView({ id, title }: ChatRow, newest: Map<string, Newest>, state: State): TemplateResult {
+  const isOpen = id === state.chatId;
+  const isUnread = !isOpen && (newest.get(id)?.botId ?? 0) > (state.lastRead[id] ?? 0);
   return html`<li>
-    <a href="#${channel.id}" class=${isUnread ? "unread" : ""} aria-current=${isOpen ? "page" : nothing} title=${channel.title}>
-      ${mark === "" ? nothing : html`<i>${mark}</i>`}<span dir="auto">${channel.title}</span>
+    <a href="#${id}" class=${isUnread ? "unread" : ""} aria-current=${isOpen ? "page" : nothing} title=${title}>
+      <span dir="auto">${title}</span>
       ${isUnread ? html`<em><span class="unseen">unread</span></em>` : nothing}
     </a>
   </li>`;
@@ -88,7 +79,7 @@ function footView(state: State, actions: Actions): TemplateResult {
   </div>`;
 }
 
-/** Shows the state of the connection; its tooltip tells the gateway's trouble in full. */
+/** Shows the state of the connection. Its tooltip gives the gateway's whole problem. */
 function connectionView({ isConnected, gateway }: State): TemplateResult {
   const isWell = isConnected && gateway === null;
   const words = isConnected ? (gateway === null ? "Connected" : `Gateway: ${gateway.state}`) : "Connecting…";
@@ -96,13 +87,9 @@ function connectionView({ isConnected, gateway }: State): TemplateResult {
   return html`<span class="connection ${isWell ? "on" : "off"}" role="status" title=${title}>${words}</span>`;
 }
 
-function shortcut(): string {
-  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl+K";
-}
-
 export type Theme = "auto" | "light" | "dark";
 
-const THEME_LABELS: Record<Theme, string> = { auto: "as the system", light: "light", dark: "dark" };
+const THEME_LABELS: Record<Theme, string> = { auto: "system", light: "light", dark: "dark" };
 const STORED = "palaver.theme";
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 
@@ -111,7 +98,7 @@ function readTheme(): Theme {
   return stored === "light" || stored === "dark" ? stored : "auto";
 }
 
-/** Goes from the system's theme to light, to dark, and around again. Kept for the next visit. */
+/** Switches from the system's theme to light, to dark, and back. The next visit uses the same theme. */
 function cycleTheme(): void {
   const theme = NEXT[readTheme()];
   if (theme === "auto") delete document.documentElement.dataset["theme"];

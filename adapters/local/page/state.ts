@@ -1,31 +1,18 @@
 import type { PictureForm } from "./picture-form.ts";
-import type {
-  ChannelRow,
-  FileRow,
-  GatewayNotice,
-  Hello,
-  MessageRow,
-  PersonRow,
-  PictureMenu,
-  Place,
-  Progress,
-  Row,
-} from "./wire.ts";
+import type { ChatRow, FileRow, GatewayNotice, Hello, MessageRow, PictureMenu, Progress, Row } from "./wire.ts";
 import { isWorking, orderMessages } from "./working.ts";
 
-export type { Place };
-
-/** A message that is on its way to the server, or that did not get there. */
-export interface Pending extends Place {
+/** A message that is being sent or could not be sent. */
+export interface Pending {
   nonce: string;
-  authorId: string;
+  chatId: string;
   text: string;
   files: FileRow[];
-  /** The choices, when it asks for a picture. */
+  /** The options if the message requests a picture. */
   picture: PictureForm | undefined;
   isNewChat: boolean;
   createdAt: number;
-  /** `waiting` for the connection; `failed` for the person, who reads `problem`. */
+  /** `waiting` for the connection, or `failed` with a `problem` for the person. */
   status: "sending" | "waiting" | "failed" | "sent";
   problem: string;
 }
@@ -33,9 +20,9 @@ export interface Pending extends Place {
 export interface Upload {
   key: string;
   name: string;
-  /** Shows the picture itself before it is sent; "" for other files. */
+  /** The URL that shows the picture before it is sent. "" for other files. */
   previewUrl: string;
-  /** From 0 to 1. */
+  /** The fraction that was uploaded, from 0 to 1. */
   progress: number;
   file: FileRow | undefined;
   problem: string;
@@ -45,79 +32,81 @@ export interface Upload {
 export interface Writing {
   text: string;
   uploads: Upload[];
-  /** Was sent before the page was ready or its files were there, and goes as soon as they are. */
+  /**
+   * True if the person sent the message before the page was ready or its files were uploaded. It is sent as soon as
+   * they are.
+   */
   isWaiting: boolean;
-  /** The form for a picture is open, and the text says what to draw. */
+  /** True if the form for a picture is open. The text then describes the picture. */
   picture: PictureForm | undefined;
-  /** The content from before a picture was to be changed. */
+  /** The content from before the person started to change a picture. */
   aside: Pick<Writing, "text" | "uploads"> | undefined;
 }
 
 const NOTHING: Writing = { text: "", uploads: [], isWaiting: false, picture: undefined, aside: undefined };
 
-/** Still on its way. */
+/** Files that are still uploading. */
 export function isUploading({ file, problem }: Upload): boolean {
   return file === undefined && problem === "";
 }
 
 export interface State {
   hello: Hello | undefined;
-  /** Everything the server had when the page was opened has arrived. */
+  /** True when everything that the server had when the page was opened has arrived. */
   isReady: boolean;
   isConnected: boolean;
-  /** The gateway's trouble; null where none is known. */
+  /** The gateway's problem. null if none is known. */
   gateway: GatewayNotice | null;
-  /** The model that answers, by channel; null where it is not told. */
+  /** The model that answers, by chat. null if the server does not report it. */
   models: Map<string, string | null>;
-  people: Map<string, PersonRow>;
-  channels: Map<string, ChannelRow>;
+  chats: Map<string, ChatRow>;
   messages: Map<number, MessageRow>;
-  /** Messages of each thread, oldest first, by the id of its first message. */
-  replies: Map<number, MessageRow[]>;
   progress: Progress[];
   /** Ids of messages that wait for their turn. */
   waiting: ReadonlySet<number>;
   pending: Pending[];
-  /** Newest message seen, by channel. */
+  /** The newest message that the person has seen, by chat. */
   lastRead: Record<string, number>;
-  view: Place;
-  speakerId: string;
+  /** The open chat. */
+  chatId: string;
+  /** By chat. */
   writing: Map<string, Writing>;
-  /** Once the form for pictures was opened. */
+  /** Set when the form for pictures was opened. */
   menu: PictureMenu | undefined;
-  /** The choices for the last picture. */
+  /** The options of the last picture. */
   lastPicture: PictureForm | undefined;
-  /** Ids of the covered pictures that somebody wanted to see. */
+  /** Ids of the covered pictures that the person has uncovered. */
   uncovered: Set<string>;
-  /** The answer that was just called bad, until it was said why. */
+  /** The answer that was just rated bad, until the reason is given. */
   judgedId: number | undefined;
-  /** The message being edited in place. */
+  /** The message that is being edited in its place. */
   editingId: number | undefined;
   isDrawerOpen: boolean;
-  isSwitcherOpen: boolean;
-  /** One sentence about something that did not work, or that can be taken back. */
+  /** The search query. */
+  query: string;
+  /** One sentence about an action that failed or can be undone. */
   notice: string;
-  /** Undoes the deletion that the notice tells of. */
+  /** Undoes the deletion that the notice describes. */
   undo: (() => void) | undefined;
   /** Deleted messages and chats whose deletion can still be undone. */
   leaving: Set<LeavingId>;
-  /** The message that was searched for, until it is shown. */
+  /** The message that a search found, until it is shown. */
   soughtId: number | undefined;
 }
 
-/** The id of a message, or of a chat. */
+/** The id of a message or of a chat. */
 export type LeavingId = number | string;
 
 export interface Store {
   readonly state: State;
-  /** Changes the state and draws it in the next frame, however many changes came before. */
+  /** Changes the state. However many changes there are, the page is drawn once in the next frame. */
   change: (work: (state: State) => void) => void;
-  /** Changes the content of a place's composer. */
-  write: (place: Place, writing: Partial<Writing>) => void;
+  /** Changes the content of a chat's composer. */
+  write: (chatId: string, writing: Partial<Writing>) => void;
   onDraw: (draw: (state: State) => void) => void;
 }
 
-export type InitialState = Pick<State, "view" | "speakerId" | "lastRead" | "writing">;
+export type InitialState = Pick<State, "chatId" | "lastRead" | "writing">;
 
 export function createStore(beginning: InitialState): Store {
   const draws: ((state: State) => void)[] = [];
@@ -128,10 +117,8 @@ export function createStore(beginning: InitialState): Store {
     isConnected: false,
     gateway: null,
     models: new Map(),
-    people: new Map(),
-    channels: new Map(),
+    chats: new Map(),
     messages: new Map(),
-    replies: new Map(),
     progress: [],
     waiting: new Set(),
     pending: [],
@@ -142,7 +129,7 @@ export function createStore(beginning: InitialState): Store {
     judgedId: undefined,
     editingId: undefined,
     isDrawerOpen: false,
-    isSwitcherOpen: false,
+    query: "",
     notice: "",
     undo: undefined,
     leaving: new Set(),
@@ -164,97 +151,71 @@ export function createStore(beginning: InitialState): Store {
   return {
     state,
     change,
-    write: (place, writing) =>
-      change(() => void state.writing.set(placeKey(place), { ...writingAt(state, place), ...writing })),
+    write: (chatId, writing) =>
+      change(() => void state.writing.set(chatId, { ...writingAt(state, chatId), ...writing })),
     onDraw: (draw) => void draws.push(draw),
   };
 }
 
-/** Takes a row in; one that is older than the one known changes nothing, so nothing appears twice or goes back. */
+/** Applies a row. A row that is older than the known one changes nothing, so nothing appears twice or goes back. */
 export function applyRow(state: State, row: Row): void {
-  if (row.type === "person") putNewer(state.people, row.id, row);
-  else if (row.type === "channel") {
-    putNewer(state.channels, row.id, row);
-    if (row.isDeleted) dropChannel(state, row.id);
+  if (row.type === "chat") {
+    putNewer(state.chats, row.id, row);
+    if (row.isDeleted) dropChat(state, row.id);
   } else {
     putNewer(state.messages, row.id, row);
-    if (row.threadId !== null) state.replies.set(row.threadId, withReply(repliesTo(state, row.threadId), row));
     if (row.nonce !== null) state.pending = state.pending.filter(({ nonce }) => nonce !== row.nonce);
   }
 }
 
-/** Its row stays, so that an older one does not bring it back. */
-function dropChannel(state: State, channelId: string): void {
-  for (const { id, channelId: at } of state.messages.values()) if (at === channelId) state.messages.delete(id);
-  state.pending = state.pending.filter((each) => each.channelId !== channelId);
-  state.writing.delete(channelId);
-}
-
-function withReply(replies: readonly MessageRow[], row: MessageRow): MessageRow[] {
-  const known = replies.find(({ id }) => id === row.id);
-  if (known !== undefined && known.seq >= row.seq) return [...replies];
-  const others = replies.filter(({ id }) => id !== row.id);
-  return (row.isDeleted ? others : [...others, row]).sort((a, b) => a.id - b.id);
+/** Keeps the row, so that an older one does not restore the chat. */
+function dropChat(state: State, chatId: string): void {
+  for (const { id, chatId: at } of state.messages.values()) if (at === chatId) state.messages.delete(id);
+  state.pending = state.pending.filter((each) => each.chatId !== chatId);
+  state.writing.delete(chatId);
 }
 
 function putNewer<K, V extends { seq: number }>(map: Map<K, V>, key: K, row: V): void {
   if ((map.get(key)?.seq ?? -1) < row.seq) map.set(key, row);
 }
 
-export function placeKey({ channelId, threadId }: Place): string {
-  return threadId === null ? channelId : `${channelId}/${threadId}`;
+export function writingAt(state: State, chatId: string): Writing {
+  return state.writing.get(chatId) ?? NOTHING;
 }
 
-export function writingAt(state: State, place: Place): Writing {
-  return state.writing.get(placeKey(place)) ?? NOTHING;
+/** A chat's messages in reading order. */
+export function messagesAt(state: State, chatId: string): MessageRow[] {
+  const isShown = (each: MessageRow) => each.chatId === chatId && !each.isDeleted && !state.leaving.has(each.id);
+  return orderMessages([...state.messages.values()].filter(isShown));
 }
 
-export function isChat(state: State, channelId: string): boolean {
-  return (state.channels.get(channelId)?.kind ?? "chat") === "chat";
+export function nameOf(state: State, isBot: boolean): string {
+  return isBot ? (state.hello?.botName ?? "") : "You";
 }
 
-/** Messages of a place as its reader sees them, oldest first. A thread begins with its first message. */
-export function messagesAt(state: State, { channelId, threadId }: Place): MessageRow[] {
-  const found: MessageRow[] = [];
-  for (const message of state.messages.values()) {
-    if (message.channelId !== channelId) continue;
-    if (message.threadId !== threadId && message.id !== threadId) continue;
-    if (message.visibleTo !== null && message.visibleTo !== state.speakerId) continue;
-    if (state.leaving.has(message.id)) continue;
-    if (!message.isDeleted || repliesTo(state, message.id).length > 0) found.push(message);
-  }
-  return orderMessages(found);
-}
-
-export function repliesTo(state: State, rootId: number): MessageRow[] {
-  return state.replies.get(rootId) ?? [];
-}
-
-export function nameOf(state: State, authorId: string | null): string {
-  if (authorId === null) return state.hello?.botName ?? "";
-  return state.people.get(authorId)?.name ?? "Somebody";
-}
-
-/** Texts of a message; of a part of an answer, those of the whole answer. Pictures and the work on them are no part. */
+/**
+ * The text of a message. For a part of an answer, the text of the whole answer. Leaves out pictures and their status
+ * messages.
+ */
 export function textsOf(state: State, message: MessageRow): string[] {
-  const { replyTo, visibleTo } = message;
+  const { chatId, replyTo, isAside } = message;
   const isPart = (each: MessageRow) => each.text !== "" && each.files.length === 0 && !isWorking(each);
   if (replyTo === null || !isPart(message)) return [message.text];
-  const same = messagesAt(state, message).filter((each) => each.replyTo === replyTo && each.visibleTo === visibleTo);
+  const same = messagesAt(state, chatId).filter((each) => each.replyTo === replyTo && each.isAside === isAside);
   return same.filter(isPart).map(({ text }) => text);
 }
 
-/** Id of the turn at this place that can be stopped, if one is being worked on, and its message once it has one. */
-export function stoppableAt(state: State, place: Place): { turnId: string; message?: MessageRow } | undefined {
-  for (const message of messagesAt(state, place).toReversed()) {
+/** The id of the running turn in this chat that can be stopped, and its message if it has one. */
+export function stoppableAt(state: State, chatId: string): { turnId: string; message?: MessageRow } | undefined {
+  for (const message of messagesAt(state, chatId).toReversed()) {
     const stop = message.buttons.find(({ action }) => action === "stop");
     if (stop !== undefined) return { turnId: stop.turnId, message };
   }
-  const doing = state.progress.find((each) => placeKey(each) === placeKey(place));
+  const doing = state.progress.find((each) => each.chatId === chatId);
   return doing === undefined || doing.turnId === null ? undefined : { turnId: doing.turnId };
 }
 
-/** Finds the picture that the form was opened for by its own button. */
+/** Finds the picture whose button opened the form. */
 export function pictureOf(state: State, pictureId: string): FileRow | undefined {
   const isOf = ({ buttons }: MessageRow) => buttons.some(({ turnId }) => turnId === pictureId);
   return [...state.messages.values()].find(isOf)?.files.find(({ isImage }) => isImage);

@@ -5,18 +5,18 @@ import type { Actions } from "./actions.ts";
 import { formatDay, isSameDay } from "./format.ts";
 import { ICONS } from "./icons.ts";
 import { messageView, pendingView } from "./message-view.ts";
-import { isChat, messagesAt, type Pending, type Place, placeKey, type State } from "./state.ts";
+import { messagesAt, type Pending, type State } from "./state.ts";
 import type { MessageRow } from "./wire.ts";
 
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
 const AT_BOTTOM_PX = 40;
-/** A message that was searched for is marked for this long. */
+/** How long a found message is highlighted. */
 const FOUND_MS = 2500;
 
-/** Messages of one place, kept at the bottom while the reader is there. */
+/** One chat's messages. Stays at the bottom while the reader is there. */
 export interface Timeline {
-  view: (place: Place, state: State, actions: Actions) => TemplateResult;
+  view: (chatId: string, state: State, actions: Actions) => TemplateResult;
 }
 
 type Entry = MessageRow | Pending;
@@ -28,15 +28,14 @@ export function createTimeline(): Timeline {
   let lastSent: string | undefined;
 
   return {
-    view(place, state, actions) {
-      const key = placeKey(place);
-      if (key !== shownAt) {
-        shownAt = key;
+    view(chatId, state, actions) {
+      if (chatId !== shownAt) {
+        shownAt = chatId;
         shownCount = PAGE_MESSAGES;
         scroll.toBottom();
       }
-      const pending = state.pending.filter((each) => placeKey(each) === key);
-      const entries = mergeEntries(messagesAt(state, place), pending);
+      const pending = state.pending.filter((each) => each.chatId === chatId);
+      const entries = mergeEntries(messagesAt(state, chatId), pending);
       const soughtAt = entries.findIndex((entry) => "id" in entry && entry.id === state.soughtId);
       if (soughtAt !== -1) {
         shownCount = Math.max(shownCount, entries.length - soughtAt);
@@ -45,10 +44,10 @@ export function createTimeline(): Timeline {
       }
       const shown = entries.slice(-shownCount);
       const messages = shown.filter((entry) => "id" in entry);
-      const marks: Marks = {
-        newestAnswer: messages.findLast(({ buttons }) => buttons.some(({ action }) => action === "regenerate"))?.id,
-      };
-      const sent = state.pending.findLast((each) => placeKey(each) === key)?.nonce;
+      const newestAnswer = messages.findLast(({ buttons }) =>
+        buttons.some(({ action }) => action === "regenerate"),
+      )?.id;
+      const sent = pending.at(-1)?.nonce;
       if (sent !== undefined && sent !== lastSent) scroll.toBottom();
       lastSent = sent ?? lastSent;
       scroll.hold(shown.some((entry) => "id" in entry && entry.id === state.editingId));
@@ -66,9 +65,9 @@ export function createTimeline(): Timeline {
             ${repeat(
               shown,
               (entry) => ("id" in entry && entry.nonce === null ? entry.id : entry.nonce),
-              (entry, index) => entryView(entry, { before: shown[index - 1], place, marks }, state, actions),
+              (entry, index) => entryView(entry, { before: shown[index - 1], newestAnswer }, state, actions),
             )}
-            ${progressView(place, state)}
+            ${progressView(chatId, state)}
           </div>
         </div>
         <div class="jump-place"><button type="button" class="jump" aria-label="Jump to the latest message" title="Jump to the latest message"
@@ -77,7 +76,7 @@ export function createTimeline(): Timeline {
   };
 }
 
-/** A refused message stays where it was written; one on its way stands last. */
+/** A refused message stays in its place. A message that is being sent comes last. */
 function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending[]): Entry[] {
   const entries: Entry[] = [...messages];
   for (const each of pending) {
@@ -89,46 +88,37 @@ function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending
   return entries;
 }
 
-/** Marks on messages that depend on the others of their place. */
-interface Marks {
-  /** The id of the answer that can be asked for once more. */
+/** The neighbouring entries that affect the look of an entry. */
+interface Around {
+  before: Entry | undefined;
+  /** The id of the answer that offers Regenerate. */
   newestAnswer: number | undefined;
 }
 
-interface Around {
-  before: Entry | undefined;
-  place: Place;
-  marks: Marks;
-}
-
-function entryView(
-  entry: Entry,
-  { before, place, marks: { newestAnswer } }: Around,
-  state: State,
-  actions: Actions,
-): TemplateResult {
+function entryView(entry: Entry, { before, newestAnswer }: Around, state: State, actions: Actions): TemplateResult {
   const isNewDay = before === undefined || !isSameDay(before.createdAt, entry.createdAt);
   const isGrouped = !isNewDay && isOneSpeech(before, entry) && entry.createdAt - before.createdAt < GROUP_MS;
-  const isAfterDeleted = before !== undefined && "isDeleted" in before && before.isDeleted;
-  const canReply = place.threadId === null && !isChat(state, place.channelId);
   const id = "id" in entry ? entry.id : 0;
-  const marks = { isWaiting: state.waiting.has(id), isNewestAnswer: id === newestAnswer };
-  const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply, ...marks };
+  const look = { isGrouped, isWaiting: state.waiting.has(id), isNewestAnswer: id === newestAnswer };
   return html`${isNewDay ? html`<h2 class="day">${formatDay(entry.createdAt, Date.now())}</h2>` : nothing}
-  ${"status" in entry ? pendingView(entry, look.isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
+  ${"status" in entry ? pendingView(entry, isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
 }
 
-/** Answers to two questions are two, also when nothing stands between them any more. */
+/** Answers to two questions stay separate, even if nothing is between them any more. */
 function isOneSpeech(before: Entry, entry: Entry): boolean {
-  return before.authorId === entry.authorId && questionOf(before) === questionOf(entry);
+  return isOfBot(before) === isOfBot(entry) && questionOf(before) === questionOf(entry);
+}
+
+function isOfBot(entry: Entry): boolean {
+  return "isBot" in entry && entry.isBot;
 }
 
 function questionOf(entry: Entry): number | null {
   return "id" in entry ? entry.replyTo : null;
 }
 
-function progressView(place: Place, state: State): TemplateResult | typeof nothing {
-  const doing = state.progress.find((each) => placeKey(each) === placeKey(place));
+function progressView(chatId: string, state: State): TemplateResult | typeof nothing {
+  const doing = state.progress.find((each) => each.chatId === chatId);
   if (doing === undefined) return nothing;
   return html`<p class="progress" role="status"><i></i><i></i><i></i><span>${doing.text}</span></p>`;
 }
@@ -136,13 +126,16 @@ function progressView(place: Place, state: State): TemplateResult | typeof nothi
 interface Scroll {
   attach: (element: Element | undefined) => void;
   toBottom: () => void;
-  /** Goes to a message that is drawn next, and points at it. */
+  /** Scrolls to a message that is drawn next, and highlights it. */
   toMessage: (id: number) => void;
-  /** While held it stays where it is: a growing answer must not carry away the field that somebody writes in. */
+  /**
+   * While held, the position stays the same. Otherwise a growing answer would move the field in which the person
+   * writes.
+   */
   hold: (isHeld: boolean) => void;
 }
 
-/** Follows the bottom until the reader scrolls up, while text, pictures or a smaller window move it. */
+/** Stays at the bottom when text, pictures or a smaller window move it, until the reader scrolls up. */
 function createScroll(): Scroll {
   let scroller: HTMLElement | undefined;
   let isFollowing = true;
@@ -158,7 +151,7 @@ function createScroll(): Scroll {
   function onScroll(): void {
     if (scroller === undefined) return;
     const { top, height, room } = measure(scroller);
-    // A new layout moves the position too, so the reader scrolled up only if nothing else changed.
+    // A new layout also moves the position. The reader has scrolled up only if nothing else changed.
     const isSameLayout = height === last.height && room === last.room;
     if (isSameLayout && !isHeld && top < last.top - 1) isFollowing = false;
     else if (top >= last.top && height - top - room < AT_BOTTOM_PX) isFollowing = true;

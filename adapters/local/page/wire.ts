@@ -1,8 +1,9 @@
-/** The messages between server and page. Types only, in one place for both sides. */
+/** The messages between the server and the page. Both sides share this file, which contains only types. */
 
 import type {
   CommandHelp,
   DescribedPicture,
+  GatewayNotice,
   ImagineMenu,
   ImagineOptions,
   Preview,
@@ -19,6 +20,7 @@ export type {
   DescribedPicture,
   EnvFile,
   Finding,
+  GatewayNotice,
   ImagineOptions,
   PersonaFields,
   Preview,
@@ -29,89 +31,76 @@ export type {
   Step,
 };
 
-/** A direct chat, a channel, or a thread of a channel, which is named by its first message. */
-export interface Place {
-  channelId: string;
-  threadId: number | null;
-}
-
-/** Anybody one can speak as at the page. */
-export interface PersonRow {
-  type: "person";
-  /** Number of the row's last change; one counter for all rows. */
+/** A chat with the bot. */
+export interface ChatRow {
+  type: "chat";
+  /** The number of the row's last change. All rows share one counter. */
   seq: number;
   id: string;
-  name: string;
-}
-
-export type ChannelKind = "chat" | "channel";
-
-/** A direct chat with the bot, or a channel of several people. */
-export interface ChannelRow {
-  type: "channel";
-  seq: number;
-  id: string;
-  kind: ChannelKind;
   title: string;
   createdAt: number;
-  /** With everything that was said in it. */
+  /** True if the chat was deleted with all its messages. */
   isDeleted: boolean;
 }
 
 export interface FileRow {
   id: string;
   name: string;
-  /** Sniffed from the bytes. */
+  /** The type, found from the bytes. */
   contentType: string;
   sizeBytes: number;
-  /** May be shown in the page; everything else is only ever downloaded. */
+  /** True if the page can show it. All other files can only be downloaded. */
   isImage: boolean;
-  /** Pixels, null where unknown. They keep the page from jumping while a picture loads. */
+  /** In pixels, null if unknown. With the size known, the page does not jump while a picture loads. */
   width: number | null;
   height: number | null;
-  /** Describes a picture for those who cannot see it; null where nobody did. */
+  /** Describes a picture for people who cannot see it. null if there is no description. */
   altText: string | null;
-  /** Covered until somebody wants to see it. */
+  /** True if the picture is covered until the person uncovers it. */
   isSpoiler: boolean;
 }
 
 export type Judgement = Extract<Action, "good" | "bad">;
 
-export interface MessageRow extends Place {
+export interface MessageRow {
   type: "message";
   seq: number;
   id: number;
-  /** Null is the bot. */
-  authorId: string | null;
-  /** The message that an answer of the bot answers; all messages of one answer have the same. */
+  chatId: string;
+  /** True if the bot wrote it. Otherwise the person did. */
+  isBot: boolean;
+  /** The message that the bot answers. All messages of one answer have the same value. */
   replyTo: number | null;
-  /** Made by the browser that sent it; null for the bot's. */
+  /** Created by the browser that sent the message. null for the bot's messages. */
   nonce: string | null;
   text: string;
   isCommand: boolean;
-  /** The choices of the picture form, of a command that came from it. */
+  /** The options from the picture form, for a command that came from that form. */
   options: ImagineOptions;
-  /** Only this person is shown the message. */
-  visibleTo: string | null;
+  /** A note from the bot about an answer. It is not part of the answer. */
+  isAside: boolean;
   buttons: Button[];
-  /** Done on the way to an answer, in the order they began, each with its time in its title. */
+  /** The answer's finished steps in the order in which they started, each with its duration in its title. */
   steps: readonly Step[];
-  /** The running step, "looking up the time, 4 s…", or else a summary of all: "Used 3 tools, 4.2 s". */
+  /** The running step, such as "looking up the time, 4 s…", or else a summary of all steps: "Used 3 tools, 4.2 s". */
   stepsLine: string;
-  /** People's feedback on an answer, by their id. */
-  judgements: Readonly<Record<string, Judgement>>;
-  /** More text is coming. */
+  /** The person's rating of an answer. */
+  judgement: Judgement | null;
+  /** True if the text is still growing. */
   isStreaming: boolean;
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
-  /** The newer message that it stands behind: a status that tells how the work ended which brought that one. */
+  /**
+   * The newer message after which this one is shown. Set for a status, because it reports the end of the work that
+   * created that message.
+   */
   movedBehind: number | null;
-  /** A deleted row has neither text nor files. */
+  /** True for a deleted message, which has neither text nor files. */
   isDeleted: boolean;
 }
 
-export type Row = PersonRow | ChannelRow | MessageRow;
+export type Row = ChatRow | MessageRow;
 
 export interface Example {
   label: string;
@@ -120,7 +109,7 @@ export interface Example {
 
 /** First event of every stream. */
 export interface Hello {
-  /** Changes when the tables are new: then the page has to load everything again. */
+  /** Changes when the server has new tables. The page must then load everything again. */
   epoch: string;
   botName: string;
   commands: CommandHelp[];
@@ -128,76 +117,73 @@ export interface Hello {
   maxFileBytes: number;
   maxFiles: number;
   maxTextLength: number;
-  /** The longest reason for calling an answer bad, in UTF-16 units. */
+  /** The longest reason for a bad rating, in UTF-16 units. */
   maxReasonLength: number;
-  /** There is a form for pictures. */
+  /** True if the page has a form for pictures. */
   canDraw: boolean;
-  /** No real model answers. */
+  /** True if no real model answers. */
   isSandbox: boolean;
-  /** Answers can be looked at as other platforms show them. */
+  /** True if other people can open the page too. */
+  isShared: boolean;
+  /** True if the page can show answers as other platforms do. */
   hasPreviews: boolean;
-  /** There is a form for the bot's persona in a channel. */
+  /** True if a chat has a form for the bot's persona. */
   hasPersona: boolean;
 }
 
-/** The trouble of the gateway that answers: in a few words, and in a sentence with the cure. */
-export interface GatewayNotice {
-  state: string;
-  sentence: string;
-}
-
-/** The steps of the setup that are offered. */
+/** The offered steps of the setup. */
 export interface SetupOffer {
-  /** Empty: nothing is offered. */
+  /** If empty, no steps are offered. */
   steps: readonly SetupStep[];
-  /** Steps are offered to requests whose `X-Admin-Password` is ADMIN_PASSWORD, encoded as in a URL. */
+  /** True if steps are offered only to requests whose `X-Admin-Password` is ADMIN_PASSWORD, URL-encoded. */
   isLocked: boolean;
-  /** The file that can be written; null where none can. */
+  /** The file that can be written. null if none can. */
   target: string | null;
 }
 
-/** The bot is doing this before there is text. */
-export interface Progress extends Place {
+/** The bot's current step before there is text. */
+export interface Progress {
+  chatId: string;
   text: string;
-  /** A stop names this turn to end it; null where it cannot be stopped. */
+  /** A stop button sends this turn. null if the turn cannot be stopped. */
   turnId: string | null;
 }
 
-/** The choices of the picture form. */
+/** The options in the picture form. */
 export interface PictureMenu extends Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences"> {
-  /** The usual one first; empty when they are not known at the moment. */
+  /** The default comes first. Empty if the models are unknown at the moment. */
   models: readonly string[];
 }
 
-/** A person does something. */
-export interface DeleteBody {
-  /** Made by the browser, the same when it is sent again. */
+/** An action of the person. */
+export interface ActBody {
+  /** The browser creates it for each action. It stays the same when the action is sent again. */
   nonce: string;
-  authorId: string;
 }
 
-export interface SendBody extends DeleteBody, Place {
+export interface SendBody extends ActBody {
+  chatId: string;
   text: string;
   fileIds: string[];
-  /** The choices of the picture form, when it was filled in. */
+  /** The options from the picture form, if the person used it. */
   options?: ImagineOptions;
-  /** The fields of the form for a persona, when it was filled in. */
+  /** The fields from the persona form, if the person used it. */
   persona?: PersonaFields;
-  /** The chat does not exist yet and is made with this message. */
+  /** True if the chat does not exist yet. This message creates it. */
   isNewChat: boolean;
 }
 
-export interface EditBody extends DeleteBody {
+export interface EditBody extends ActBody {
   text: string;
 }
 
-export interface ActionBody extends DeleteBody {
+export interface ActionBody extends ActBody {
   action: PressedAction;
   turnId: string;
-  /** Why an answer is `bad`. */
+  /** Why the answer is `bad`. */
   reason?: string;
 }
 
-export interface StopBody extends DeleteBody {
+export interface StopBody extends ActBody {
   turnId: string;
 }

@@ -1,25 +1,25 @@
 import type { MessageRow } from "./wire.ts";
 
-/** True for the status of work that goes on, such as pictures being drawn; false for a text that grows. */
+/** True for the status of unfinished work, such as pictures that are being created. False for a growing text. */
 export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" | "isStreaming">): boolean {
   return !isStreaming && buttons.some(({ action }) => action === "stop");
 }
 
-/** The id on the buttons of a picture: its job and its number in it. */
+/** The id in the buttons of a picture: its job and its number. */
 const PICTURE = /^([\w-]+)\.([1-9])$/;
 
 /**
- * Messages of one place: oldest first, but the status of work, running or ended, comes after the messages that it
- * brought. Pictures of one request stand in the order of their numbers.
+ * One chat's messages, oldest first. The status of running or ended work comes after the messages that the work
+ * created. Pictures from one request are in the order of their numbers.
  */
 export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
   const ordered = messages.toSorted(compareMessages);
   const pictures = ordered.flatMap((message, index) => {
     const again = message.buttons.find(({ action }) => action === "again");
-    const [, jobId = "", part = ""] = PICTURE.exec(again?.turnId ?? "") ?? [];
-    return jobId === "" ? [] : [{ message, index, jobId, part: Number(part) }];
+    const [, turnId = "", part = ""] = PICTURE.exec(again?.turnId ?? "") ?? [];
+    return turnId === "" ? [] : [{ message, index, turnId, part: Number(part) }];
   });
-  for (const ofJob of Map.groupBy(pictures, ({ jobId }) => jobId).values()) {
+  for (const ofJob of Map.groupBy(pictures, ({ turnId }) => turnId).values()) {
     const places = ofJob.map(({ index }) => index);
     for (const [at, { message }] of ofJob.toSorted((a, b) => a.part - b.part).entries()) {
       ordered[places[at] ?? 0] = message;

@@ -12,11 +12,11 @@ export const MAX_FILE_BYTES = 20 * 1024 * 1024;
 export const MAX_FILES = 10;
 const SLICE_BYTES = 256 * 1024;
 const NAME_CHARS = 120;
-/** The end of a long name stays, because the extension stands there. */
+/** Keeps the end of a long name, because that contains the extension. */
 const NAME_TAIL_CHARS = 20;
-/** Uploaded, but never sent with a message. */
+/** How long to keep files that were uploaded but never sent with a message. */
 const ORPHAN_AGE_MS = 24 * 60 * 60_000;
-/** Picture types that every browser draws and none runs. */
+/** The types of pictures that every browser draws and none executes. */
 const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
 
 export function isShownType(contentType: string): boolean {
@@ -28,11 +28,11 @@ export interface StoredFile {
   contentType: string;
   isImage: boolean;
   sizeBytes: number;
-  /** Rejects if the file is deleted meanwhile. Lets the event loop go on after each slice. */
+  /** Rejects if the file is deleted meanwhile. Lets other events run after each slice. */
   slices(): AsyncIterable<Uint8Array>;
 }
 
-/** A file as sniffing describes it before it is stored. */
+/** A file before it is stored, with the type found from its bytes. */
 export interface PreparedFile {
   name: string;
   contentType: string;
@@ -44,13 +44,16 @@ export interface PreparedFile {
 }
 
 export interface Files {
-  /** Stores a file that no message carries yet, in slices: 17 MiB at once block the event loop for 100 ms. */
+  /**
+   * Stores a file that belongs to no message yet. Writes in slices, because 17 MiB at once would block the event loop
+   * for 100 ms.
+   */
   add(file: PreparedFile, at: number): Promise<FileRow>;
-  /** True when every one of them is there and free to be sent. */
+  /** True if all these files exist and belong to no message. */
   areFree(ids: readonly string[]): boolean;
-  /** Gives uploads to a message, in this order. Call it inside a transaction. */
+  /** Assigns uploads to a message in this order. Call it inside a transaction. */
   attach(ids: readonly string[], messageId: number): void;
-  /** Deletes files that no message carries. Never throws. */
+  /** Deletes files that belong to no message. Never throws. */
   drop(ids: readonly string[]): void;
   read(id: string): StoredFile | undefined;
   dropOrphans(now: number): void;
@@ -58,23 +61,19 @@ export interface Files {
 
 export function createFiles({ database }: Tables): Files {
   const insert = database.prepare(`INSERT INTO local_files
-    (id, name, content_type, width, height, alt_text, is_spoiler, created_at, bytes, size_bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, X'', ?)`);
+    (id, name, content_type, width, height, alt_text, is_spoiler, created_at, size_bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const insertSlice = database.prepare("INSERT INTO local_file_slices (file_id, position, bytes) VALUES (?, ?, ?)");
   const readSlice = database.prepare("SELECT bytes FROM local_file_slices WHERE file_id = ? AND position = ?");
   const free = database.prepare("SELECT 1 FROM local_files WHERE id = ? AND message_id IS NULL");
   const attach = database.prepare("UPDATE local_files SET message_id = ?, position = ? WHERE id = ?");
-  const read = database.prepare(
-    "SELECT name, content_type, coalesce(size_bytes, length(bytes)) AS size FROM local_files WHERE id = ?",
-  );
-  const readWhole = database.prepare("SELECT bytes FROM local_files WHERE id = ?");
+  const read = database.prepare("SELECT name, content_type, size_bytes FROM local_files WHERE id = ?");
   const dropOne = database.prepare("DELETE FROM local_files WHERE id = ?");
   const dropOld = database.prepare("DELETE FROM local_files WHERE message_id IS NULL AND created_at < ?");
 
   async function* slicesOf(id: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
     for (let at = 0, position = 0; at < sizeBytes; position++) {
-      const row = readSlice.get(id, position) ?? (at === 0 ? readWhole.get(id) : undefined);
-      const bytes = row?.["bytes"];
+      const bytes = readSlice.get(id, position)?.["bytes"];
       if (!(bytes instanceof Uint8Array) || bytes.length === 0) throw new Error(`The file ${id} is gone.`);
       yield bytes;
       at += bytes.length;
@@ -99,14 +98,14 @@ export function createFiles({ database }: Tables): Files {
       try {
         for (const id of ids) dropOne.run(id);
       } catch {
-        // The disk accepts nothing at the moment: they are dropped as orphans later.
+        // The disk cannot be written at the moment. The files are deleted later, because they belong to no message.
       }
     },
     read(id) {
       const row = read.get(id);
       if (row === undefined) return undefined;
       const contentType = String(row["content_type"]);
-      const sizeBytes = Number(row["size"]);
+      const sizeBytes = Number(row["size_bytes"]);
       const isImage = isShownType(contentType);
       return { name: String(row["name"]), contentType, isImage, sizeBytes, slices: () => slicesOf(id, sizeBytes) };
     },
@@ -116,7 +115,7 @@ export function createFiles({ database }: Tables): Files {
 
 type NewFile = Omit<OutboundFile, "contentType">;
 
-/** Finds the type of a file from its bytes alone; the sender decides only its name. */
+/** Finds a file's type from its bytes, because the sender can choose any name. */
 export async function prepareFile(
   { name, bytes, altText = "", isSpoiler = false }: NewFile,
   signal: AbortSignal,
@@ -135,7 +134,7 @@ export async function prepareFile(
   };
 }
 
-/** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */
+/** The bytes of an attachment, in slices. Rejects if its message is gone. */
 export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
   const file = files.read(ref.id);
   if (file === undefined) {
@@ -153,7 +152,7 @@ async function readSize(
     return await decode({ type: "measure", bytes }, "local", signal);
   } catch {
     signal.throwIfAborted();
-    // The head of the file says picture, the rest cannot be read: the browser may try all the same.
+    // The file starts like a picture, but the rest cannot be read. The browser can still try.
     return { width: null, height: null };
   }
 }

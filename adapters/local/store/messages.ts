@@ -1,81 +1,77 @@
 import { describeStep, foldSteps } from "../../../src/port/steps.ts";
-import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Place, Step } from "../page/wire.ts";
+import { PERSON } from "../ids.ts";
+import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Step } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
 import type { SqlRow, Tables } from "./tables.ts";
 
-export interface MessageInput extends Place {
-  /** Unique over all messages: a second insert with it changes nothing. */
+export interface MessageInput {
+  /** Unique among all messages. A second insert with the same nonce changes nothing. */
   nonce: string;
-  /** Null is the bot. */
-  authorId: string | null;
-  /** The person whose message an answer of the bot answers. */
-  askedBy: string | null;
-  /** The message that an answer of the bot answers. */
+  chatId: string;
+  /** True if the bot wrote it. Otherwise the person did. */
+  isBot: boolean;
+  /** The message that the bot answers. */
   replyTo: number | null;
   visibleTo: string | null;
   text: string;
   isCommand: boolean;
   options: ImagineOptions;
   buttons: Button[];
-  /** Done on the way to an answer. */
+  /** The finished steps of the answer. */
   steps: readonly Step[];
   isStreaming: boolean;
-  /** Stored, but not yet shown to anybody. */
+  /** True if the message is stored but not shown yet. */
   isHidden: boolean;
   at: number;
 }
 
 export interface Inserted {
   id: number;
-  /** False when the nonce had been used before. */
+  /** False if the nonce was used before. */
   isFresh: boolean;
 }
 
-/** The messages of people and the bot. Every function that changes something belongs inside a transaction. */
+/** The person's and the bot's messages. Call all functions that change something inside a transaction. */
 export interface Messages {
-  /** Returns the message with this nonce: the one that exists already, or the new one. */
+  /** Returns the message with this nonce: the existing message or the new one. */
   insert(input: MessageInput): Inserted;
   find(id: number): MessageRow | undefined;
   findByNonce(nonce: string): MessageRow | undefined;
   isHidden(id: number): boolean;
   show(id: number): void;
   edit(id: number, text: string, editedAt: number): void;
-  /** Replaces the content of a message of the bot, without marking it as edited. */
+  /** Replaces the content of a message from the bot without marking it as edited. */
   redraw(id: number, look: Pick<MessageInput, "text" | "buttons" | "steps" | "isStreaming">): void;
-  /** Lets a message stand behind everything that was written in its place since. */
+  /** Moves a message after everything that was written in its chat later. */
   moveToEnd(id: number): void;
-  /** Notes somebody's judgement of an answer; the last one counts. */
-  judge(id: number, authorId: string, judgement: Judgement): void;
-  /** Takes back everything one person said of answers. */
-  unjudge(authorId: string): void;
-  /** Leaves a row without content, so that every page learns of it. */
+  /** Stores the rating of an answer and replaces an earlier rating. */
+  judge(id: number, judgement: Judgement): void;
+  /** Keeps a row without content, so that every page learns of the deletion. */
   erase(id: number): void;
-  /** Ids of the messages in one channel. */
-  inChannel(channelId: string): number[];
-  /** Ids of one person's messages, and of the bot's answers in their direct chats. */
-  ownedBy(authorId: string): number[];
+  /** Ids of all messages. */
+  all(): number[];
+  /** The newest visible messages whose text contains all these words, in lower case. */
+  containing(words: readonly string[], limit: number): MessageRow[];
+  /** Ids of the messages in one chat. */
+  inChat(chatId: string): number[];
   /**
-   * Ids of the messages at a place: those of one person and the answers to them, or all. Messages that people wrote at or
-   * after `at`, Unix milliseconds, and hidden ones are left out. In a channel outside its threads, only commands and
-   * their answers belong to the place.
+   * The ids without hidden messages, and without the messages that the person wrote at or after `at`, Unix
+   * milliseconds.
    */
-  spokenAt(place: Place, authorId: string | null, at: number): number[];
-  /** Ids of the direct chats one person has written in. */
-  chatsOf(authorId: string): string[];
+  spokenIn(chatId: string, at: number): number[];
   /**
-   * In order of change. Messages that were deleted up to the change `knownSince` are left out, because the page has
-   * never seen them, except where they have replies.
+   * In the order of their changes. Leaves out messages that were deleted up to the change `knownSince`, because the
+   * page never saw them.
    */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }
 
-const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.reply_to, m.visible_to, m.text, m.is_command,
-  m.options, m.buttons, m.steps, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
+const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.author_id, m.reply_to, m.visible_to, m.text, m.is_command, m.options,
+  m.buttons, m.steps, m.is_streaming, m.judgement, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
   (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
-    'sizeBytes', coalesce(f.size_bytes, length(f.bytes)), 'width', f.width, 'height', f.height,
+    'sizeBytes', f.size_bytes, 'width', f.width, 'height', f.height,
     'altText', f.alt_text, 'isSpoiler', f.is_spoiler) ORDER BY f.position)
-   FROM local_files f WHERE f.message_id = m.id) AS files,
-  (SELECT json_group_object(j.author_id, j.judgement) FROM local_judgements j WHERE j.message_id = m.id) AS judgements`;
+   FROM local_files f WHERE f.message_id = m.id) AS files`;
 
 export function createMessages(tables: Tables): Messages {
   return { ...createReading(tables), ...createWriting(tables) };
@@ -83,7 +79,7 @@ export function createMessages(tables: Tables): Messages {
 
 type Reading = Pick<
   Messages,
-  "find" | "findByNonce" | "isHidden" | "since" | "inChannel" | "ownedBy" | "spokenAt" | "chatsOf"
+  "find" | "findByNonce" | "isHidden" | "since" | "all" | "containing" | "inChat" | "spokenIn"
 >;
 
 function createReading({ database }: Tables): Reading {
@@ -91,32 +87,34 @@ function createReading({ database }: Tables): Reading {
   const byNonce = database.prepare(`SELECT ${COLUMNS} FROM local_messages m WHERE m.nonce = ?`);
   const hidden = database.prepare("SELECT is_hidden FROM local_messages WHERE id = ?");
   const since = database.prepare(`SELECT ${COLUMNS} FROM local_messages m
-    WHERE m.seq > $seq AND m.is_hidden = 0 AND (m.is_deleted = 0 OR m.seq > $known
-      OR EXISTS (SELECT 1 FROM local_messages r WHERE r.thread_id = m.id AND r.is_deleted = 0))
+    WHERE m.seq > $seq AND m.is_hidden = 0 AND (m.is_deleted = 0 OR m.seq > $known)
     ORDER BY m.seq LIMIT $limit`);
-  const inChannel = database.prepare("SELECT id FROM local_messages WHERE channel_id = ? AND is_deleted = 0");
-  const owned = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
-    WHERE m.is_deleted = 0 AND (m.author_id = $author
-      OR (m.author_id IS NULL AND m.asked_by = $author AND c.kind = 'chat'))`);
-  const spoken = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
-    WHERE m.channel_id = $channel AND m.is_deleted = 0 AND m.is_hidden = 0
-      AND (m.author_id IS NULL OR m.created_at < $at)
-      AND ($author IS NULL OR $author IN (m.author_id, m.asked_by))
-      AND (c.kind = 'chat' OR $thread IN (m.thread_id, m.id)
-        OR ($thread IS NULL AND m.thread_id IS NULL AND (m.author_id IS NULL OR m.is_command = 1)))`);
-  const chats = database.prepare(`SELECT DISTINCT c.id FROM local_channels c
-    JOIN local_messages m ON m.channel_id = c.id WHERE c.kind = 'chat' AND m.author_id = ?`);
+  const all = database.prepare("SELECT id FROM local_messages WHERE is_deleted = 0");
+  const newest = database.prepare(`SELECT ${COLUMNS} FROM local_messages m
+    WHERE m.is_deleted = 0 AND m.is_hidden = 0 ORDER BY m.id DESC`);
+  const inChat = database.prepare("SELECT id FROM local_messages WHERE channel_id = ? AND is_deleted = 0");
+  const spoken = database.prepare(`SELECT id FROM local_messages
+    WHERE channel_id = $chat AND is_deleted = 0 AND is_hidden = 0
+      AND (author_id IS NULL OR created_at < $at)`);
 
   return {
     find: (id) => toMessageOrNone(byId.get(id)),
     findByNonce: (nonce) => toMessageOrNone(byNonce.get(nonce)),
     isHidden: (id) => hidden.get(id)?.["is_hidden"] === 1,
     since: (seq, limit, known) => since.all({ $seq: seq, $limit: limit, $known: known }).map(toMessage),
-    inChannel: (channelId) => inChannel.all(channelId).map((row) => Number(row["id"])),
-    ownedBy: (author) => owned.all({ $author: author }).map((row) => Number(row["id"])),
-    spokenAt: ({ channelId, threadId }, author, at) =>
-      spoken.all({ $channel: channelId, $thread: threadId, $author: author, $at: at }).map((row) => Number(row["id"])),
-    chatsOf: (author) => chats.all(author).map((row) => String(row["id"])),
+    inChat: (chatId) => inChat.all(chatId).map((row) => Number(row["id"])),
+    containing(words, limit) {
+      const found: MessageRow[] = [];
+      for (const row of newest.iterate()) {
+        // SQLite's own lower case knows only ASCII.
+        const text = String(row["text"]).toLowerCase();
+        if (words.every((word) => text.includes(word))) found.push(toMessage(row));
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+    all: () => all.all().map((row) => Number(row["id"])),
+    spokenIn: (chatId, at) => spoken.all({ $chat: chatId, $at: at }).map((row) => Number(row["id"])),
   };
 }
 
@@ -125,25 +123,25 @@ type Writing = Omit<Messages, keyof Reading>;
 function createWriting(tables: Tables): Writing {
   const { database, nextSeq } = tables;
   const idOf = database.prepare("SELECT id FROM local_messages WHERE nonce = ?");
-  const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, thread_id, author_id, asked_by,
+  const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, author_id,
     reply_to, visible_to, text, is_command, options, buttons, steps, is_streaming, is_hidden, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const show = database.prepare("UPDATE local_messages SET seq = ?, is_hidden = 0 WHERE id = ? AND is_hidden = 1");
   const edit = database.prepare("UPDATE local_messages SET seq = ?, text = ?, edited_at = ? WHERE id = ?");
-  const redraw = database.prepare(
-    "UPDATE local_messages SET seq = ?, text = ?, buttons = ?, steps = ?, is_streaming = ? WHERE id = ? AND is_deleted = 0",
-  );
+  // A new answer removes the rating of the previous one.
+  const redraw =
+    database.prepare(`UPDATE local_messages SET seq = $seq, text = $text, buttons = $buttons, steps = $steps,
+    is_streaming = $streaming, judgement = iif($streaming = 1, NULL, judgement) WHERE id = $id AND is_deleted = 0`);
+  const judge = database.prepare("UPDATE local_messages SET seq = ?, judgement = ? WHERE id = ? AND is_deleted = 0");
   const move = database.prepare(`UPDATE local_messages AS m SET seq = $seq, moved_behind = (SELECT max(o.id)
-    FROM local_messages o WHERE o.channel_id = m.channel_id AND o.thread_id IS m.thread_id AND o.is_deleted = 0)
+    FROM local_messages o WHERE o.channel_id = m.channel_id AND o.is_deleted = 0)
     WHERE m.id = $id`);
   const erase =
     database.prepare(`UPDATE local_messages SET seq = ?, text = '', options = '{}', buttons = '[]', steps = '[]',
-    is_streaming = 0, is_hidden = 0, is_deleted = 1, author_id = NULL, asked_by = NULL WHERE id = ? AND is_deleted = 0`);
+    judgement = NULL, is_streaming = 0, is_hidden = 0, is_deleted = 1, author_id = NULL WHERE id = ? AND is_deleted = 0`);
   const eraseFiles = database.prepare("DELETE FROM local_files WHERE message_id = ?");
-  const eraseJudgements = database.prepare("DELETE FROM local_judgements WHERE message_id = ?");
 
   return {
-    ...createJudging(tables),
     insert(input) {
       const there = idOf.get(input.nonce);
       if (there !== undefined) return { id: Number(there["id"]), isFresh: false };
@@ -153,40 +151,21 @@ function createWriting(tables: Tables): Writing {
     show: (id) => void show.run(nextSeq(), id),
     edit: (id, text, editedAt) => void edit.run(nextSeq(), text, editedAt, id),
     redraw(id, { text, buttons, steps, isStreaming }) {
-      // A new answer is being written here: people judged the one before it.
-      if (isStreaming) eraseJudgements.run(id);
-      redraw.run(nextSeq(), text, JSON.stringify(buttons), JSON.stringify(steps), Number(isStreaming), id);
+      const look = { $text: text, $buttons: JSON.stringify(buttons), $steps: JSON.stringify(steps) };
+      redraw.run({ $seq: nextSeq(), $id: id, $streaming: Number(isStreaming), ...look });
     },
     moveToEnd: (id) => void move.run({ $seq: nextSeq(), $id: id }),
     erase(id) {
       erase.run(nextSeq(), id);
       eraseFiles.run(id);
-      eraseJudgements.run(id);
     },
-  };
-}
-
-function createJudging({ database, nextSeq }: Tables): Pick<Messages, "judge" | "unjudge"> {
-  const put = database.prepare(
-    "INSERT OR REPLACE INTO local_judgements (message_id, author_id, judgement) VALUES (?, ?, ?)",
-  );
-  const drop = database.prepare("DELETE FROM local_judgements WHERE author_id = ? RETURNING message_id");
-  const touch = database.prepare("UPDATE local_messages SET seq = ? WHERE id = ?");
-
-  return {
-    judge(id, authorId, judgement) {
-      put.run(id, authorId, judgement);
-      touch.run(nextSeq(), id);
-    },
-    unjudge(authorId) {
-      for (const row of drop.all(authorId)) touch.run(nextSeq(), Number(row["message_id"]));
-    },
+    judge: (id, judgement) => void judge.run(nextSeq(), judgement, id),
   };
 }
 
 function toColumns(input: MessageInput): (string | number | null)[] {
-  const { nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text } = input;
-  const told = [nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text];
+  const { nonce, chatId, isBot, replyTo, visibleTo, text } = input;
+  const told = [nonce, chatId, isBot ? null : PERSON.id, replyTo, visibleTo, text];
   const look = [
     Number(input.isCommand),
     JSON.stringify(input.options),
@@ -208,19 +187,18 @@ function toMessage(row: SqlRow): MessageRow {
     type: "message",
     id: Number(row["id"]),
     seq: Number(row["seq"]),
-    channelId: String(row["channel_id"]),
-    threadId: toNumber(row["thread_id"]),
-    authorId: toText(row["author_id"]),
+    chatId: String(row["channel_id"]),
+    isBot: row["author_id"] === null,
     replyTo: toNumber(row["reply_to"]),
     nonce: nonce.startsWith("bot:") ? null : nonce,
     text: String(row["text"]),
     isCommand: row["is_command"] === 1,
     options: JSON.parse(String(row["options"])) as ImagineOptions,
-    visibleTo: toText(row["visible_to"]),
+    isAside: row["visible_to"] !== null,
     buttons: JSON.parse(String(row["buttons"])) as Button[],
     steps: steps.map((step) => ({ ...step, title: describeStep(step) })),
     stepsLine: toStepsLine(steps, row["is_streaming"] === 1),
-    judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
+    judgement: row["judgement"] as Judgement | null,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({
       ...file,
@@ -242,8 +220,4 @@ function toStepsLine(steps: readonly Step[], isStreaming: boolean): string {
 
 function toNumber(value: unknown): number | null {
   return value === null ? null : Number(value);
-}
-
-function toText(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
 }

@@ -1,31 +1,31 @@
 import type { GatewayNotice, Hello, Progress, Row } from "../page/wire.ts";
-import type { Directory } from "../store/directory.ts";
+import type { ChatList } from "../store/chats.ts";
 import type { Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
 
 const BATCH_ROWS = 200;
-/** Well under the page's own patience and any proxy's. */
+/** Far below the timeout of the page and of any proxy. */
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Sends every open page the changes. Nothing is queued for a page: its stream remembers the last change it sent and,
- * when the browser takes more, reads the newest state of the rows that changed since. So a stalled browser costs no
- * memory, and an answer that grew ten times meanwhile is sent once.
+ * Sends the changes to every open page. It queues nothing for a page. Each stream remembers the last change that it
+ * sent. When the browser accepts more, the stream reads the newest state of the rows that changed since. So a stalled
+ * browser costs no memory, and an answer that grew ten times meanwhile is sent once.
  */
 export interface EventStream {
-  /** Rows have changed. */
+  /** Call this when rows have changed. */
   changed: () => void;
-  /** Shows the bot's progress at a place; "" takes it away. Kept in memory only. */
+  /** Shows the bot's progress in a chat. "" removes it. Only in memory. */
   setProgress(progress: Progress): void;
-  /** Shows at a person's message that it waits for its turn, or takes that away. Kept in memory only. */
+  /** Marks a message as waiting for its turn, or removes the mark. Only in memory. */
   setWaiting(messageId: number, isWaiting: boolean): void;
-  /** Shows the gateway's trouble; undefined takes it away. Kept in memory only. */
+  /** Shows the gateway's problem. Undefined removes it. Only in memory. */
   setGateway(notice: GatewayNotice | undefined): void;
-  /** The progress shown for a turn. */
+  /** The progress that is shown for a turn. */
   findProgress(turnId: string): Progress | undefined;
-  /** Server-sent events from after the change `since`. */
+  /** Server-sent events that come after the change `since`. */
   open(since: number): ReadableStream<Uint8Array>;
-  /** Ends every stream; those opened later end at once. */
+  /** Ends every stream. Later streams end at once. */
   close(): void;
 }
 
@@ -34,7 +34,8 @@ interface Reader {
 }
 
 interface LiveState {
-  places: Map<string, Progress>;
+  /** The progress by chat. */
+  progress: Map<string, Progress>;
   /** Ids of messages. */
   waiting: Set<number>;
   gateway: GatewayNotice | undefined;
@@ -42,9 +43,9 @@ interface LiveState {
   version: number;
 }
 
-export function createEventStream(tables: Tables, directory: Directory, messages: Messages, hello: Hello): EventStream {
+export function createEventStream(tables: Tables, chats: ChatList, messages: Messages, hello: Hello): EventStream {
   const readers = new Set<Reader>();
-  const live: LiveState = { places: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
+  const live: LiveState = { progress: new Map(), waiting: new Set(), gateway: undefined, version: 0 };
   let isClosed = false;
 
   function wakeAll(): void {
@@ -54,11 +55,10 @@ export function createEventStream(tables: Tables, directory: Directory, messages
   return {
     changed: wakeAll,
     setProgress(update) {
-      const key = `${update.channelId}/${update.threadId ?? ""}`;
-      const shown = live.places.get(key);
+      const shown = live.progress.get(update.chatId);
       if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
-      if (update.text === "") live.places.delete(key);
-      else live.places.set(key, update);
+      if (update.text === "") live.progress.delete(update.chatId);
+      else live.progress.set(update.chatId, update);
       live.version++;
       wakeAll();
     },
@@ -73,10 +73,10 @@ export function createEventStream(tables: Tables, directory: Directory, messages
       live.version++;
       wakeAll();
     },
-    findProgress: (turnId) => live.places.values().find((each) => each.turnId === turnId),
+    findProgress: (turnId) => live.progress.values().find((each) => each.turnId === turnId),
     open(since) {
       const knownSince = since === 0 ? tables.lastSeq() : 0;
-      const rowsAfter = (seq: number): Row[] => readRows(directory, messages, seq, knownSince);
+      const rowsAfter = (seq: number): Row[] => readRows(chats, messages, seq, knownSince);
       return openStream(createCursor(since, hello, rowsAfter, live), readers, () => isClosed);
     },
     close() {
@@ -86,16 +86,12 @@ export function createEventStream(tables: Tables, directory: Directory, messages
   };
 }
 
-function readRows(directory: Directory, messages: Messages, seq: number, knownSince: number): Row[] {
-  const rows: Row[] = [
-    ...directory.peopleSince(seq, BATCH_ROWS),
-    ...directory.channelsSince(seq, BATCH_ROWS),
-    ...messages.since(seq, BATCH_ROWS, knownSince),
-  ];
+function readRows(chats: ChatList, messages: Messages, seq: number, knownSince: number): Row[] {
+  const rows: Row[] = [...chats.since(seq, BATCH_ROWS), ...messages.since(seq, BATCH_ROWS, knownSince)];
   return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
 }
 
-/** Makes the function that gives the next events for a page, oldest first; undefined when there are none. */
+/** Creates the function that returns a page's next events, oldest first, or undefined if it must wait. */
 function createCursor(
   since: number,
   hello: Hello,
@@ -124,7 +120,7 @@ function createCursor(
     }
     if (sentVersion === live.version) return undefined;
     sentVersion = live.version;
-    const progress = toEvent("progress", [...live.places.values()]) + toEvent("waiting", [...live.waiting]);
+    const progress = toEvent("progress", [...live.progress.values()]) + toEvent("waiting", [...live.waiting]);
     if (sentGateway === live.gateway) return progress;
     sentGateway = live.gateway;
     return progress + toEvent("gateway", live.gateway ?? null);
@@ -140,7 +136,7 @@ function openStream(next: () => string | undefined, readers: Set<Reader>, isClos
   async function nextChunk(): Promise<string | undefined> {
     for (;;) {
       if (isClosed() || !readers.has(reader)) return undefined;
-      // Armed before looking, so that a change between the look and the wait is not slept through.
+      // Set before the check, so that a change between the check and the wait is not missed.
       changed = Promise.withResolvers();
       const chunk = next();
       if (chunk !== undefined) return chunk;

@@ -3,15 +3,15 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
-import type { FileRow, MessageRow, Place } from "../page/wire.ts";
+import type { FileRow, MessageRow } from "../page/wire.ts";
 import { isWorking } from "../page/working.ts";
-import type { Directory } from "../store/directory.ts";
+import type { ChatList } from "../store/chats.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, type PreparedFile, prepareFile } from "../store/files.ts";
 import type { Inserted, Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
 import type { EventStream } from "./event-stream.ts";
 
-/** Lengths are counted as a browser's text field counts them: in UTF-16 units. */
+/** Lengths are in UTF-16 units, because a browser's text field counts these. */
 const LIMITS: SinkLimits = {
   maxLength: 4000,
   lengthOf: (text) => text.length,
@@ -19,22 +19,22 @@ const LIMITS: SinkLimits = {
   maxFileBytes: MAX_FILE_BYTES,
 };
 
-/** The draft of a message of files alone. */
+/** The draft of a message that has only files. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
 export interface SinkDeps {
   tables: Tables;
-  directory: Directory;
+  chats: ChatList;
   messages: Messages;
   files: Files;
   eventStream: EventStream;
   now: () => number;
 }
 
-/** Writes the bot's messages into the tables; the event stream carries them to the pages. */
+/** Writes the bot's messages to the tables. The event stream sends them to the pages. */
 export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const { tables, messages, files, eventStream } = deps;
-  const place = { channelId: address.channelId, threadId: toThreadId(address.threadId) };
+  const chatId = address.channelId;
 
   function write<T>(work: () => T): T {
     const result = asSinkError(() => tables.inTransaction(work));
@@ -42,19 +42,17 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return result;
   }
 
-  const insert = (draft: Draft, nonce: string) => insertDraft(address, place, draft, nonce, deps);
+  const insert = (draft: Draft, nonce: string) => insertDraft(address, draft, nonce, deps);
 
   return {
     limits: LIMITS,
     budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
-    supportsSecondThoughts: true,
-    foldsQuotes: true,
-    showsSteps: true,
+    traits: { steps: true, foldedQuotes: true, secondThoughts: true },
     async post(draft, nonce, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
       const { id } = write(() => insert(draft, nonce));
-      eventStream.setProgress({ ...place, text: "", turnId: null });
+      eventStream.setProgress({ chatId, text: "", turnId: null });
       return { id: toMessageId(id) };
     },
     async edit(id, draft, signal) {
@@ -98,23 +96,21 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     },
     async progress(text, signal, stop) {
       signal.throwIfAborted();
-      eventStream.setProgress({ ...place, text, turnId: stop?.turnId ?? null });
+      eventStream.setProgress({ chatId, text, turnId: stop?.turnId ?? null });
     },
   };
 }
 
-function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: string, deps: SinkDeps): Inserted {
-  if (deps.directory.channel(address.channelId) === undefined) {
-    throw new SinkError("gone", `There is no channel ${address.channelId}.`);
-  }
+function insertDraft(address: ReplyAddress, draft: Draft, nonce: string, deps: SinkDeps): Inserted {
+  const { channelId: chatId } = address;
+  if (deps.chats.find(chatId) === undefined) throw new SinkError("gone", `There is no chat ${chatId}.`);
   const look = toLook(draft);
-  const to = { askedBy: address.extra?.["askedBy"] ?? null, replyTo: toId(address.replyToId) };
-  const by = { authorId: null, ...to, visibleTo: address.visibleTo ?? null };
+  const by = { isBot: true, replyTo: toId(address.replyToId), visibleTo: address.visibleTo ?? null };
   const rest = { isCommand: false, options: {}, isHidden: false, at: deps.now() };
-  return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, ...look, ...rest });
+  return deps.messages.insert({ nonce: `bot:${nonce}`, chatId, ...by, ...look, ...rest });
 }
 
-/** Pictures appear while their status message stands above them: its last word belongs where people look. */
+/** Pictures appear below their status message, so the status message moves below them when it is final. */
 function redraw(messages: Messages, before: MessageRow, draft: Draft): void {
   const look = toLook(draft);
   messages.redraw(before.id, look);
@@ -135,7 +131,7 @@ function getOwn(messages: Messages, id: string): MessageRow {
 function findOwn(messages: Messages, id: string): MessageRow | undefined {
   const message = messages.find(toId(id) ?? 0);
   if (message === undefined || message.isDeleted) return undefined;
-  if (message.authorId !== null) throw new SinkError("forbidden", `The message ${id} is not the bot's own.`);
+  if (!message.isBot) throw new SinkError("forbidden", `The message ${id} is not from the bot.`);
   return message;
 }
 
@@ -144,19 +140,15 @@ function toId(messageId = ""): number | null {
   return Number.isSafeInteger(id) && id > 0 ? id : null;
 }
 
-function toThreadId(threadId: string | undefined): number | null {
-  return threadId === undefined ? null : Number(threadId);
-}
-
 function checkLength(markdown: string): void {
   const length = LIMITS.lengthOf(markdown);
   if (length <= LIMITS.maxLength) return;
-  throw new SinkError("rejected", `The message has ${length} characters; ${LIMITS.maxLength} fit.`);
+  throw new SinkError("rejected", `The message has ${length} characters; at most ${LIMITS.maxLength} are allowed.`);
 }
 
 function checkFiles(files: readonly OutboundFile[]): void {
   if (files.length > MAX_FILES)
-    throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
+    throw new SinkError("rejected", `${files.length} files; a message can have at most ${MAX_FILES}.`);
   const large = files.find((file) => file.bytes.length > MAX_FILE_BYTES);
   if (large !== undefined) throw new SinkError("rejected", "A file is over 20 MiB", { quote: `: ${large.name}` });
 }
@@ -171,7 +163,7 @@ function asSinkError<T>(work: () => T): T {
 
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
-  return new SinkError("unavailable", "The database of the local page did not take the write.", { cause: error });
+  return new SinkError("unavailable", "The database of the local page rejected the write.", { cause: error });
 }
 
 async function storeFile(file: PreparedFile, { files, now }: SinkDeps): Promise<FileRow> {

@@ -1,11 +1,13 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import { createConsoleAdapter } from "../../../adapters/console/index.ts";
+import { createConsoleAdapter } from "../../../adapters/console/adapter.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
-import { type AdapterUnderTest, adapterContract, type SeenMessage } from "../../support/adapter-contract.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import { readPaper } from "./paper.ts";
 
 adapterContract("console", startUnderTest, {
   noRedelivery: "a terminal hands over each line once",
@@ -16,9 +18,9 @@ adapterContract("console", startUnderTest, {
 
 interface Terminal {
   adapter: ReturnType<typeof createConsoleAdapter>;
-  /** Everything that is printed. */
+  /** The whole printed output. */
   text(): string;
-  /** Enters a line. Resolves when it was taken over, rejects when the terminal says that it was not. */
+  /** Enters a line. Resolves when the bot accepted it, and rejects when the terminal refuses it. */
   enter(line: string): Promise<void>;
   ended: Promise<void>;
   end(): void;
@@ -30,7 +32,7 @@ async function startTerminal(accept: Accept, filesDir = tmpdir(), input = new Pa
   let taken = Promise.withResolvers<void>();
   const write = (more: string) => {
     text += more;
-    if (more.includes("not taken")) taken.reject(new Error(more));
+    if (more.includes("not accepted")) taken.reject(new Error(more));
   };
   const adapter = createConsoleAdapter({ input, output: { write }, filesDir, now: Date.now, onEnd: ended.resolve });
   await adapter.listen(async (event) => {
@@ -61,27 +63,14 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
     editNewest: () => Promise.reject(new Error("Not at a terminal.")),
     deleteNewest: () => Promise.reject(new Error("Not at a terminal.")),
     press: (_, label) => terminal.enter(`/${new RegExp(`\\[/(\\w+): ${label}\\]`).exec(terminal.text())?.[1]}`),
-    seen: async () => read(terminal.text()),
+    seen: async () =>
+      readPaper(terminal.text()).map(({ text, files, buttons }) => ({
+        text,
+        fileNames: files.map((path) => basename(path).slice("12345678-".length)),
+        buttons: buttons.map(({ label }) => label),
+      })),
     close: () => terminal.adapter.close(),
   };
-}
-
-/** The messages on the paper, as somebody reads them. */
-function read(paper: string): SeenMessage[] {
-  const messages: SeenMessage[] = [];
-  let buttons: string[] = [];
-  for (const line of paper.split("\n")) {
-    const [, text] = /^Palaver: (.*)$/.exec(line) ?? [];
-    const [, changed] = /^Palaver, once more: (.*)$/.exec(line) ?? [];
-    const [, file] = /^ {2}\(file: .*\/[\da-f]{8}-(.+)\)$/.exec(line) ?? [];
-    const [, label] = /^ {2}\[\/\w+: (.+)\]$/.exec(line) ?? [];
-    if (label !== undefined) buttons.push(label);
-    if (file !== undefined) messages.at(-1)?.fileNames.push(file);
-    if (line === "  (removed)") messages.pop();
-    if (changed !== undefined) messages.push({ fileNames: [], buttons: [], ...messages.pop(), text: changed });
-    if (text !== undefined) messages.push({ text, fileNames: [], buttons: buttons.splice(0) });
-  }
-  return messages;
 }
 
 describe("the terminal", () => {
@@ -103,10 +92,10 @@ describe("the terminal", () => {
     await terminal.enter("hello");
     const [event] = terminal.events;
     if (event === undefined) throw new Error("Nothing was accepted.");
-    return { ...terminal, sink: terminal.adapter.sink(event.reply) };
+    return { ...terminal, sink: terminal.adapter.sink(event.reply, NO_RIGHT) };
   }
 
-  test("greets a person at a terminal, and prints no greeting for piped input", async () => {
+  test("the terminal greets a person, and prints no greeting for piped input", async () => {
     const input = Object.assign(new PassThrough(), { isTTY: true });
     const greeting = await startTerminal(async () => {}, tmpdir(), input);
     cleanups.push(() => greeting.adapter.close());
@@ -114,19 +103,19 @@ describe("the terminal", () => {
     expect((await start()).text()).toBe("");
   });
 
-  test("prints only the new part of a growing answer, and a replaced text whole", async () => {
+  test("the terminal prints only the new part of a growing answer, and a replaced text completely", async () => {
     const { sink, text } = await startReply();
     const draft = { buttons: [], streaming: true };
     const { id } = await sink.post({ ...draft, markdown: "Once **upon**", source: "Once **upon" }, "n", signal);
     await sink.edit(id, { ...draft, markdown: "Once **upon a** time" }, signal);
     await sink.edit(id, { ...draft, markdown: "Another text", streaming: false }, signal);
-    expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, once more: Another text\n");
+    expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, again: Another text\n");
   });
 
-  test("reads /name as the shown button of that name, and else as a command", async () => {
+  test("the terminal reads /name as the shown button of that name, otherwise as a command", async () => {
     const { sink, enter, events } = await startReply();
     const buttons = [{ action: "retry" as const, turnId: "t", label: "Retry" }];
-    await sink.post({ markdown: "It failed.", buttons, streaming: false }, "n", signal);
+    await sink.post({ markdown: "unknown error", buttons, streaming: false }, "n", signal);
     await enter("/retry");
     await enter("/model default");
     expect(events.slice(1)).toMatchObject([
@@ -135,7 +124,7 @@ describe("the terminal", () => {
     ]);
   });
 
-  test("saves a file, for nobody else to read, and says where", async () => {
+  test("the terminal saves a file, readable by no other user, and prints its path", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const { sink, text } = await startReply(folder);
@@ -147,16 +136,16 @@ describe("the terminal", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test("an answer that an earlier attempt began is printed once more, and goes on", async () => {
+  test("the terminal prints an answer again that an earlier attempt started, and continues it", async () => {
     const { sink, text } = await startReply();
     await sink.edit("console:of-an-earlier-run", { markdown: "All of it.", buttons: [], streaming: false }, signal);
     expect(text()).toBe("Palaver: All of it.\n");
   });
 
-  test("a file that could not be saved is brought when it is uploaded again", async () => {
+  test("a file that could not be saved is saved when it is uploaded again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    // A file stands where the folder is to be.
+    // A file has the name that the folder needs.
     await writeFile(join(folder, "files"), "");
     const { sink, text } = await startReply(join(folder, "files"));
     const files = [{ name: "table.csv", contentType: "text/csv", bytes: new TextEncoder().encode("a,b\n") }];
@@ -166,14 +155,14 @@ describe("the terminal", () => {
     expect(text()).toContain("table.csv)");
   });
 
-  test("the button that opens a form elsewhere is not offered", async () => {
+  test("the terminal does not offer the button that opens a form elsewhere", async () => {
     const { sink, text } = await startReply();
     const buttons = [{ action: "edit" as const, turnId: "t", label: "Edit" }];
     await sink.post({ markdown: "A boat.", buttons, streaming: false }, "n", signal);
     expect(text()).toBe("Palaver: A boat.\n");
   });
 
-  test("tells when the input has ended, after what was entered before", async () => {
+  test("the terminal reports the end of the input, after all earlier lines", async () => {
     const { enter, end, ended, events } = await start();
     void enter("one");
     void enter("two");

@@ -5,30 +5,31 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
 import { afterEach, describe, expect, test } from "vitest";
-import type { MessageRow, Row } from "../../../adapters/local/page/wire.ts";
+import type { Hello, MessageRow, Row } from "../../../adapters/local/page/wire.ts";
 import type { Accept } from "../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
-import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../support/local-page.ts";
+import { type LocalPage, type LocalPageOptions, openEvents, startLocalPage } from "../../support/local-page.ts";
 
 adapterContract("local", startUnderTest, {
-  noDiscussion: "the bot hears all that is said on the page",
+  noDiscussion: "everything on the page is said to the bot",
 });
 
 async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   const page = await startLocalPage({ accept });
-  let place = { channelId: "", nonce: "", id: 0, text: "" };
+  let place = { chatId: "", nonce: "", id: 0, text: "" };
   const change = async (what: string, body: object) => {
-    const response = await page.post(`/local/messages/${what}`, { nonce: randomUUID(), authorId: "ada", ...body });
+    const response = await page.post(`/local/messages/${what}`, { nonce: randomUUID(), ...body });
     if (!response.ok) throw new Error(await response.text());
   };
   const write = async (text: string, fileIds: string[] = [], nonce: string = randomUUID()) => {
-    place = { ...place, nonce, text, id: await page.send({ channelId: place.channelId, text, fileIds, nonce }) };
+    place = { ...place, nonce, text, id: await page.send({ chatId: place.chatId, text, fileIds, nonce }) };
   };
   return {
     adapter: page.adapter,
-    mention: "@Ada",
+    mention: "@you",
     async begin(text, file) {
-      place.channelId = `chat-${randomUUID()}`;
+      place.chatId = `chat-${randomUUID()}`;
       await write(text, file === undefined ? [] : [(await page.upload(file.name, file.bytes)).id]);
     },
     goOn: (text) => write(text),
@@ -36,13 +37,13 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
     editNewest: (text) => change(`${place.id}/edit`, { text }),
     deleteNewest: () => change(`${place.id}/delete`, {}),
     async press(messageId, label) {
-      const button = (await botMessages(page, place.channelId))
+      const button = (await botMessages(page, place.chatId))
         .find(({ id }) => `local:${id}` === messageId)
         ?.buttons.find((each) => each.label === label);
       await change(`${messageId.slice("local:".length)}/action`, { action: button?.action, turnId: button?.turnId });
     },
     async seen() {
-      const messages = await botMessages(page, place.channelId);
+      const messages = await botMessages(page, place.chatId);
       return messages.map(({ text, files, buttons }) => ({
         text,
         fileNames: files.map((file) => file.name),
@@ -53,11 +54,11 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   };
 }
 
-async function botMessages(page: LocalPage, channelId: string): Promise<MessageRow[]> {
+async function botMessages(page: LocalPage, chatId: string): Promise<MessageRow[]> {
   const rows = await page.rows();
   return rows
-    .filter((row): row is MessageRow => row.type === "message" && row.authorId === null && !row.isDeleted)
-    .filter((row) => row.channelId === channelId)
+    .filter((row): row is MessageRow => row.type === "message" && row.isBot && !row.isDeleted)
+    .filter((row) => row.chatId === chatId)
     .sort((a, b) => a.id - b.id);
 }
 
@@ -75,7 +76,7 @@ describe("the local adapter in its process", () => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
   });
 
-  test("delivers stored events at the next start when the process ended before the queue had them", async () => {
+  test("the local adapter delivers stored events at the next start if the process died before the queue had them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-local-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, "palaver.db");
@@ -89,7 +90,7 @@ describe("the local adapter in its process", () => {
     });
     const sending = first.send({ text: "are you there?", nonce: "nonce-before-the-crash" }).catch(() => undefined);
     await reached.promise;
-    // Whoever looks does not see a message that nobody will answer yet.
+    // The page does not show a message that no process can answer yet.
     expect(texts(await first.rows())).toEqual([]);
     await first.close();
     await sending;
@@ -99,13 +100,13 @@ describe("the local adapter in its process", () => {
       { kind: "message", text: "are you there?", key: "local:nonce-before-the-crash" },
     ]);
     expect(texts(await second.rows())).toEqual(["are you there?"]);
-    // The page sends again what it had no answer to.
+    // The page repeats requests that got no response.
     await second.send({ text: "are you there?", nonce: "nonce-before-the-crash" });
     expect(second.events).toHaveLength(1);
     expect(texts(await second.rows())).toEqual(["are you there?"]);
   });
 
-  test("writes replies without ever having listened", async () => {
+  test("the local adapter writes replies even if it never listened", async () => {
     const database = new DatabaseSync(":memory:");
     const listening = await start({ database });
     await listening.send({ text: "hello" });
@@ -113,34 +114,38 @@ describe("the local adapter in its process", () => {
     const silent = await start({ database, isSilent: true });
     if (event === undefined) throw new Error("Nothing was accepted.");
     expect(silent.adapter.isConnected()).toBe(false);
-    await silent.adapter.sink(event.reply).post({ markdown: "hi", buttons: [], streaming: false }, "n", signal);
+    await silent.adapter
+      .sink(event.reply, NO_RIGHT)
+      .post({ markdown: "hi", buttons: [], streaming: false }, "n", signal);
     expect(texts(await silent.rows())).toEqual(["hello", "hi"]);
   });
 
-  test("refuses requests with a sentence before it listens and after a pause", async () => {
+  test("the local adapter refuses requests with a sentence before it listens and after a pause", async () => {
     const silent = await start({ isSilent: true });
-    await expect(silent.send({ text: "hello" })).rejects.toThrow("not taking messages");
+    await expect(silent.send({ text: "hello" })).rejects.toThrow("isn't accepting messages");
     const paused = await start();
     await paused.adapter.pause();
-    const response = await paused.post("/local/people", { name: "Grace" });
+    const response = await paused.post("/local/chats/chat-1/rename", { title: "Plans" });
     expect(response.status).toBe(503);
-    expect(await response.json()).toEqual({ error: expect.stringContaining("Try again in a moment.") });
+    expect(await response.json()).toEqual({ error: expect.stringContaining("Try again soon.") });
   });
 
-  test("asks to send a message again while the disk is full", async () => {
+  test("the local adapter asks to send a message again while the disk is full", async () => {
     const database = new DatabaseSync(":memory:");
     const page = await start({ database });
+    await page.send({ text: "hello" });
+    const rename = () => page.post("/local/chats/chat-1/rename", { title: "Plans" });
     database.exec("PRAGMA query_only = ON");
-    const response = await page.post("/local/people", { name: "Grace" });
+    const response = await rename();
     expect([response.status, await response.json()]).toEqual([
       503,
-      { error: "The server cannot store anything just now. Try again in a moment." },
+      { error: "The server's storage is unavailable. Try again in a moment." },
     ]);
     database.exec("PRAGMA query_only = OFF");
-    expect((await page.post("/local/people", { name: "Grace" })).status).toBe(200);
+    expect((await rename()).status).toBe(200);
   });
 
-  test("leaves the paths of the rest of the service alone", async () => {
+  test("the local adapter leaves other paths of the service alone", async () => {
     const { adapter } = await start({ password: "secret" });
     const service = new Hono().get("/before", (c) => c.text("before"));
     service.route("/", adapter.app);
@@ -152,7 +157,7 @@ describe("the local adapter in its process", () => {
     ).toBe(403);
   });
 
-  test("ends the streams of its pages when it is closed", async () => {
+  test("the local adapter ends the streams of its pages when it closes", async () => {
     const page = await start();
     const response = await fetch(`${page.url}/local/events`);
     const ended = response.text();
@@ -160,14 +165,15 @@ describe("the local adapter in its process", () => {
     expect(await ended).toContain("event: hello");
   });
 
-  test("shows the people and channels of a first visit", async () => {
-    const rows = await (await start()).rows();
-    expect(rows.filter(({ type }) => type === "person")).toMatchObject([
-      { name: "Ada" },
-      { name: "Ben" },
-      { name: "千恵" },
-    ]);
-    expect(rows.filter(({ type }) => type === "channel")).toMatchObject([{ title: "general" }, { title: "random" }]);
+  test("the page knows that everyone with its password sees the same chats", async () => {
+    const isShared = async (options: LocalPageOptions) => {
+      const { url } = await start(options);
+      const headers = { Authorization: `Basic ${btoa("me:correct horse")}` };
+      for await (const { data } of openEvents(`${url}/local/events`, headers))
+        return (JSON.parse(data) as Hello).isShared;
+      throw new Error("No event came.");
+    };
+    expect([await isShared({}), await isShared({ password: "correct horse" })]).toEqual([false, true]);
   });
 });
 

@@ -1,13 +1,11 @@
 import type { MessageInput } from "../../../adapters/local/store/messages.ts";
 
-/** A message of the bot in a channel that everybody sees, with nothing to it but its words. */
+/** A message from the bot that has only text. */
 export function toMessageInput(nonce: string, more: Partial<MessageInput> = {}): MessageInput {
   return {
     nonce,
-    channelId: "general",
-    threadId: null,
-    authorId: null,
-    askedBy: null,
+    chatId: "chat-1",
+    isBot: true,
     replyTo: null,
     visibleTo: null,
     text: nonce,

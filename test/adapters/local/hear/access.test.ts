@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
+import { recordingLog } from "../../../../lab/support/log.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
-import { recordingLog } from "../../../support/log.ts";
 
 describe("access to the local page", () => {
   let page: LocalPage | undefined;
@@ -19,12 +19,12 @@ describe("access to the local page", () => {
   });
 
   test.for(["localhost:3000", "127.0.0.1", "127.1.2.3:80", "[::1]:3000", "bot.localhost", "LOCALHOST"])(
-    "is given under the machine's own name %s",
+    "the page opens under the machine's own name %s",
     async (host) => expect(await get(await start(), "/", { Host: host })).toMatchObject({ status: 200 }),
   );
 
   test.for(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]", "127.0.0.1.nip.io"])(
-    "is refused under the foreign name %s, as a rebound name would be",
+    "the page refuses the foreign name %s, as DNS rebinding would use it",
     async (host) => {
       const answer = await get(await start(), "/", { Host: host });
       expect(answer.status).toBe(403);
@@ -32,7 +32,7 @@ describe("access to the local page", () => {
     },
   );
 
-  test("is given under a name that was allowed, with any port unless one is named", async () => {
+  test("the page opens under an allowed name, on any port unless one is given", async () => {
     const { url } = await start({ allowedHosts: ["chat.example", "exact.example:8443"] });
     const statuses = ["chat.example", "Chat.Example:8080", "exact.example:8443", "exact.example:1"].map(
       async (Host) => (await get({ url }, "/", { Host })).status,
@@ -40,7 +40,7 @@ describe("access to the local page", () => {
     expect(await Promise.all(statuses)).toEqual([200, 200, 200, 403]);
   });
 
-  test("covers every path of the page", async () => {
+  test("the access check covers every path of the page", async () => {
     const { url } = await start();
     for (const path of ["/", "/assets/main.ts", "/local/events", "/local/files/x"]) {
       expect((await get({ url }, path, { Host: "evil.example" })).status).toBe(403);
@@ -61,12 +61,12 @@ describe("access to the local page", () => {
     expect(events).toEqual([]);
   });
 
-  test("refuses a change that names no origin at all", async () => {
+  test("a change without an origin is refused", async () => {
     const { url } = await start();
     expect((await fetch(`${url}/local/people`, { method: "POST", body: "{}" })).status).toBe(403);
   });
 
-  test("asks for the password, on every path, and takes any user name with it", async () => {
+  test("every path requires the password, and accepts any user name with it", async () => {
     const { url } = await start({ password: "pass:wörd" });
     for (const path of ["/", "/assets/main.ts", "/local/events", "/local/files/x"]) {
       const response = await fetch(url + path);
@@ -81,14 +81,14 @@ describe("access to the local page", () => {
     expect(await status("anybody:")).toBe(401);
   });
 
-  test("answers a refused password as JSON, without the password", async () => {
+  test("the page answers a wrong password with JSON that does not contain it", async () => {
     const { url } = await start({ password: "opensesame" });
     const body = await (await fetch(url)).text();
     expect(JSON.parse(body).error).toContain("LOCAL_PASSWORD");
     expect(body).not.toContain("opensesame");
   });
 
-  test("slows guesses down, but not a browser at the same address that was let in before", async () => {
+  test("the page slows down guesses, but not a known browser at the same address", async () => {
     const { log, lines } = recordingLog();
     const { url } = await start({ password: "opensesame", log });
     const enter = (password: string, cookie = "") =>
@@ -104,15 +104,15 @@ describe("access to the local page", () => {
     expect((await enter("opensesame", known)).status).toBe(200);
     expect((await enter("opensesame", known)).headers.getSetCookie()).toEqual([]);
     expect((await enter("canary", known)).status).toBe(401);
-    // A cookie opens nothing by itself.
+    // A cookie alone gives no access.
     expect((await fetch(url, { headers: { Cookie: known } })).status).toBe(401);
 
     const warned = lines.filter(({ level }) => level === 40);
-    expect(warned[0]).toMatchObject({ msg: "A wrong password of the local page was given", tries: 1 });
+    expect(warned[0]).toMatchObject({ msg: "a wrong password of the local page was given", tries: 1 });
     expect(JSON.stringify(lines)).not.toMatch(/canary|opensesame/);
   });
 
-  test("takes no cookie that was given for another password, under another key, or was changed", async () => {
+  test("a changed cookie, or one of another password or key, does not count", async () => {
     const cookieOf = async (options: LocalPageOptions) => {
       const { url, close } = await start(options);
       const headers = { Authorization: `Basic ${btoa(`me:${options.password}`)}` };
@@ -129,12 +129,12 @@ describe("access to the local page", () => {
     const { url } = await start({ password: "opensesame" });
     for (const cookie of [...foreign, changed, good.slice(0, -1), "palaver-browser=x"]) {
       const headers = { Cookie: cookie, Authorization: `Basic ${btoa("me:opensesame")}` };
-      // A new one is given, because this one proves nothing.
+      // The page sets a new cookie, because this one proves nothing.
       expect((await fetch(url, { headers })).headers.getSetCookie()).toHaveLength(1);
     }
   });
 
-  test("asks for the password before a body is there, and for one that takes no body as well", async () => {
+  test("the page requires the password before it reads a body, and for requests without one", async () => {
     const { url } = await start({ password: "opensesame" });
     for (const path of ["/local/files", "/local/messages", "/local/nothing"]) {
       const outgoing = request(url + path, {
@@ -149,15 +149,15 @@ describe("access to the local page", () => {
     }
   });
 
-  test("says at 256 KiB of JSON that it is too much", async () => {
+  test("the page refuses 256 KiB of JSON as too large", async () => {
     const { post } = await start();
     const response = await post("/local/messages", { text: "x".repeat(300_000) });
     expect(response.status).toBe(413);
-    expect(await response.json()).toEqual({ error: expect.stringContaining("too much") });
+    expect(await response.json()).toEqual({ error: expect.stringContaining("too large") });
   });
 });
 
-/** fetch does not let a Host header be chosen. */
+/** Needed because fetch cannot set a Host header. */
 async function get(
   page: { url: string },
   path: string,

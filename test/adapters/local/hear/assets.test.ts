@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { createAssets } from "../../../../adapters/local/listen/assets.ts";
+import { createAssets } from "../../../../adapters/local/hear/assets.ts";
 
 describe("the files of the page", () => {
   const assets = createAssets();
   const get = async (path: string, headers: Record<string, string> = {}) => assets.request(path, { headers });
 
-  test("are the page's own modules as JavaScript, without types", async () => {
+  test("the page's files are its own modules as JavaScript, without types", async () => {
     const response = await get("/assets/state.ts");
     expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     const code = await response.text();
@@ -15,7 +15,7 @@ describe("the files of the page", () => {
     expect(code).not.toContain("interface Store");
   });
 
-  test("contain every module that one of them imports", async () => {
+  test("the page's files contain every module that one of them imports", async () => {
     const names = readdirSync(new URL("../../../../adapters/local/page/", import.meta.url));
     const page = await (await get("/")).text();
     const map = JSON.parse(/<script type="importmap">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "{}") as {
@@ -30,7 +30,7 @@ describe("the files of the page", () => {
     }
   });
 
-  test("contain every module that a library imports", async () => {
+  test("the page's files contain every module that a library imports", async () => {
     const page = await (await get("/")).text();
     const vendor = [...page.matchAll(/href="(\/assets\/vendor\/[^"]+)"/g)].map(([, url = ""]) => url);
     expect(vendor.length).toBeGreaterThan(8);
@@ -53,11 +53,11 @@ describe("the files of the page", () => {
     "/assets/tsconfig.json",
     "/assets/highlight.d.ts",
     "/assets/",
-  ])("do not contain %s", async (path) => {
+  ])("the page's files do not contain %s", async (path) => {
     expect((await get(path)).status).toBe(404);
   });
 
-  test("are not sent again while they are the same", async () => {
+  test("unchanged files of the page are not sent again", async () => {
     for (const path of ["/", "/assets/main.ts", "/assets/base.css"]) {
       const first = await get(path);
       const etag = first.headers.get("etag") ?? "";
@@ -67,7 +67,7 @@ describe("the files of the page", () => {
     }
   });
 
-  test("run under a policy that allows the page's own scripts and the one import map", async () => {
+  test("the page runs under a policy that allows its own scripts and the one import map", async () => {
     const response = await get("/");
     const policy = response.headers.get("content-security-policy") ?? "";
     const page = await response.text();

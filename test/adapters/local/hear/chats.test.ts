@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ChannelRow, MessageRow } from "../../../../adapters/local/page/wire.ts";
+import type { ChatRow, MessageRow } from "../../../../adapters/local/page/wire.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
 
 const signal = new AbortController().signal;
 const FORGET = [{ name: "forget", description: "" }];
 
-describe("a direct chat", () => {
+describe("a chat of the local page", () => {
   let page: LocalPage;
   let isRefusing = false;
 
@@ -18,12 +19,12 @@ describe("a direct chat", () => {
   }
 
   async function change(id: string, what: "rename" | "delete", body: object = {}) {
-    const response = await page.post(`/local/chats/${id}/${what}`, { nonce: randomUUID(), authorId: "ada", ...body });
+    const response = await page.post(`/local/chats/${id}/${what}`, { nonce: randomUUID(), ...body });
     return { status: response.status, ...((await response.json()) as { error?: string }) };
   }
 
-  const chat = async (): Promise<ChannelRow | undefined> =>
-    (await page.rows()).find((row): row is ChannelRow => row.type === "channel" && row.id === "chat-1");
+  const chat = async (): Promise<ChatRow | undefined> =>
+    (await page.rows()).find((row): row is ChatRow => row.type === "chat" && row.id === "chat-1");
   const messages = async (): Promise<MessageRow[]> =>
     (await page.rows()).filter((row): row is MessageRow => row.type === "message");
 
@@ -33,23 +34,23 @@ describe("a direct chat", () => {
   });
   afterEach(() => page.close());
 
-  test("a chat is renamed for everybody", async () => {
+  test("a chat is renamed", async () => {
     await page.send({ text: "hello" });
     expect(await change("chat-1", "rename", { title: " Plans for May " })).toEqual({ status: 200 });
     expect(await chat()).toMatchObject({ title: "Plans for May" });
   });
 
-  test.for(["", "  ", "x".repeat(81), "two\nlines"])("does not take the title %j", async (title) => {
+  test.for(["", "  ", "x".repeat(81), "two\nlines"])("a chat does not accept the title %j", async (title) => {
     await page.send({ text: "hello" });
     expect(await change("chat-1", "rename", { title })).toMatchObject({ status: 400 });
   });
 
-  test("a chat is erased with everything in it, and the bot is told to forget it", async () => {
+  test("deleting a chat erases its contents, and makes the bot forget it", async () => {
     const { id: fileId } = await page.upload("secret.txt", new TextEncoder().encode("secret"));
     await page.send({ text: "my secret", fileIds: [fileId] });
     const reply = page.events[0]?.reply;
     if (reply === undefined) throw new Error("Nothing was accepted.");
-    const sink = page.adapter.sink(reply);
+    const sink = page.adapter.sink(reply, NO_RIGHT);
     const { id } = await sink.post({ markdown: "your secret", buttons: [], streaming: false }, "n", signal);
     expect(await change("chat-1", "delete")).toEqual({ status: 200 });
     expect(page.events.at(-1)).toMatchObject({
@@ -61,13 +62,13 @@ describe("a direct chat", () => {
     expect(await chat()).toMatchObject({ isDeleted: true, title: "" });
     expect(await messages()).toEqual([]);
     expect((await fetch(`${page.url}/local/files/${fileId}`)).status).toBe(404);
-    // An answer that was being written has no place any more.
+    // The chat of an unfinished answer no longer exists.
     const draft = { markdown: "too late", buttons: [], streaming: false };
     await expect(sink.edit(id, draft, signal)).rejects.toMatchObject({ kind: "gone" });
     await expect(sink.post(draft, "n2", signal)).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("a deleted chat stays gone: nothing is sent there, and deleting it again is no mistake", async () => {
+  test("a deleted chat stays deleted: it accepts no messages, and deleting it again succeeds", async () => {
     await page.send({ text: "hello" });
     await change("chat-1", "delete");
     await expect(page.send({ text: "hello again" })).rejects.toThrow("no longer exists");
@@ -75,14 +76,14 @@ describe("a direct chat", () => {
     expect(page.events).toHaveLength(2);
   });
 
-  test("a chat stays whole when the queue does not take the command to forget it", async () => {
+  test("a chat stays complete if the queue does not accept the command to forget it", async () => {
     await page.send({ text: "hello" });
     isRefusing = true;
     expect(await change("chat-1", "delete")).toMatchObject({ status: 503 });
     expect(await messages()).toMatchObject([{ text: "hello" }]);
   });
 
-  test("a chat is erased here where the bot has no command for forgetting", async () => {
+  test("a chat is erased on the page if the bot has no command for forgetting", async () => {
     await page.close();
     await start({ commands: [] });
     await page.send({ text: "hello" });
@@ -91,9 +92,7 @@ describe("a direct chat", () => {
     expect(await messages()).toEqual([]);
   });
 
-  test("a channel is not renamed or deleted: it belongs to everybody", async () => {
-    expect(await change("general", "rename", { title: "mine" })).toMatchObject({ status: 403 });
-    expect(await change("general", "delete")).toMatchObject({ status: 403 });
+  test("a missing chat cannot be renamed", async () => {
     expect(await change("chat-9", "rename", { title: "x" })).toMatchObject({ status: 404 });
   });
 });

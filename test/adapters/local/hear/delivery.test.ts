@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type DeliveryDeps, deliver, offer } from "../../../../adapters/local/listen/delivery.ts";
-import { createDirectory } from "../../../../adapters/local/store/directory.ts";
+import { type DeliveryDeps, deliver, offer } from "../../../../adapters/local/hear/delivery.ts";
+import { createChatList } from "../../../../adapters/local/store/chats.ts";
 import { createMessages } from "../../../../adapters/local/store/messages.ts";
 import { createOutbox } from "../../../../adapters/local/store/outbox.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
@@ -11,14 +11,14 @@ const EVENT: InboundEvent = {
   kind: "action",
   key: "local:1",
   conversationId: "local:c",
-  author: { id: "ada", name: "Ada" },
-  reply: { platform: "local", channelId: "general" },
+  author: { id: "you", name: "you" },
+  reply: { platform: "local", channelId: "chat-1" },
   at: 1,
   action: "again",
   turnId: "job.1",
 };
 
-describe("handing over an event", () => {
+describe("delivering an event", () => {
   let accept: Accept | undefined;
   let deps: DeliveryDeps;
   let taken: InboundEvent[] = [];
@@ -26,18 +26,18 @@ describe("handing over an event", () => {
   beforeEach(() => {
     taken = [];
     accept = async (event) => void taken.push(event);
-    const tables = openTables(new DatabaseSync(":memory:"), () => 1);
-    const stores = { tables, directory: createDirectory(tables), messages: createMessages(tables) };
+    const tables = openTables(new DatabaseSync(":memory:"));
+    const stores = { tables, chats: createChatList(tables), messages: createMessages(tables) };
     deps = { tables, outbox: createOutbox({ ...stores, changed: () => {} }), accept: () => accept };
   });
 
-  test("an event is handed over once", async () => {
+  test("an event is delivered once", async () => {
     await offer(deps, EVENT, { kind: "none" });
     await deliver(deps, EVENT.key);
     expect(taken).toEqual([EVENT]);
   });
 
-  test("leaves no trace when it is refused, so that nothing is done later that the person was told is not", async () => {
+  test("a refused event leaves nothing in the outbox", async () => {
     accept = () => Promise.reject(new Error("a secret of the disk"));
     await expect(offer(deps, EVENT, { kind: "none" })).rejects.toMatchObject({
       status: 503,
@@ -46,7 +46,7 @@ describe("handing over an event", () => {
     expect(deps.outbox.keys()).toEqual([]);
   });
 
-  test("says that nothing is taken before the first and after the last moment", async () => {
+  test("the page reports that it accepts nothing before the start and after the end", async () => {
     accept = undefined;
     await expect(offer(deps, EVENT, { kind: "none" })).rejects.toMatchObject({ name: "RequestError", status: 503 });
     expect(deps.outbox.keys()).toEqual([]);

@@ -2,20 +2,21 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SetupOffer } from "../../../../adapters/local/page/wire.ts";
+import { makeDataDir } from "../../../../lab/support/service.ts";
 import { createSetup } from "../../../../src/setup/setup.ts";
+import { modules } from "../../../support/config.ts";
 import { type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
-import { makeDataDir } from "../../../support/service.ts";
 
 const NOTHING = { steps: [], target: null, isLocked: false };
 const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "old-key", CHAT_MODEL: "m" };
-/** Headers from a user elsewhere who gave the page's password. */
+/** Headers from a user on another machine who has entered the page's password. */
 const ELSEWHERE = { "x-forwarded-for": "203.0.113.7", authorization: `Basic ${btoa("me:a-long-password")}` };
 const PATHS = ["steps", "check", "models", "env", "save"];
 const VALUES = { DISCORD_TOKEN: `${"M".repeat(24)}.abcdef.${"x".repeat(30)}` };
 
 async function open(options: LocalPageOptions = {}, env: Record<string, string> = {}) {
   const { path: folder, remove } = await makeDataDir();
-  const page = await startLocalPage({ setup: createSetup({ env, folder }), ...options });
+  const page = await startLocalPage({ setup: createSetup({ env, folder, modules }), ...options });
   onTestFinished(async () => {
     await page.close();
     await remove();
@@ -26,7 +27,7 @@ async function open(options: LocalPageOptions = {}, env: Record<string, string> 
 }
 
 describe("the routes of the first run", () => {
-  test("offer it to a person on this machine, and write what that person says", async () => {
+  test("the setup is open to a person on this machine, and writes their values", async () => {
     const { offered, post, file } = await open();
     expect((await offered()).steps.map(({ title }) => title)).toEqual([
       "Connect Slack",
@@ -38,7 +39,7 @@ describe("the routes of the first run", () => {
   });
 
   test.each(["x-forwarded-for", "forwarded", "via", "true-client-ip", "x-client-ip", "x-forwarded"])(
-    "refuse what came through a proxy (%s)",
+    "the setup refuses requests through a proxy (%s)",
     async (name) => {
       const { offered, post, file } = await open();
       expect(await offered({ [name]: "for=203.0.113.7" })).toEqual(NOTHING);
@@ -50,7 +51,7 @@ describe("the routes of the first run", () => {
     },
   );
 
-  test("take it from a proxy with the page's password, and from nobody without", async () => {
+  test("the setup accepts a proxy's requests with the page's password, and none without one", async () => {
     const { offered, post, url, file } = await open({ password: "a-long-password" });
     const authorization = `Basic ${Buffer.from("me:a-long-password").toString("base64")}`;
     expect((await fetch(`${url}/local/setup`)).status).toBe(401);
@@ -59,7 +60,7 @@ describe("the routes of the first run", () => {
     expect((await offered({ authorization, "x-forwarded-for": "203.0.113.7" })).steps).toHaveLength(3);
   });
 
-  test("are closed to the page's password once a gateway is configured, and stay open on this machine", async () => {
+  test("the setup refuses the page's password once a gateway is configured, and stays open on this machine", async () => {
     const { offered, post } = await open({ password: "a-long-password" }, GATEWAY);
     expect(await offered(ELSEWHERE)).toEqual(NOTHING);
     for (const path of PATHS) {
@@ -69,8 +70,8 @@ describe("the routes of the first run", () => {
     expect((await offered({ authorization: ELSEWHERE.authorization })).steps).toHaveLength(3);
   });
 
-  test("close to the page's password as soon as something is saved, before the next start reads it", async () => {
-    // The address of the page itself connects nothing.
+  test("the setup refuses the page's password as soon as something is saved, before the next start reads it", async () => {
+    // The page's address alone connects no platform.
     const { offered, post } = await open({ password: "a-long-password" }, { PUBLIC_URL: "https://bot.example" });
     expect((await offered(ELSEWHERE)).steps).toHaveLength(3);
     expect(await (await post("/local/setup/save", { values: GATEWAY }, ELSEWHERE)).json()).toEqual({ problems: [] });
@@ -78,7 +79,7 @@ describe("the routes of the first run", () => {
     expect((await post("/local/setup/save", { values: GATEWAY }, ELSEWHERE)).status).toBe(403);
   });
 
-  test("open from elsewhere with ADMIN_PASSWORD, which a guesser cannot try without end", async () => {
+  test("ADMIN_PASSWORD opens the setup from elsewhere, with limited guesses", async () => {
     const { offered, post } = await open({ password: "a-long-password", adminPassword: "an-administrator-%" }, GATEWAY);
     const administrator = { ...ELSEWHERE, "X-Admin-Password": encodeURIComponent("an-administrator-%") };
     expect(await offered(ELSEWHERE)).toEqual({ ...NOTHING, isLocked: true });
@@ -92,12 +93,12 @@ describe("the routes of the first run", () => {
     expect(statuses).toEqual([403, 403, 403, 403, 403, 403, 429]);
   });
 
-  test("need ADMIN_PASSWORD from elsewhere, if it is set, also before anything is configured", async () => {
+  test("the setup requires ADMIN_PASSWORD from elsewhere if it is set, even before anything is configured", async () => {
     const { offered } = await open({ password: "a-long-password", adminPassword: "an-administrator" });
     expect(await offered(ELSEWHERE)).toEqual({ ...NOTHING, isLocked: true });
   });
 
-  test("refuse what another site's page sends", async () => {
+  test("the setup refuses requests from another site's page", async () => {
     const { post, file } = await open();
     for (const origin of ["https://evil.example", "null"]) {
       expect((await post("/local/setup/save", { values: VALUES }, { Origin: origin })).status).toBe(403);
@@ -105,7 +106,7 @@ describe("the routes of the first run", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test("offer nothing once a platform is connected, and take no value of several lines", async () => {
+  test("the setup ends once a platform is connected, and accepts no value of several lines", async () => {
     const { offered, post } = await open();
     const broken = { values: { DISCORD_TOKEN: "a\nROLE=worker" } };
     expect((await post("/local/setup/save", broken)).status).toBe(400);

@@ -21,12 +21,12 @@ const FILE: FileRow = {
   isSpoiler: false,
 };
 
-describe("the form for a picture", () => {
-  test("leaves what was not chosen to the model", () => {
+describe("the form for an image", () => {
+  test("the form leaves unset options to the model", () => {
     expect(toOptions(NO_CHOICE)).toEqual({});
   });
 
-  test("names what was chosen as the port calls it", () => {
+  test("the form uses the port's names for its options", () => {
     const form = {
       ratio: "16:9",
       size: "2K",
@@ -46,13 +46,13 @@ describe("the form for a picture", () => {
   });
 
   test.for([{}, { ratio: "1:1" }, { count: "3", model: "m" }, { size: "4K", spoiler: "true" }])(
-    "holds how a picture was asked for: %j",
+    "the form shows an image's request: %j",
     (options) => {
       expect(toOptions(toForm(options, undefined))).toEqual(options);
     },
   );
 
-  test("says in few words what was chosen", () => {
+  test("the form summarizes its options in a few words", () => {
     expect(describeOptions({ ratio: "16:9", size: "2K", count: "4", model: "m", spoiler: "true", basis: "p.1" })).toBe(
       "16:9 · 2K · 4 pictures · m · covered",
     );
@@ -60,7 +60,7 @@ describe("the form for a picture", () => {
   });
 });
 
-describe("a text that asks for a picture", () => {
+describe("a text that requests an image", () => {
   test.for([
     ["/imagine a fox", "a fox"],
     ["/Imagine  a fox\nin the snow", "a fox\nin the snow"],
@@ -68,9 +68,10 @@ describe("a text that asks for a picture", () => {
     ["/imagine ", ""],
   ] as const)("%j says to draw %j", ([text, prompt]) => expect(readPrompt(text)).toBe(prompt));
 
-  test.for(["imagine a fox", "/imagined", "say /imagine", ""])("is not %j", (text) => {
+  test.for(["imagine a fox", "/imagined", "say /imagine", ""])("%j does not request an image", (text) => {
     expect(readPrompt(text)).toBeUndefined();
   });
 
-  test("is made from a prompt and read back", () => expect(readPrompt(toImagineText(" a fox \n"))).toBe("a fox"));
+  test("a request for an image is made from a prompt and read back", () =>
+    expect(readPrompt(toImagineText(" a fox \n"))).toBe("a fox"));
 });

@@ -10,12 +10,12 @@ function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
     buttons: [],
     steps: [],
     stepsLine: "",
-    judgements: {},
+    judgement: null,
     isStreaming: false,
     files: [],
   };
   const times = { createdAt: id, editedAt: null, movedBehind: null, isDeleted: false };
-  const place = { channelId: "c", threadId: null, authorId: null, replyTo: null, nonce: null, visibleTo: null };
+  const place = { chatId: "c", isBot: true, replyTo: null, nonce: null, isAside: false };
   return { type: "message", seq: id, id, ...place, ...look, ...times, ...more };
 }
 
@@ -24,7 +24,7 @@ const STOP = [{ action: "stop" as const, turnId: "t", label: "Stop" }];
 describe("the order of messages", () => {
   const order = (...messages: MessageRow[]) => orderMessages(messages).map(({ id }) => id);
 
-  test("messages stand in the order of their writing", () =>
+  test("messages are in the order of their writing", () =>
     expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
 
   test("a running status comes after everything else", () => {
@@ -33,19 +33,19 @@ describe("the order of messages", () => {
     ]);
   });
 
-  test("an ended status comes after the messages that it brought, and before later ones", () => {
+  test("an ended status comes after its own messages and before later ones", () => {
     const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
     expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
   });
 
-  test("pictures of one request stand by their numbers, and those of another where they are", () => {
+  test("images of one request are in the order of their numbers, and other messages keep their positions", () => {
     const drawn = (id: number, turnId: string) =>
       message(id, { buttons: [{ action: "again", turnId, label: "Again" }] });
     const messages = [drawn(2, "j.3"), message(3), drawn(4, "j.1"), drawn(5, "k.1"), drawn(6, "j.2")];
     expect(order(message(1), ...messages)).toEqual([1, 4, 3, 6, 5, 2]);
   });
 
-  test("a growing answer stays where it is", () => {
+  test("a growing answer keeps its position", () => {
     const growing = message(1, { buttons: STOP, isStreaming: true });
     expect(isWorking(growing)).toBe(false);
     expect(order(growing, message(2))).toEqual([1, 2]);

@@ -2,10 +2,11 @@ import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Hello, Progress, Row } from "../../../../adapters/local/page/wire.ts";
-import { createDirectory } from "../../../../adapters/local/store/directory.ts";
+import { createChatList } from "../../../../adapters/local/store/chats.ts";
 import { createMessages } from "../../../../adapters/local/store/messages.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
 import { createEventStream } from "../../../../adapters/local/write/event-stream.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Draft, ReplySink } from "../../../../src/port/sink.ts";
 import { type LocalPage, openEvents, startLocalPage } from "../../../support/local-page.ts";
 import { toMessageInput } from "../message-input.ts";
@@ -21,6 +22,7 @@ const HELLO: Hello = {
   maxReasonLength: 1,
   canDraw: false,
   isSandbox: false,
+  isShared: false,
   hasPreviews: false,
   hasPersona: false,
 };
@@ -31,8 +33,8 @@ function draft(markdown: string): Draft {
 }
 
 function eventStreamParts(): Parameters<typeof createEventStream> {
-  const tables = openTables(new DatabaseSync(":memory:"), Date.now);
-  return [tables, createDirectory(tables), createMessages(tables), HELLO];
+  const tables = openTables(new DatabaseSync(":memory:"));
+  return [tables, createChatList(tables), createMessages(tables), HELLO];
 }
 
 describe("the event stream", () => {
@@ -44,12 +46,12 @@ describe("the event stream", () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");
-    sink = page.adapter.sink(event.reply);
+    sink = page.adapter.sink(event.reply, NO_RIGHT);
   });
 
   afterEach(() => page.close());
 
-  test("sends all rows once, in the order of their changes, and then says that the page is up to date", async () => {
+  test("the event stream sends all rows once, in the order of their changes, and then reports the page as up to date", async () => {
     const { id } = await sink.post(draft("one"), "n1", signal);
     await sink.post(draft("two"), "n2", signal);
     await sink.edit(id, draft("one more"), signal);
@@ -59,7 +61,7 @@ describe("the event stream", () => {
     expect(messages.map((row) => row.text)).toEqual(["hello", "two", "one more"]);
   });
 
-  test("goes on after the last change a page has, named by query or by Last-Event-ID", async () => {
+  test("the event stream continues after the last change a page has, given by query or by Last-Event-ID", async () => {
     const before = (await page.rows()).at(-1)?.seq ?? 0;
     await sink.post(draft("news"), "n", signal);
     expect(await page.rows(before)).toMatchObject([{ text: "news" }]);
@@ -71,7 +73,7 @@ describe("the event stream", () => {
     }
   });
 
-  test("sends edits as they come, each with its number", async () => {
+  test("the event stream sends edits as they come, each with its number", async () => {
     const { id } = await sink.post(draft("1"), "n", signal);
     const seen: string[] = [];
     const ids: number[] = [];
@@ -88,7 +90,7 @@ describe("the event stream", () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  test("leaves a tombstone for a page that knew the message, and nothing for one that did not", async () => {
+  test("the event stream sends a tombstone to a page that knew the message, and nothing to one that did not", async () => {
     const { id } = await sink.post(draft("soon gone"), "n", signal);
     const since = (await page.rows()).at(-1)?.seq ?? 0;
     await sink.remove(id, signal);
@@ -96,16 +98,16 @@ describe("the event stream", () => {
     expect((await page.rows()).filter((row) => row.type === "message")).toHaveLength(1);
   });
 
-  test("tells a page that is still catching up of what is deleted meanwhile", async () => {
-    const tables = openTables(new DatabaseSync(":memory:"), Date.now);
-    const [directory, messages] = [createDirectory(tables), createMessages(tables)];
-    const eventStream = createEventStream(tables, directory, messages, HELLO);
+  test("the event stream reports deletions to a page that is still catching up", async () => {
+    const tables = openTables(new DatabaseSync(":memory:"));
+    const [chats, messages] = [createChatList(tables), createMessages(tables)];
+    const eventStream = createEventStream(tables, chats, messages, HELLO);
     const ids = Array.from({ length: 300 }, (_, n) =>
       tables.inTransaction(() => messages.insert(toMessageInput(`bot:${n}`, { text: `${n}` })).id),
     );
     tables.inTransaction(() => messages.erase(ids[1] ?? 0));
 
-    // The stream hands out one step for each read and works ahead by none.
+    // The stream produces one step per read, and nothing in advance.
     const reader = eventStream.open(0).getReader();
     const read = async () => new TextDecoder().decode((await reader.read()).value);
     expect(await read()).toContain("event: hello");
@@ -119,7 +121,7 @@ describe("the event stream", () => {
     await reader.cancel();
   });
 
-  test("shows progress where it happens, until there is text or it is taken away", async () => {
+  test("the event stream shows progress until there is text or it is removed", async () => {
     const seen: Progress[][] = [];
     for await (const { event, data } of openEvents(`${page.url}/local/events`)) {
       if (event !== "progress") continue;
@@ -129,12 +131,12 @@ describe("the event stream", () => {
       if (seen.length === 3) await sink.post(draft("It is noon."), "n", signal);
       if (seen.length === 4) break;
     }
-    const at = { channelId: "chat-1", threadId: null, turnId: null };
+    const at = { chatId: "chat-1", turnId: null };
     expect(seen).toEqual([[], [{ ...at, text: "thinking" }], [{ ...at, text: "looking up the time" }], []]);
     expect(JSON.stringify(page.database.prepare("SELECT * FROM local_messages").all())).not.toContain("thinking");
   });
 
-  test("shows the gateway's trouble, also to a page that is opened later, until it is over", async () => {
+  test("the event stream shows a gateway problem until it is over, also to a page that opens later", async () => {
     const eventStream = createEventStream(...eventStreamParts());
     const notice = { state: "key refused", sentence: "Check GATEWAY_API_KEY." };
     eventStream.setGateway(notice);
@@ -153,7 +155,7 @@ describe("the event stream", () => {
     eventStream.close();
   });
 
-  test("keeps nothing for a browser that has stopped reading, and gives it the newest state when it reads again", async () => {
+  test("the event stream stores nothing for a browser that has stopped reading, and sends it the newest state when it reads again", async () => {
     const { id } = await sink.post(draft(""), "n", signal);
     const { port, hostname } = new URL(page.url);
     const socket = connect(Number(port), hostname);
@@ -168,7 +170,7 @@ describe("the event stream", () => {
     });
     await sawReady.promise;
     socket.pause();
-    // Far more than a socket's buffers hold, each state of the message 4 kB long.
+    // Much more than a socket's buffers can contain. Each state of the message has 4 kB.
     const states = 6000;
     for (let n = 0; n < states; n++) {
       await sink.edit(id, draft(`${n} ${"x".repeat(3900)}`), signal);
@@ -181,7 +183,7 @@ describe("the event stream", () => {
     expect(received.split("event: row").length).toBeLessThan(states / 2);
   });
 
-  test.for(["-1", "x", "1.5", "99999999999999999999"])("refuses to go on from %s", async (since) => {
+  test.for(["-1", "x", "1.5", "99999999999999999999"])("the event stream refuses to resume from %s", async (since) => {
     expect((await fetch(`${page.url}/local/events?since=${since}`)).status).toBe(400);
   });
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Draft, OutboundFile } from "../../../../src/port/sink.ts";
 import { type LocalPage, startLocalPage } from "../../../support/local-page.ts";
 
@@ -16,25 +17,28 @@ function file(sizeBytes: number): OutboundFile {
 
 describe("the sink of the local page", () => {
   let page: LocalPage;
-  const address: ReplyAddress = { platform: "local", channelId: "general" };
+  const address: ReplyAddress = { platform: "local", channelId: "chat-1" };
 
   beforeEach(async () => {
     page = await startLocalPage();
+    await page.send({ text: "hello" });
   });
   afterEach(() => page.close());
 
-  test("counts length in UTF-16 units, 4,000 of them", () => {
-    const { limits, budget } = page.adapter.sink(address);
+  test("the sink counts lengths in UTF-16 units, and allows 4,000 of them", () => {
+    const { limits, budget } = page.adapter.sink(address, NO_RIGHT);
     expect([limits.maxLength, limits.lengthOf("a😀"), budget.key]).toEqual([4000, 3, "local"]);
   });
 
-  test("refuses a channel that is not there as gone", async () => {
-    const posting = page.adapter.sink({ platform: "local", channelId: "nowhere" }).post(draft("x"), "n", signal);
+  test("the sink reports a chat that does not exist as gone", async () => {
+    const posting = page.adapter
+      .sink({ platform: "local", channelId: "nowhere" }, NO_RIGHT)
+      .post(draft("x"), "n", signal);
     await expect(posting).rejects.toMatchObject({ name: "SinkError", kind: "gone" });
   });
 
-  test("keeps the tools that were used with the answer, and says in one line what they took", async () => {
-    const sink = page.adapter.sink(address);
+  test("the sink stores an answer's tools with the answer, and sums them up in one line", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const steps = [{ id: "1", title: "looking", state: "done" as const, begunAt: 0, endedAt: 4_200 }];
     const running = [{ id: "1", title: "looking", state: "running" as const, begunAt: 0, runningMs: 3_000 }];
     const { id } = await sink.post({ ...draft("It is"), streaming: true, steps: running }, randomUUID(), signal);
@@ -48,36 +52,38 @@ describe("the sink of the local page", () => {
     });
   });
 
-  test("does not say that a tool is at work once its answer has ended", async () => {
-    const sink = page.adapter.sink(address);
+  test("the sink shows no tool as running once its answer has ended", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const steps = [{ id: "1", title: "looking", state: "running" as const, begunAt: 0, runningMs: 3_000 }];
     await sink.post({ ...draft("It"), steps }, randomUUID(), signal);
-    expect((await page.rows()).find((row) => row.type === "message")).toMatchObject({
+    expect((await page.rows()).at(-1)).toMatchObject({
       stepsLine: "Used 1 tool, 0.1 s",
     });
   });
 
-  test("does not write into a person's message", async () => {
-    const id = await page.send({ text: "mine", channelId: "general", isNewChat: false });
-    const sink = page.adapter.sink(address);
+  test("the sink does not write into a person's message", async () => {
+    const id = await page.send({ text: "mine" });
+    const sink = page.adapter.sink(address, NO_RIGHT);
     await expect(sink.edit(`local:${id}`, draft("yours"), signal)).rejects.toMatchObject({ kind: "forbidden" });
     await expect(sink.remove(`local:${id}`, signal)).rejects.toMatchObject({ kind: "forbidden" });
   });
 
   test.for(["local:999", "local:", "local:x", "discord:1"])("calls the message %s gone", async (id) => {
-    await expect(page.adapter.sink(address).edit(id, draft("x"), signal)).rejects.toMatchObject({ kind: "gone" });
+    await expect(page.adapter.sink(address, NO_RIGHT).edit(id, draft("x"), signal)).rejects.toMatchObject({
+      kind: "gone",
+    });
   });
 
-  test("refuses too many and too large files", async () => {
-    const sink = page.adapter.sink(address);
+  test("the sink refuses too many files, and files that are too large", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const eleven = Array.from({ length: 11 }, () => file(1));
     await expect(sink.upload(eleven, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
     const large = [file(20 * 1024 * 1024 + 1)];
     await expect(sink.upload(large, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
   });
 
-  test("leaves no file behind whose message could not be written, and names the reason", async () => {
-    const gone = page.adapter.sink({ platform: "local", channelId: "nowhere" });
+  test("the sink keeps no file whose message could not be written, and names the reason", async () => {
+    const gone = page.adapter.sink({ platform: "local", channelId: "nowhere" }, NO_RIGHT);
     const files = () => page.database.prepare("SELECT count(*) AS n FROM local_files").get()?.["n"];
     await expect(gone.upload([file(5)], undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "gone" });
     expect(files()).toBe(0);
@@ -85,17 +91,17 @@ describe("the sink of the local page", () => {
     await expect(gone.upload([file(5)], undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("uploads once for a nonce, with the files in their order", async () => {
-    const sink = page.adapter.sink(address);
+  test("the sink uploads files once per nonce, in their order", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const files = ["b", "a"].map((name) => ({ name, contentType: "", bytes: new TextEncoder().encode(name) }));
     const { id } = await sink.upload(files, undefined, "same", signal);
     expect((await sink.upload(files, undefined, "same", signal)).id).toBe(id);
-    const row = (await page.rows()).find((each) => each.type === "message");
-    expect(row).toMatchObject({ authorId: null, files: [{ name: "b" }, { name: "a" }] });
+    const row = (await page.rows()).at(-1);
+    expect(row).toMatchObject({ isBot: true, files: [{ name: "b" }, { name: "a" }] });
   });
 
-  test("names the files it stored, as they are opened again, also when it is asked twice", async () => {
-    const sink = page.adapter.sink(address);
+  test("an upload returns attachments that can be opened, and the same ones when it is repeated", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const bytes = new TextEncoder().encode("a picture");
     const upload = () => sink.upload([{ name: "a.png", contentType: "image/png", bytes }], undefined, "same", signal);
     const { attachments } = await upload();
@@ -107,11 +113,11 @@ describe("the sink of the local page", () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
   });
 
-  test("shows a picture with its caption, its buttons and its words for those who cannot see it", async () => {
+  test("the sink shows an image with its caption, its buttons and its description for people who cannot see it", async () => {
     const buttons = [{ action: "again" as const, turnId: "job.1", label: "Again" }];
     const picture = { ...file(3), altText: "a fox in the snow", isSpoiler: true };
     const caption = { markdown: "a fox", buttons, streaming: false };
-    await page.adapter.sink(address).upload([picture], caption, "n", signal);
+    await page.adapter.sink(address, NO_RIGHT).upload([picture], caption, "n", signal);
     expect((await page.rows()).at(-1)).toMatchObject({
       text: "a fox",
       buttons,
@@ -119,15 +125,15 @@ describe("the sink of the local page", () => {
     });
   });
 
-  test("moves an ended status behind the messages that it brought, and moves nothing else", async () => {
-    const sink = page.adapter.sink(address);
+  test("the sink moves an ended status below its messages, and moves nothing else", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     const buttons = [{ action: "stop" as const, turnId: "job.0", label: "Stop" }];
     const status = await sink.post({ markdown: "Drawing", buttons, streaming: false }, "status", signal);
     const answer = await sink.post({ markdown: "an ans", buttons, streaming: true }, "answer", signal);
     const { id: picture } = await sink.upload([file(1)], undefined, "picture", signal);
     await sink.edit(status.id, { markdown: "Still drawing", buttons, streaming: false }, signal);
     const behind = async () => (await page.rows()).flatMap((row) => (row.type === "message" ? [row.movedBehind] : []));
-    expect(await behind()).toEqual([null, null, null]);
+    expect(await behind()).toEqual([null, null, null, null]);
     await sink.edit(answer.id, draft("an answer"), signal);
     await sink.edit(status.id, draft("One was not drawn"), signal);
     expect((await page.rows()).at(-1)).toMatchObject({
@@ -137,20 +143,22 @@ describe("the sink of the local page", () => {
     expect((await behind()).filter((each) => each !== null)).toHaveLength(1);
   });
 
-  test("supports judging an answer", () => {
-    expect(page.adapter.sink(address).supportsSecondThoughts).toBe(true);
+  test("the sink supports ratings of an answer", () => {
+    expect(page.adapter.sink(address, NO_RIGHT).traits?.secondThoughts).toBe(true);
   });
 
-  test("says that a database which takes no writes is unavailable", async () => {
-    const sink = page.adapter.sink(address);
+  test("a post fails as unavailable while the database is read-only", async () => {
+    const sink = page.adapter.sink(address, NO_RIGHT);
     page.database.exec("PRAGMA query_only = ON");
     await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     page.database.exec("PRAGMA query_only = OFF");
     expect((await sink.post(draft("x"), "n", signal)).id).toMatch(/^local:\d+$/);
   });
 
-  test("marks what only one person is shown", async () => {
-    await page.adapter.sink({ ...address, visibleTo: "ben" }).post(draft("psst"), "n", signal);
-    expect((await page.rows()).at(-1)).toMatchObject({ text: "psst", visibleTo: "ben" });
+  test("the sink stores a note about an answer separately from the answer", async () => {
+    await page.adapter.sink({ ...address, visibleTo: "you" }, NO_RIGHT).post(draft("psst"), "n", signal);
+    expect((await page.rows()).at(-1)).toMatchObject({ text: "psst", isAside: true });
+    await page.adapter.sink(address, NO_RIGHT).post(draft("an answer"), "m", signal);
+    expect((await page.rows()).at(-1)).toMatchObject({ text: "an answer", isAside: false });
   });
 });

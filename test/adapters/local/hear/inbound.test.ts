@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import {
+  readCommand,
+  toCommandEvent,
+  toDeletedEvent,
+  toEditEvent,
+  toMessageEvent,
+  type UserAction,
+} from "../../../../adapters/local/hear/inbound.ts";
+
+describe("actions at the local page as events", () => {
+  const userAction: UserAction = { nonce: "nonce-1", at: 1000, message: { id: 7, chatId: "chat-1", files: [] } };
+  const base = {
+    key: "local:nonce-1",
+    conversationId: "local:chat-1",
+    author: { id: "you", name: "you", timeZone: expect.any(String) },
+    reply: { platform: "local", channelId: "chat-1", isDirect: true, replyToId: "local:7" },
+    at: 1000,
+  };
+
+  test("a chat is one conversation, and every message in it addresses the bot", () => {
+    expect(toMessageEvent(userAction, "hello")).toEqual({
+      kind: "message",
+      ...base,
+      messageId: "local:7",
+      text: "hello",
+      attachments: [],
+      addressed: "bot",
+    });
+  });
+
+  test("an edit or a deletion names its message", () => {
+    const edited = { kind: "edited", ...base, messageId: "local:7", text: "b", attachments: [] };
+    expect(toEditEvent(userAction, "b")).toEqual(edited);
+    expect(toDeletedEvent(userAction)).toEqual({ kind: "deleted", ...base, messageId: "local:7" });
+  });
+
+  test("a command event has the command's name and text", () => {
+    expect(toCommandEvent(userAction, "help", "me")).toEqual({ kind: "command", ...base, name: "help", text: "me" });
+  });
+
+  test("attachments are references", () => {
+    const kind = { contentType: "image/png", isImage: true, width: 1, height: 1, altText: null, isSpoiler: false };
+    const file = { id: "f", name: "a.png", sizeBytes: 3, ...kind };
+    const withFile = { ...userAction, message: { ...userAction.message, files: [file] } };
+    expect(toMessageEvent(withFile, "").attachments).toEqual([
+      { platform: "local", id: "f", name: "a.png", sizeBytes: 3 },
+    ]);
+  });
+});
+
+describe("readCommand", () => {
+  const known = [
+    { name: "help", description: "" },
+    { name: "imagine", description: "" },
+  ];
+
+  test.for([
+    ["/help", "help", ""],
+    ["/HELP", "help", ""],
+    ["/imagine a fox\nin snow --ratio 16:9 ", "imagine", "a fox\nin snow --ratio 16:9"],
+    ["/imagine\nキツネ", "imagine", "キツネ"],
+  ])("readCommand reads %j as a command", ([typed = "", name, text]) => {
+    expect(readCommand(typed, known)).toEqual({ kind: "command", name, text });
+  });
+
+  test.for(["hello", "", "/", "//", "/usr/bin/node", "/2", " /help", "a /help", "/こんにちは"])(
+    "readCommand reads %j as text",
+    (typed) => expect(readCommand(typed, known)).toEqual({ kind: "text" }),
+  );
+
+  test.for(["/hlep", "/hel", "/helpp", "/hepl", "/halp"])(
+    "readCommand suggests for %s the intended command",
+    (typed) => {
+      expect(readCommand(typed, known)).toEqual({
+        kind: "unknown",
+        message: expect.stringContaining("Did you mean /help?"),
+      });
+    },
+  );
+
+  test("readCommand says what to do about an unknown command", () => {
+    expect(readCommand("/frobnicate it", known)).toEqual({
+      kind: "unknown",
+      message:
+        "I don't know the command /frobnicate. Type / to see all commands. To send it as text, put a space in front.",
+    });
+  });
+
+  test("readCommand accepts every command if none are known", () => {
+    expect(readCommand("/anything goes", [])).toEqual({ kind: "command", name: "anything", text: "goes" });
+  });
+});
