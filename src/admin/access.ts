@@ -16,33 +16,33 @@ const COOKIE = "palaver-admin";
 const MAX_PASSWORD_BYTES = 4_096;
 const MAX_NAME_CHARS = 100;
 
-/** The administrator who sent a request, and the token that proves that our own page sent it. */
+/** The administrator who sent a request, and the token that proves that the request came from the dashboard's page. */
 interface SignedIn {
   name: string;
   csrfToken: string;
-  /** Absent for an administrator whom a proxy names: that session is not ours to end. */
+  /** Absent if a proxy signs the administrator in: the dashboard cannot end such a session. */
   token?: string;
 }
 
 export interface AdminAccessOptions {
   admin: AdminConfig;
   sessions: Sessions;
-  /** Signs what the page sends with every change. */
+  /** Signs the token that the page sends with every change. */
   csrfKey: string;
-  /** Browsers reach this service over TLS. */
+  /** Whether browsers reach this service over TLS. */
   isSecure: boolean;
   log: Logger;
 }
 
-/** Lets in the holders of a session, and whoever a proxy names that is trusted by its address. */
+/** Lets in people who have a session or whom a trusted proxy names. */
 export interface AdminAccess {
-  /** `/session`: says who is signed in, signs in and signs out. */
+  /** `/session`: shows who is signed in, signs in and signs out. */
   routes: Hono;
-  /** Answers everybody else with 401, and a change that the page does not prove with 403. */
+  /** Responds with 401 if a request has no session, and with 403 if a change lacks the page's token. */
   check: MiddlewareHandler;
-  /** The administrator's name; only after `check`. */
+  /** The administrator's name. Call this only after `check`. */
   nameOf(c: Context): string;
-  /** True while the sender of this request is signed in. */
+  /** Resolves to true while the sender of this request is signed in. */
   isSignedIn(c: Context): Promise<boolean>;
 }
 
@@ -62,20 +62,20 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
   }
 
   async function signIn(c: Context): Promise<Response> {
-    if (!guard) return c.json({ error: "There is no password here: the proxy in front lets administrators in." }, 404);
+    if (!guard) return c.json({ error: "There is no password: administrators sign in through the proxy." }, 404);
     const given = z.object({ password: z.string() }).safeParse(await c.req.json().catch(() => undefined)).data;
-    if (given === undefined) return c.json({ error: "The request holds no password." }, 400);
+    if (given === undefined) return c.json({ error: "The request has no password." }, 400);
     const address = nameSource(bindingsOf(c).incoming);
     const verdict = guard.judge(given.password, { address });
     if (verdict.kind === "wait") {
       const seconds = Math.ceil(verdict.waitMs / 1_000);
       c.header("Retry-After", String(seconds));
-      return c.json({ error: `Too many wrong passwords were given. Try again in ${seconds} s.` }, 429);
+      return c.json({ error: `Too many wrong passwords. Try again in ${seconds} s.` }, 429);
     }
-    if (verdict.kind === "wrong") return c.json({ error: "That is not the password." }, 401);
+    if (verdict.kind === "wrong") return c.json({ error: "Wrong password." }, 401);
     const name = `administrator at ${address}`;
     const token = await sessions.begin(name);
-    log.info({ address }, "an administrator came in");
+    log.info({ address }, "an administrator signed in");
     setCookie(c, COOKIE, token, {
       path: "/admin",
       httpOnly: true,
@@ -100,7 +100,7 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
     if (signedIn === undefined) return c.json({ error: "Sign in first." }, 401);
     const isChange = c.req.method !== "GET" && c.req.method !== "HEAD";
     if (isChange && !isCsrfToken(c.req.header("x-csrf-token"), signedIn.csrfToken)) {
-      return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);
+      return c.json({ error: "The request was refused because it did not come from this page." }, 403);
     }
     names.set(c, signedIn.name);
     return next();
@@ -121,13 +121,13 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
   };
 }
 
-/** Reads the name that a trusted proxy gives. Trust is in the connected address, never in what a header says of one. */
+/** Reads the name that a trusted proxy sends. Proxies are recognized by the connection's address, never by a header. */
 function readProxied(c: Context, proxies: BlockList, header: string): string | undefined {
   const { socket, headers } = bindingsOf(c).incoming;
   const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   const isTrusted = peer !== "" && proxies.check(peer, isIPv6(peer) ? "ipv6" : "ipv4");
   const name = headers[header];
-  // Twice the same header: the caller may have sent one of them.
+  // A comma means that the header was sent twice, so the caller may have added one of them.
   if (!isTrusted || typeof name !== "string" || name.trim() === "" || name.includes(",")) return undefined;
   return truncate(name.trim().replace(/\p{Cc}/gu, ""), MAX_NAME_CHARS);
 }

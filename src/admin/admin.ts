@@ -5,6 +5,7 @@ import { hasLeft } from "../http/bindings.ts";
 import { checkHost, checkOrigin, hardenHeaders } from "../http/page-access.ts";
 import { createPageAssets } from "../http/page-assets.ts";
 import type { Insight } from "../insight/insight.ts";
+import type { ProcessReport } from "../insight/processes.ts";
 import { RANGES, type RangeName } from "../insight/trends.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { Stores } from "../store/keyv.ts";
@@ -13,13 +14,14 @@ import { createAccess } from "./access.ts";
 import { createDoctorRoutes, type Examine } from "./doctor.ts";
 import { createInspector, type InspectorDeps } from "./inspector.ts";
 import { createLive } from "./live.ts";
+import { createNames, type Names, type NamesOptions } from "./names.ts";
+import { createReadOverview } from "./overview.ts";
 import type { SettingsPart } from "./page/wire.ts";
 import { createSessions } from "./sessions.ts";
+import { createReadUsed, toWireTrends } from "./spending.ts";
 import { createStopTurn, type StopDeps, type StopResult } from "./stop.ts";
-import { createReadUsed, toWireTrends } from "./subjects.ts";
 
-/** The pages of the dashboard, as their paths are called. */
-const PAGES = ["now", "trends", "failures", "conversations", "doctor", "settings"];
+const PAGES = ["overview", "trends", "failures", "conversations", "doctor", "settings"];
 const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   [
     "lit-html",
@@ -35,14 +37,13 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
-/** Names the result of a Stop for the audit log. */
+/** The words in the audit log for the result of a Stop. */
 const STOPS = {
   stopped: "stopped an answer",
-  ended: "asked to stop an answer, which ended by itself",
-  running: "asked to stop an answer, which still ran seconds later",
+  ended: "tried to stop an answer, but it ended first",
+  running: "tried to stop an answer, but it was still running seconds later",
 } as const;
 
-/** An administrator's act, kept for later questions. */
 export interface AdminAct {
   by: string;
   act: "opened the messages of a conversation" | (typeof STOPS)[StopResult["result"]];
@@ -53,27 +54,28 @@ export interface AdminAct {
 
 export interface AdminOptions extends InspectorDeps, StopDeps {
   admin: AdminConfig;
-  /** Signs what the page sends with every change. */
+  /** Signs the token that the page sends with every change. */
   csrfKey: string;
-  /** Browsers reach this service over TLS. */
+  /** Whether browsers reach this service over TLS. */
   isSecure: boolean;
   stores: Pick<Stores, "open" | "inTurn">;
   insight: Insight;
-  usage: Pick<Usage, "readTable">;
+  usage: Usage;
+  adapterOf: NamesOptions["adapterOf"];
   examine: Examine;
-  readSettings(): Promise<SettingsPart[]>;
-  /** Records an act. If it rejects, messages are not opened; a stop has happened already. */
+  readSettings(names: Names): Promise<SettingsPart[]>;
+  /** Records an action. If this fails, messages stay closed, but a stop has already happened. */
   note(act: AdminAct): Promise<void>;
   log: Logger;
 }
 
 export interface Admin {
-  /** Serves `/admin` and everything below it; to be mounted at the root of the process's HTTP server. */
+  /** Serves `/admin` and everything below it. Mount it at the root of the process's HTTP server. */
   app: Hono;
   close(): void;
 }
 
-/** The dashboard: what all processes of the service do, and have done. It changes nothing but what Stop ends. */
+/** The dashboard: shows what all processes are doing and have done. It is read-only, except for its Stop button. */
 export function createAdmin(options: AdminOptions): Admin {
   const { admin, stores, insight, isSecure, csrfKey, log, note } = options;
   const sessions = createSessions({
@@ -83,57 +85,62 @@ export function createAdmin(options: AdminOptions): Admin {
     now: Date.now,
   });
   const access = createAccess({ admin, sessions, csrfKey, isSecure, log });
-  const live = createLive(insight.processes, Date.now);
+  const names = createNames({ adapterOf: options.adapterOf, now: Date.now });
+  const nameReport = async (report: ProcessReport) => ({ ...report, running: await names.stories(report.running) });
+  const readProcesses = async () => Promise.all((await insight.processes.read()).map(nameReport));
+  const live = createLive({ read: readProcesses }, Date.now);
   const stopTurn = createStopTurn(options);
   const inspector = createInspector(options);
   const readUsed = createReadUsed(options.usage, Date.now);
+  const { records } = options;
+  const readOverview = createReadOverview({ insight, records, readUsed, names, now: Date.now });
   const api = new Hono();
   api.route("/", access.routes);
   api.use("*", access.check);
 
   api.get("/live", (c) => {
     const stream = live.open(() => access.isSignedIn(c));
-    if (stream === undefined) return c.json({ error: "Too many look at this already. Close another tab." }, 503);
+    if (stream === undefined) return c.json({ error: "Too many tabs show this page. Close another one." }, 503);
     return c.body(stream, 200, {
       "Content-Type": "text/event-stream; charset=utf-8",
-      // Proxies that collect an answer before passing it on would hold the stream back.
+      // Stops proxies from buffering the stream.
       "X-Accel-Buffering": "no",
     });
   });
   api.post("/turns/:turnId/stop", async (c) => {
     const by = access.nameOf(c);
     const turnId = c.req.param("turnId");
-    log.info({ by, turnId }, "an administrator presses Stop");
+    log.info({ by, turnId }, "an administrator pressed Stop");
     const stop = await stopTurn(turnId);
     if (stop === undefined) return c.json({ error: "This answer has ended already." }, 404);
     const { conversationId, reply } = stop.story;
-    // Afterwards, since the note says what became of it.
+    // The entry contains the result, so it is written after the stop.
     await note({ by, act: STOPS[stop.result], turnId, conversationId, reply });
     return c.json({});
   });
   api.get("/trends/:range", async (c) => {
     const range = c.req.param("range");
-    if (!isRange(range)) return c.json({ error: "There is no such range." }, 404);
-    const read = [insight.trends.read(range), readUsed(), insight.turns.turns()] as const;
-    return c.json(toWireTrends(...(await Promise.all(read))));
+    if (!isRange(range)) return c.json({ error: "Unknown range." }, 404);
+    return c.json(toWireTrends(await insight.trends.read(range), await readUsed()));
   });
-  api.get("/failures", async (c) => c.json(await insight.turns.failures()));
-  api.get("/turns", async (c) => c.json(await insight.turns.turns()));
-  api.get("/turns/:turnId/sight", async (c) => {
-    const sight = await inspector.readSight(c.req.param("turnId"));
-    return sight === undefined ? c.json({ error: "What it was given is not kept any more." }, 404) : c.json(sight);
+  api.get("/overview", async (c) => c.json(await readOverview()));
+  api.get("/failures", async (c) => c.json(await names.stories(await insight.turns.failures())));
+  api.get("/turns", async (c) => c.json(await names.stories(await insight.turns.turns())));
+  api.get("/turns/:turnId/trace", async (c) => {
+    const trace = await inspector.readTrace(c.req.param("turnId"));
+    return trace === undefined ? c.json({ error: "The record of this answer has expired." }, 404) : c.json(trace);
   });
   api.post("/turns/:turnId/messages", async (c) => {
     const turnId = c.req.param("turnId");
     const opened = await inspector.find(turnId);
-    if (opened === undefined) return c.json({ error: "What was said is not kept any more." }, 404);
+    if (opened === undefined) return c.json({ error: "The messages of this answer have expired." }, 404);
     const { conversationId, reply } = opened;
     const by = access.nameOf(c);
     await note({ by, act: "opened the messages of a conversation", turnId, conversationId, reply });
     return c.json(await inspector.open(opened));
   });
   api.route("/doctor", createDoctorRoutes(options.examine));
-  api.get("/settings", async (c) => c.json(await options.readSettings()));
+  api.get("/settings", async (c) => c.json(await options.readSettings(names)));
 
   return { app: createApp(options, api), close: live.close };
 }
@@ -151,8 +158,8 @@ function createApp({ admin, log }: AdminOptions, api: Hono): Hono {
   app.route("/", createPageAssets({ folder, paths, at: "/admin/assets", vendor: VENDOR, trustedTypes: ["lit-html"] }));
   app.onError((err, c: Context) => {
     if (hasLeft(c)) return c.body(null, 400);
-    log.warn({ err, path: c.req.path }, "a request of the dashboard failed");
-    return c.json({ error: "The store does not answer just now, or something went wrong; the log says what." }, 503);
+    log.warn({ err, path: c.req.path }, "a dashboard request failed");
+    return c.json({ error: "The store is unavailable, or something went wrong; see the log." }, 503);
   });
   return app;
 }

@@ -1,7 +1,9 @@
 import { Hono } from "hono";
 import type { Section } from "./page/wire.ts";
 
-/** Tries everything that the service needs. `mayChat` allows a question to the model, which costs a few tokens. */
+/**
+ * Checks everything that the service needs. With `mayChat`, also asks the model a question, which costs a few tokens.
+ */
 export type Examine = (options: { mayChat: boolean }) => Promise<Section[]>;
 
 interface Examination {
@@ -9,7 +11,7 @@ interface Examination {
   sections: Section[];
 }
 
-/** Serves the latest findings, and examines anew; one examination at a time for all who ask. */
+/** Serves the latest findings, and runs the checks again; concurrent requests share one run. */
 export function createDoctorRoutes(examine: Examine): Hono {
   let latest: Examination | undefined;
   let running: Promise<Examination> | undefined;

@@ -2,25 +2,26 @@ import { textOf } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { TurnRecord, TurnRecords } from "../turn/record.ts";
-import { type Sight as StoredSight, toPersonaMark } from "../turn/sight.ts";
-import type { OpenedMessage, Sight } from "./page/wire.ts";
+import type { Trace as StoredTrace, TurnRecord } from "../turn/record.ts";
+import type { TurnRecords } from "../turn/records.ts";
+import { toPersonaMark } from "../turn/trace.ts";
+import type { OpenedMessage, Trace } from "./page/wire.ts";
 
-/** Messages before an answer that are opened with it. */
+/** At most this many messages are opened with an answer. */
 const MAX_MESSAGES = 60;
 
 export interface InspectorDeps {
-  records: Pick<TurnRecords, "load" | "readSight">;
-  history: Pick<History, "read">;
+  records: TurnRecords;
+  history: History;
   settings: Pick<Settings, "read">;
 }
 
-/** "What did you see?" for an administrator: what the model was given for an answer, and, opened, what was said. */
+/** Shows an administrator what the model saw for an answer and, on request, the messages. */
 export interface Inspector {
-  /** Holds no word of what was said. Undefined: it is not kept any more. */
-  readSight(turnId: string): Promise<Sight | undefined>;
+  /** Contains no text from the conversation. Resolves to undefined if the record has expired. */
+  readTrace(turnId: string): Promise<Trace | undefined>;
   find(turnId: string): Promise<TurnRecord | undefined>;
-  /** The messages up to an answer, oldest first. */
+  /** Resolves to the messages up to an answer, oldest first. */
   open(record: TurnRecord): Promise<OpenedMessage[]>;
 }
 
@@ -34,8 +35,9 @@ export function createInspector({ records, history, settings }: InspectorDeps): 
   }
 
   return {
-    async readSight(turnId) {
-      const [record, seen] = await Promise.all([records.load(turnId), records.readSight(turnId)]);
+    async readTrace(turnId) {
+      const record = await records.load(turnId);
+      const seen = record?.trace;
       if (record === undefined || seen === undefined) return undefined;
       const { at, model, options, shown, withFiles, dropped, hasOlder, fromChannel = 0, calls, notices, tokens } = seen;
       return {
@@ -54,19 +56,16 @@ export function createInspector({ records, history, settings }: InspectorDeps): 
       };
     },
     find: records.load,
-    async open({ id, conversationId }) {
-      const [{ entries }, seen] = await Promise.all([
-        history.read(conversationId, { upToId: id, maxEntries: MAX_MESSAGES }),
-        records.readSight(id),
-      ]);
-      const shown = new Set(seen?.shown);
+    async open({ id, conversationId, trace }) {
+      const { entries } = await history.read(conversationId, { upToId: id, maxEntries: MAX_MESSAGES });
+      const shown = new Set(trace?.shown);
       return entries.map((entry) => toOpened(entry, shown.has(entry.id)));
     },
   };
 }
 
-/** Leaves the arguments out, which may be people's words. */
-function toWireCall({ name, at, tookMs, state }: StoredSight["calls"][number]): Sight["calls"][number] {
+/** Leaves out the arguments, which can quote people. */
+function toWireCall({ name, at, tookMs, state }: StoredTrace["calls"][number]): Trace["calls"][number] {
   return { name, state: state ?? "not run", ...(at !== undefined && { at }), ...(tookMs !== undefined && { tookMs }) };
 }
 

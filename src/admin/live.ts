@@ -1,15 +1,17 @@
-import type { Processes } from "../insight/processes.ts";
 import type { Now } from "./page/wire.ts";
 
 const LOOK_MS = 1_000;
-/** Tabs that may look at once, at one process. */
+/** Maximum number of open tabs per process. */
 const MAX_VIEWERS = 50;
-/** A stream that nobody reads any more is ended. */
+/** A stream with more unsent events than this is closed. */
 const MAX_WAITING_EVENTS = 8;
 
-/** Shows what all processes do, to everybody who looks, with one look at the store each second for all of them. */
+/** Streams the work of all processes to every viewer. All viewers share one read of the store per second. */
 export interface Live {
-  /** A stream of server-sent events; undefined: too many look already. `isSignedIn` is asked before each event. */
+  /**
+   * Returns a stream of server-sent events; undefined if there are too many viewers. Calls `isSignedIn` before each
+   * event.
+   */
   open(isSignedIn: () => Promise<boolean>): ReadableStream<Uint8Array> | undefined;
   close(): void;
 }
@@ -19,7 +21,7 @@ interface Viewer {
   isSignedIn(): Promise<boolean>;
 }
 
-export function createLive(processes: Pick<Processes, "read">, now: () => number): Live {
+export function createLive(processes: { read(): Promise<Now["processes"]> }, now: () => number): Live {
   const viewers = new Set<Viewer>();
   const encoder = new TextEncoder();
   let timer: NodeJS.Timeout | undefined;
@@ -32,7 +34,7 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
       return {
         at: now(),
         processes: [],
-        problem: "The store does not answer, so nothing can be seen of the processes.",
+        problem: "The store is unavailable, so the processes can't be shown.",
       };
     }
   }
@@ -43,13 +45,13 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
     try {
       viewer.controller.close();
     } catch {
-      // The reader has left already.
+      // The viewer has already left.
     }
   }
 
   async function show(viewer: Viewer, now: Now, event: Uint8Array): Promise<void> {
     const isBehind = (viewer.controller.desiredSize ?? 0) <= -MAX_WAITING_EVENTS;
-    // While nobody can tell who is still signed in, viewers learn only that the store is away.
+    // If the check fails, a viewer may be signed out, so show only that the store is unavailable.
     const mayLook = !isBehind && (await viewer.isSignedIn().catch(() => (now.problem === null ? undefined : true)));
     if (mayLook === false) drop(viewer);
     else if (mayLook && viewers.has(viewer)) viewer.controller.enqueue(event);

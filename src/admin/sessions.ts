@@ -1,19 +1,19 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Keyv } from "keyv";
 import { z } from "zod";
-import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { Stores } from "../store/keyv.ts";
 
-/** However much it is used: then the password is asked for again. */
+/** After this time, the password is required again, even if the session is in use. */
 const SESSION_MS = 12 * 3_600_000;
-/** Counts the sessions of all administrators: a new one ends the oldest. */
+/** Limit for all administrators together: a further session ends the oldest one. */
 const MAX_SESSIONS = 50;
 const KEY = "sessions";
 
 const sessions = z.array(
   z.object({
-    /** A hash of the browser's token: reading the store lets nobody in. */
+    /** A hash of the browser's token, so reading the store lets no one in. */
     hash: z.string(),
-    /** A mark of the password: another one ends the sessions. */
+    /** Derived from the password, so that a new password ends all sessions. */
     of: z.string(),
     name: z.string(),
     /** Unix milliseconds. */
@@ -21,9 +21,9 @@ const sessions = z.array(
   }),
 );
 
-/** The sessions of administrators, the same for all processes of the store. */
+/** The sessions of administrators, shared by all processes of the store. */
 export interface Sessions {
-  /** Resolves to the token that the browser keeps. */
+  /** Resolves to the token for the browser. */
   begin(name: string): Promise<string>;
   /** Resolves to the name of the session's owner; undefined without a session. */
   find(token: string): Promise<string | undefined>;
@@ -32,7 +32,7 @@ export interface Sessions {
 
 export interface SessionsOptions {
   keyv: Keyv;
-  inTurn: KeyedQueue["run"];
+  inTurn: Stores["inTurn"];
   password: string;
   /** Unix milliseconds. */
   now(): number;
@@ -53,8 +53,8 @@ export function createSessions({ keyv, inTurn, password, now }: SessionsOptions)
     begin: (name) =>
       inTurn("admin:sessions", async () => {
         const token = randomBytes(32).toString("base64url");
-        const begun = { hash: hashOf(token), of, name, until: now() + SESSION_MS };
-        await keyv.set(KEY, [...(await read()), begun].slice(-MAX_SESSIONS), SESSION_MS);
+        const session = { hash: hashOf(token), of, name, until: now() + SESSION_MS };
+        await keyv.set(KEY, [...(await read()), session].slice(-MAX_SESSIONS), SESSION_MS);
         return token;
       }),
     async find(token) {

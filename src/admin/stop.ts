@@ -4,10 +4,10 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** The name that readers see: not where an administrator works. */
+/** Readers of the channel see this name. They don't need to know which administrator it was. */
 const ADMINISTRATOR = "an administrator";
 
-/** Longest that the end of the answer is waited for, and the pause between two looks. */
+/** Waits this long for the answer to end, and checks every `LOOK_MS`. */
 const END_MS = 5_000;
 const LOOK_MS = 200;
 
@@ -16,16 +16,16 @@ export interface StopDeps {
   queue: Pick<Queue, "tell">;
 }
 
-/** Stops a turn, whichever process runs it. Resolves once it has ended; to undefined if it was not running. */
+/** Stops a turn, whichever process runs it. Resolves when it has ended; to undefined if it was not running. */
 export type StopTurn = (turnId: string) => Promise<StopResult | undefined>;
 
 export interface StopResult {
   story: Story;
-  /** `ended`: it ended in another way than by a stop. `running`: it has not ended within a few seconds. */
+  /** `ended`: it ended before the stop. `running`: it is still running after a few seconds. */
   result: "stopped" | "ended" | "running";
 }
 
-/** Presses the asker's own button, so that every process hears of it. */
+/** Acts as the asker's own Stop button, so the stop reaches every process. */
 export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
   const readRunning = async () => (await insight.processes.read()).flatMap((process) => process.running);
 
@@ -34,7 +34,7 @@ export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
     const until = performance.now() + END_MS;
     for (;;) {
       const isRunning = (await readRunning()).some(isIt);
-      // The stories of ended turns are many, and looked through only once this one can be among them.
+      // Reading all ended turns is slow, so do it only when the turn is no longer running.
       const ended = isRunning ? undefined : (await insight.turns.turns()).find(isIt);
       if (ended !== undefined) return ended.outcome === "stopped" ? "stopped" : "ended";
       if (performance.now() >= until) return isRunning ? "running" : "ended";

@@ -1,10 +1,10 @@
 import { request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { comeIn, PASSWORD, tryPassword } from "../support/administrator.ts";
+import { comeIn, PASSWORD, tryPassword } from "../../lab/support/administrator.ts";
 import { startReplica } from "../support/dashboard.ts";
 
-/** With a `Host` of its own, which fetch does not allow. */
+/** Sends a custom `Host` header, which fetch does not allow. */
 function statusAt(url: string, path: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     request(url + path, { headers }, (response) => {
@@ -16,16 +16,16 @@ function statusAt(url: string, path: string, headers: Record<string, string>): P
   });
 }
 
-describe("the way into the dashboard", () => {
-  test.each(["live", "trends/hour", "failures", "turns", "turns/x/sight", "doctor", "settings"])(
-    "%s answers nobody without a session",
+describe("access to the dashboard", () => {
+  test.each(["live", "trends/hour", "failures", "turns", "turns/x/trace", "doctor", "settings"])(
+    "%s answers no one without a session",
     async (path) => {
       const { url } = await startReplica();
       expect((await fetch(`${url}/admin/api/${path}`)).status).toBe(401);
     },
   );
 
-  test("the password begins a session that scripts and other sites cannot use", async () => {
+  test("the password opens a session that scripts and other sites cannot use", async () => {
     const { url } = await startReplica();
     const entered = await tryPassword(url, PASSWORD);
     expect(entered.headers.getSetCookie()).toEqual([
@@ -35,7 +35,7 @@ describe("the way into the dashboard", () => {
     expect((await ask("settings")).status).toBe(200);
   });
 
-  test("wrong passwords let nobody in, and slow down where they come from", async () => {
+  test("wrong passwords let no one in, and slow down their sender", async () => {
     const { url } = await startReplica();
     const statuses = [];
     for (let n = 0; n < 8; n++) statuses.push((await tryPassword(url, `wrong password ${n}`)).status);
@@ -44,14 +44,14 @@ describe("the way into the dashboard", () => {
     expect((await tryPassword(url, PASSWORD)).status).toBe(429);
   });
 
-  test("a session ends when it is left", async () => {
+  test("a session ends when its user signs out", async () => {
     const { url } = await startReplica();
     const admin = await comeIn(url);
     expect((await admin.ask("session", { method: "DELETE" })).status).toBe(200);
     expect((await admin.ask("settings")).status).toBe(401);
   });
 
-  test("another password ends the sessions of the one before", async () => {
+  test("a new password ends the sessions of the old one", async () => {
     const database = new DatabaseSync(":memory:");
     const before = await startReplica({ database });
     const admin = await comeIn(before.url);
@@ -59,7 +59,7 @@ describe("the way into the dashboard", () => {
     expect((await (await comeIn(after.url, admin)).ask("settings")).status).toBe(401);
   });
 
-  test("a change is refused without the page's own word for it, and from another site", async () => {
+  test("a change is refused without the page's token, and from another site", async () => {
     const { url } = await startReplica();
     const { ask } = await comeIn(url);
     const post = { method: "POST" };
@@ -68,13 +68,13 @@ describe("the way into the dashboard", () => {
     expect((await ask("doctor", post)).status).toBe(200);
   });
 
-  test("a foreign name is refused, as a rebound one would be", async () => {
+  test("a foreign host name is refused, as after DNS rebinding", async () => {
     const { url } = await startReplica({ admin: { allowedHosts: ["bot.example"] } });
     expect(await statusAt(url, "/admin", { Host: "evil.example" })).toBe(403);
     expect(await statusAt(url, "/admin", { Host: "bot.example" })).toBe(200);
   });
 
-  test("a person whom a trusted proxy names is let in, and no other request may name one", async () => {
+  test("a trusted proxy lets in the person it names, and no other request can name one", async () => {
     const proxy = (networks: string[]) => ({
       password: undefined,
       proxy: { networks, userHeader: "x-forwarded-user" },

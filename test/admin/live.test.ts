@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { comeIn } from "../../lab/support/administrator.ts";
 import { createLive } from "../../src/admin/live.ts";
 import type { Now } from "../../src/admin/page/wire.ts";
-import { comeIn } from "../support/administrator.ts";
 import { startReplica } from "../support/dashboard.ts";
 
 async function firstEvent(stream: ReadableStream<Uint8Array>): Promise<Now> {
@@ -14,7 +14,7 @@ test("the stream ends with the session that opened it", async () => {
   const admin = await comeIn(url);
   const live = await admin.ask("live");
   await admin.ask("session", { method: "DELETE" });
-  // To its end.
+  // Reads the stream to its end.
   expect(await live.text()).toMatch(/^(?:event: now\n[^]*)?$/);
   expect((await admin.ask("live")).status).toBe(401);
 });
@@ -34,7 +34,7 @@ test("the state of the processes is not sent while the sessions are unknown", as
   live.close();
 });
 
-test("the outage of the store is sent all the same", async () => {
+test("the stream still reports an outage of the store", async () => {
   const away = () => Promise.reject(new Error("The store does not answer."));
   const live = createLive({ read: away }, () => 1);
   const stream = live.open(away);

@@ -1,15 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { comeIn } from "../../lab/support/administrator.ts";
+import { message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { isRedisMissing } from "../../lab/support/redis.ts";
 import type { Story, Trends } from "../../src/admin/page/wire.ts";
-import { comeIn } from "../support/administrator.ts";
-import { keepBotsOnRedis } from "../support/bot-store.ts";
+import { keepBotsOnRedis } from "../support/bots-on-redis.ts";
 import { startReplica } from "../support/dashboard.ts";
-import { message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { isRedisMissing } from "../support/redis.ts";
 
-/** Two processes of one service, and a model that does not come to its end. */
+/** Starts two processes of one service. Their model never finishes an answer. */
 async function startTwo(last: Promise<unknown>) {
   const platform = fakePlatform();
   const both = { platform, storeDatabase: new DatabaseSync(":memory:"), scripts: [["Well,", last, " done."]] };
@@ -21,10 +21,10 @@ async function startTwo(last: Promise<unknown>) {
 describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis-server)", () => {
   keepBotsOnRedis();
 
-  test("each process shows what all of them run, and stops an answer wherever it is written", async () => {
+  test("each process shows the running answers of all processes, and stops any of them", async () => {
     const { one, two } = await startTwo(new Promise(() => {}));
     const [atOne, session] = [await comeIn(one.url), await comeIn(two.url)];
-    // A session of one process is known to the other.
+    // The other process accepts the session too.
     const atTwo = await comeIn(two.url, atOne);
     expect(session.cookie).not.toBe(atOne.cookie);
     await Promise.all(["a", "b", "c", "d"].map((id) => one.accept(message("hi", { conversationId: `test:${id}` }))));
@@ -42,7 +42,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     expect(idsOf(seen)).toEqual(idsOf(other));
 
     for (const { turnId, process } of running(seen ?? { at: 0, processes: [], problem: null })) {
-      // From the process that does not write it.
+      // From the process that is not writing the answer.
       const admin = process === "one" ? atTwo : atOne;
       await admin.read(`turns/${turnId}/stop`, { method: "POST" });
     }
@@ -55,7 +55,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     );
   });
 
-  test("an answer of a platform that one process has to itself is stopped from a process that does not know it", async () => {
+  test("an answer on a platform that only one process runs is stopped from another process", async () => {
     const platform = fakePlatform({ isOwn: true });
     const storeDatabase = new DatabaseSync(":memory:");
     const scripts = [["Well,", new Promise<never>(() => {})]];

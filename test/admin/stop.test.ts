@@ -26,7 +26,7 @@ const RUNNING: Story = {
   steps: [],
 };
 
-/** A turn that runs, and ends with `outcome` when it hears of the stop. */
+/** Starts a turn that ends with `outcome` when it is stopped. */
 function start(running: Story[], outcome: string) {
   let looks = 0;
   const ended: Story[] = [{ ...RUNNING, beganAt: 1, outcome: "complete" }];

@@ -1,18 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { OpenedMessage, Sight, Story, Trends } from "../../src/admin/page/wire.ts";
+import { comeIn } from "../../lab/support/administrator.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import type { OpenedMessage, Story, Trace, Trends } from "../../src/admin/page/wire.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { comeIn } from "../support/administrator.ts";
 import { startReplica } from "../support/dashboard.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const SECRET = "the password of the safe is swordfish";
 
-describe("the stories of the dashboard", () => {
-  test("the story of a failure tells the times and the shown sentence, and no word of the conversation", async () => {
+describe("the dashboard's stories", () => {
+  test("the story of a failure contains the times and the shown sentence, and no word of the conversation", async () => {
     const broken = new GatewayError("interrupted", "cut");
     const replica = await startReplica({ scripts: [[`I heard that ${SECRET}`, broken]] });
     const { ask } = await comeIn(replica.url);
@@ -25,16 +25,16 @@ describe("the stories of the dashboard", () => {
     expect(story?.note).toMatch(/^The answer broke off before it was finished/);
     expect(story?.steps.map(({ what }) => what)).toEqual([
       "The question was asked",
-      "Begun by one",
-      "The first text came",
-      expect.stringMatching(/People saw the first text|Refused \(gateway: interrupted\)/),
-      expect.stringMatching(/People saw the first text|Refused \(gateway: interrupted\)/),
+      "Started by one",
+      "The first text arrived",
+      expect.stringMatching(/Users saw the first text|Failed \(gateway: interrupted\)/),
+      expect.stringMatching(/Users saw the first text|Failed \(gateway: interrupted\)/),
       "Ended: interrupted",
     ]);
     expect(story?.steps.filter(({ isBad }) => isBad)).toHaveLength(2);
   });
 
-  test("the end of a process that died is recorded when its turn is taken up, and counted once", async () => {
+  test("the failure of a process that died is recorded when its turn is resumed, and counted once", async () => {
     const { database, platform } = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const question = message("hi");
     const dead = startEngine({ database, platform, scripts: [["Well", new GatewayError("interrupted", "cut")]] });
@@ -53,16 +53,16 @@ describe("the stories of the dashboard", () => {
     expect(counts.turns).toMatchObject({ interrupted: expect.arrayContaining([1]) });
   });
 
-  test("messages are opened only after the audit log has the name of the reader", async () => {
+  test("messages are opened only after the audit log has recorded the reader's name", async () => {
     const replica = await startReplica({ scripts: [["Yes."]] });
     const admin = await comeIn(replica.url);
     await replica.accept(message(SECRET));
     await replica.idle();
     const [story] = await admin.read<Story[]>("turns");
     const path = `turns/${story?.turnId}`;
-    const sight = await admin.read<Sight>(`${path}/sight`);
-    expect(sight).toMatchObject({ model: "fake", shown: 1, persona: "as configured" });
-    expect(JSON.stringify(sight)).not.toContain("swordfish");
+    const trace = await admin.read<Trace>(`${path}/trace`);
+    expect(trace).toMatchObject({ model: "fake", shown: 1, persona: "as configured" });
+    expect(JSON.stringify(trace)).not.toContain("swordfish");
     expect((await admin.ask(`${path}/messages`)).status).toBe(404);
     expect(replica.acts).toEqual([]);
 
@@ -88,7 +88,7 @@ describe("the stories of the dashboard", () => {
     expect(await answer.text()).not.toContain("swordfish");
   });
 
-  test("/forget erases the stories of a person, and /export brings them before", async () => {
+  test("/forget erases a person's stories, and /export contains them before", async () => {
     const replica = await startReplica();
     const admin = await comeIn(replica.url);
     await replica.accept(message("hi"));

@@ -1,4 +1,6 @@
-/** Such as "420 ms", "3.2 s", "4 min 10 s", "2 h 5 min", "3 days". */
+import type { Story } from "../../insight/story.ts";
+
+/** For example "420 ms", "3.2 s", "4 min 10 s", "2 h 5 min", "3 days". */
 export function describeMs(ms: number): string {
   if (ms < 995) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
@@ -12,7 +14,7 @@ export function describeCount(count: number): string {
   return Math.round(count).toLocaleString("en-US");
 }
 
-/** Few digits, as an axis has room for. */
+/** Uses few digits, to fit an axis. */
 export function describeShort(count: number): string {
   return new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(count);
 }
@@ -35,9 +37,33 @@ export function describeMoment(at: number): string {
   return `${day}${describeTime(at)}`;
 }
 
-/** The place of an answer, as far as its ids tell. */
-export function describePlace({ platform, channelId }: { platform: string; channelId: string }): string {
-  return `${platform} · ${channelId}`;
+/** Describes outcomes for which users saw no sentence. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  complete: "Answered",
+  stopped: "Stopped on request",
+  waiting: "Waiting for approval",
+  refused: "Refused",
+  length: "Hit the length limit",
+  filtered: "Stopped by a content filter",
+  interrupted: "Broke off",
+  shutdown: "Palaver was shut down",
+  failed: "Failed",
+};
+
+/** True if the outcome is not a failure. */
+export function isFine(outcome: string): boolean {
+  return ["complete", "stopped", "waiting", "refused"].includes(outcome);
+}
+
+export function isAnswered(outcome: string): boolean {
+  return outcome === "complete" || outcome === "stopped";
+}
+
+/** Says why an answer ended. For a failure or a refusal, this is the first sentence that users saw. */
+export function describeReason({ outcome = "", note = "" }: Pick<Story, "outcome" | "note">): string {
+  const [sentence = ""] = /^.+?[.!?](?=\s|$)/.exec(note) ?? [];
+  const words = isFine(outcome) && outcome !== "refused" ? "" : sentence.replaceAll("`", "").replace(/\.$/, "");
+  return words || (OUTCOMES[outcome] ?? outcome);
 }
 
 export function sum(numbers: readonly number[]): number {

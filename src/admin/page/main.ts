@@ -1,6 +1,6 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { openDoctor } from "./doctor.ts";
-import { openNow } from "./now.ts";
+import { openOverview } from "./overview.ts";
 import { describeFailure, readMe, signIn, signOut, whenSignedOut } from "./requests.ts";
 import { openSettings } from "./settings.ts";
 import { openConversations, openFailures } from "./story-lists.ts";
@@ -14,48 +14,42 @@ interface Page {
   open: View;
 }
 
-const NOW: Page = { name: "now", title: "Now", open: openNow };
+const OVERVIEW: Page = { name: "overview", title: "Overview", open: openOverview };
 const PAGES: readonly Page[] = [
-  NOW,
-  { name: "trends", title: "Trends", open: openTrends },
+  OVERVIEW,
   { name: "failures", title: "Failures", open: openFailures },
   { name: "conversations", title: "Conversations", open: openConversations },
+  { name: "trends", title: "Trends", open: openTrends },
   { name: "doctor", title: "Doctor", open: openDoctor },
   { name: "settings", title: "Settings", open: openSettings },
 ];
 
 const app = document.querySelector<HTMLElement>("#app");
-if (app === null) throw new Error("The page has no place for the dashboard.");
+if (app === null) throw new Error("The page has no element for the dashboard.");
 const root = app;
 let closePage = () => {};
 
 function pageOf(path: string): Page {
-  return PAGES.find(({ name }) => path === `/admin/${name}`) ?? NOW;
+  return PAGES.find(({ name }) => path === `/admin/${name}`) ?? OVERVIEW;
 }
 
 function showFrame(me: Me): void {
   const current = pageOf(location.pathname);
   const link = ({ name, title }: Page) => {
     const isCurrent = name === current.name;
-    return html`<a href="/admin/${name}" aria-current=${isCurrent ? "page" : nothing} @click=${follow}>${title}</a>`;
-  };
-  const follow = (event: MouseEvent) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-    event.preventDefault();
-    history.pushState(null, "", (event.currentTarget as HTMLAnchorElement).href);
-    showPage(me, true);
+    return html`<a href="/admin/${name}" aria-current=${isCurrent ? "page" : nothing}>${title}</a>`;
   };
   const out = me.canSignOut ? html`<button class="quiet" @click=${() => void signOut()}>Sign out</button>` : nothing;
   const frame = html`
     <header class="top">
-      <a class="brand" href="/admin/now" @click=${follow}>Palaver <span class="hint">dashboard</span></a>
+      <a class="brand" href="/admin/overview">Palaver <span class="hint">dashboard</span></a>
       <nav aria-label="Pages">${PAGES.map(link)}</nav>
       <div class="who"><span class="hint">${me.name}</span>${out}</div>
     </header>
     <main id="page" tabindex="-1"></main>
   `;
   render(frame, root);
-  // On a narrow screen the pages do not all fit beside each other.
+  // On a narrow screen the navigation scrolls: make the current page's link visible.
   root.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
@@ -68,7 +62,7 @@ function showPage(me: Me, isFollowed = false): void {
   if (main === null) return;
   render(nothing, main);
   closePage = page.open(main);
-  // A screen reader has to say that the page has changed.
+  // Tells a screen reader that the page has changed.
   if (isFollowed) main.focus();
 }
 
@@ -95,15 +89,31 @@ function showEntry({ hasPassword }: Me, problem = ""): void {
       <button class="primary">Sign in</button>
     </form>
   `;
-  const refusal = html`<p>Only the proxy in front of this service lets administrators in: open this page through it.</p>`;
+  const refusal = html`<p>Administrators sign in through the proxy: open this page there.</p>`;
   render(html`<main class="entry"><h1>Palaver dashboard</h1>${hasPassword ? form() : refusal}</main>`, root);
 }
 
+let signedIn: Me | undefined;
+
 function start(me: Me): void {
-  if (me.name === null) showEntry(me);
-  else showPage(me);
-  onpopstate = () => (me.name === null ? undefined : showPage(me, true));
+  signedIn = me.name === null ? undefined : me;
+  if (signedIn === undefined) showEntry(me);
+  else showPage(signedIn);
 }
 
+/** Opens a page of the dashboard without a full reload. */
+function followLink(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href^='/admin/']") : null;
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (link === null || signedIn === undefined || !isPlain) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  showPage(signedIn, true);
+}
+
+root.addEventListener("click", followLink);
+addEventListener("popstate", () => {
+  if (signedIn !== undefined) showPage(signedIn, true);
+});
 whenSignedOut(() => void readMe().then(start));
 start(await readMe());

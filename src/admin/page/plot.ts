@@ -1,12 +1,12 @@
 import uPlot from "uplot";
 
-const HEIGHT_PX = 180;
+const HEIGHT_PX = 130;
 const BAR_SHARE = 0.8;
 
 export interface Line {
   name: string;
   values: ReadonlyArray<number | null>;
-  /** The number of one of the colours. */
+  /** Index of a colour. */
   color: number;
 }
 
@@ -19,11 +19,11 @@ export interface PlotOptions {
   describe(value: number): string;
 }
 
-/** Draws into an element. Returns what ends that. */
+/** Draws into an element. Returns a function that removes the plot. */
 export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: PlotOptions): () => void {
   const colors = readColors(root);
   const stacked = isStacked ? stack(lines) : lines.map(({ values }) => [...values]);
-  // The rearmost area is drawn first.
+  // Draw the rearmost area first.
   const order = isStacked ? lines.map((_, index) => lines.length - 1 - index) : lines.map((_, index) => index);
   const seconds = at.map((ms) => ms / 1_000);
   const step = (seconds[1] ?? 0) - (seconds[0] ?? 0);
@@ -45,7 +45,7 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
         y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
       },
       axes: [
-        { ...axis, values: (_, moments) => moments.map((moment) => describeTick(moment * 1_000, step)) },
+        { ...axis, size: 30, values: (_, moments) => moments.map((moment) => describeTick(moment * 1_000, step)) },
         { ...axis, size: toAxisWidth, values: (_, values) => values.map((value) => describe(value)) },
       ],
       series: [
@@ -74,12 +74,12 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
   };
 }
 
-/** Gives an axis the width of its longest label. */
+/** Makes an axis as wide as its longest label. */
 function toAxisWidth(_: uPlot, labels: string[] | null): number {
   return Math.max(54, ...(labels ?? []).map(({ length }) => 12 + length * 6.5));
 }
 
-/** A time of the day, or the day where a point is one. */
+/** Shows the time of day, or the date if a point is a day. */
 function describeTick(at: number, stepSeconds: number): string {
   const date = new Date(at);
   const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
@@ -97,7 +97,7 @@ function stack(lines: readonly Line[]): number[][] {
   );
 }
 
-/** A canvas knows no variables of the style sheet. */
+/** Reads the colours from the style sheet, because a canvas cannot use CSS variables. */
 function readColors(root: HTMLElement) {
   const probe = root.appendChild(document.createElement("span"));
   const read = (name: string) => {

@@ -1,6 +1,6 @@
 import type { Me } from "./wire.ts";
 
-/** The server refused; the message is a sentence for the person. */
+/** The server refused or is unreachable. The message is a sentence for people. */
 class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: number;
@@ -36,25 +36,25 @@ export async function signOut(): Promise<void> {
 export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   const headers = { "content-type": "application/json", "x-csrf-token": csrfToken };
   const response = await fetch(`/admin/api/${path}`, { ...init, headers }).catch(() => {
-    throw new RequestError(0, "The server cannot be reached.");
+    throw new RequestError(0, "The server is unreachable.");
   });
   const body = (await response.json().catch(() => ({}))) as T & { error?: string };
   if (response.ok) return body;
   if (response.status === 401 && path !== "session") onSignedOut();
-  throw new RequestError(response.status, body.error ?? `The server answered with ${response.status}.`);
+  throw new RequestError(response.status, body.error ?? `The server responded with ${response.status}.`);
 }
 
-/** A sentence for the person of whatever a request rejected with. */
+/** Describes any rejection in a sentence for people. */
 export function describeFailure(error: unknown): string {
   return error instanceof RequestError ? error.message : "That did not work.";
 }
 
-/** Milliseconds between two readings of an open page. */
+/** An open page reads its data again after this pause. */
 const AGAIN_MS = 5_000;
 
 /**
- * Reads from a path now, at intervals, and whenever `look` is called, until `end`. Hands over each answer, or why there
- * is none, and drops the answers of an earlier path.
+ * Reads a path now, at intervals and on every call of `look`, until `end`. Passes on each response or failure. Drops
+ * responses for an earlier path.
  */
 export function follow<T>(
   path: () => string,
@@ -62,12 +62,12 @@ export function follow<T>(
   take: (found: T | undefined, words: string) => void,
 ) {
   async function look(): Promise<void> {
-    const asked = path();
-    const [found, words] = await read(asked).then(
+    const requested = path();
+    const [found, words] = await read(requested).then(
       (found) => [found, ""] as const,
       (error: unknown) => [undefined, describeFailure(error)] as const,
     );
-    if (asked === path()) take(found, words);
+    if (requested === path()) take(found, words);
   }
 
   void look();

@@ -3,18 +3,17 @@ import { ask, describeFailure } from "./requests.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { SettingsPart } from "./wire.ts";
 
-/** The settings in force, read-only. */
 export const openSettings: View = (root) => {
   const show = (content: unknown) =>
     render(
       html`
         <div class="head"><h1>Settings</h1></div>
-        <p class="hint about">What is in force. It is changed in the configuration, and by commands in the channels.</p>
+        <p class="hint about">The current settings. Change them in the configuration, or with commands in the channels.</p>
         ${content}
       `,
       root,
     );
-  show(empty("Looking …"));
+  show(empty("Loading …"));
   ask<SettingsPart[]>("settings").then(
     (parts) => show(parts.map(toPart)),
     (error: unknown) => show(problem(describeFailure(error))),

@@ -1,18 +1,19 @@
-import { html, render } from "lit-html";
+import { html, render, type TemplateResult } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
+import { describeReason } from "./format.ts";
 import { ask, follow } from "./requests.ts";
 import { toStory, type Unfolded } from "./stories.ts";
 import { empty, problem, type View } from "./view.ts";
-import type { Story } from "./wire.ts";
+import type { NamedStory } from "./wire.ts";
 
-/** The latest answers, each with the context that the model was given. */
+/** The latest answers, each with the context that the model got. */
 export const openConversations: View = (root) =>
   openStories(root, {
     path: "turns",
     title: "Conversations",
-    about: "The latest 500 answers of all processes, and what the model was given for each of them.",
+    end: "How it ended",
+    about: "The latest 500 answers of all processes, with what the model saw for each of them.",
     nothing: "Nothing has been answered yet.",
-    showsSight: true,
   });
 
 /** The answers that did not end well. */
@@ -20,44 +21,55 @@ export const openFailures: View = (root) =>
   openStories(root, {
     path: "failures",
     title: "Failures",
-    about: "Answers that did not end as they should, of all processes, newest first. The newest 500 are kept.",
+    end: "Reason",
+    about: "The latest 500 answers of all processes that went wrong, newest first.",
     nothing: "Nothing has failed.",
-    showsSight: false,
   });
 
 interface StoriesOptions {
   path: string;
   title: string;
+  /** Heading of the column and the filter for outcomes. */
+  end: string;
   about: string;
   nothing: string;
-  /** The context that the model was given stands first. */
-  showsSight: boolean;
 }
 
-/** A list of stories that follows what happens. */
 function openStories(root: HTMLElement, options: StoriesOptions): () => void {
-  let stories: Story[] | undefined;
+  let stories: NamedStory[] | undefined;
   let words = "";
-  let wanted = "";
+  const given = new URLSearchParams(location.search);
+  let reason = given.get("reason") ?? "";
+  let wanted = given.get("find") ?? "";
   const unfolded: Unfolded = { open: new Set(), opened: new Map(), changed: show };
 
   function show(): void {
     const search = (event: InputEvent) => {
-      wanted = (event.target as HTMLInputElement).value.trim().toLowerCase();
+      wanted = (event.target as HTMLInputElement).value;
       show();
     };
-    const found = (stories ?? []).filter((story) => isMeant(story, wanted));
-    const list = html`<ul class="stories">${repeat(
-      found,
-      ({ id }) => id,
-      (story) => toStory(story, unfolded, options.showsSight),
-    )}</ul>`;
-    const none = stories === undefined ? "Looking …" : stories.length === 0 ? options.nothing : "None is like that.";
+    const choose = (event: Event) => {
+      reason = (event.target as HTMLSelectElement).value;
+      show();
+    };
+    const matching = (stories ?? []).filter((story) => isMeant(story, wanted.trim().toLowerCase()));
+    const found = matching.filter((story) => reason === "" || describeReason(story) === reason);
+    const list = html`
+      <p class="story-head" aria-hidden="true"><span>${options.end}</span><span>Who</span><span>Where</span><span>Model</span><span>When</span></p>
+      <ul class="stories">${repeat(
+        found,
+        ({ id }) => id,
+        (story) => toStory(story, unfolded),
+      )}</ul>`;
+    const none = stories === undefined ? "Loading …" : stories.length === 0 ? options.nothing : "No answer matches.";
     const page = html`
       <div class="head"><h1>${options.title}</h1></div>
       <p class="hint about">${options.about}</p>
-      <label class="search"><span>Find</span>
-        <input type="search" placeholder="name, channel, model, outcome, id" @input=${search} /></label>
+      <div class="filters">
+        <label><span>${options.end}</span><select @change=${choose}>${toChoices(matching, reason)}</select></label>
+        <label><span>Find</span>
+          <input type="search" placeholder="name, channel, model, id" .value=${wanted} @input=${search} /></label>
+      </div>
       ${words === "" ? "" : problem(words)}
       ${found.length === 0 ? empty(none) : list}
     `;
@@ -67,7 +79,7 @@ function openStories(root: HTMLElement, options: StoriesOptions): () => void {
   show();
   const { end } = follow(
     () => options.path,
-    ask<Story[]>,
+    ask<NamedStory[]>,
     (found, problem) => {
       stories = found ?? stories;
       words = problem;
@@ -77,7 +89,19 @@ function openStories(root: HTMLElement, options: StoriesOptions): () => void {
   return end;
 }
 
-function isMeant({ author, reply, model, outcome, turnId, conversationId, note }: Story, wanted: string): boolean {
-  const texts = [author.name, reply.platform, reply.channelId, model, outcome, turnId, conversationId, note];
+/** Lists every reason among these stories, the most frequent first. Always includes the chosen one. */
+function toChoices(stories: readonly NamedStory[], chosen: string): TemplateResult[] {
+  const counts = new Map([...Map.groupBy(stories, describeReason)].map(([reason, { length }]) => [reason, length]));
+  if (chosen !== "" && !counts.has(chosen)) counts.set(chosen, 0);
+  const reasons = [...counts].toSorted(([, one], [, other]) => other - one);
+  return [["", stories.length] as const, ...reasons].map(
+    ([reason, count]) =>
+      html`<option value=${reason} .selected=${reason === chosen}>${reason || "All"} (${count})</option>`,
+  );
+}
+
+function isMeant(story: NamedStory, wanted: string): boolean {
+  const { author, place, reply, model, outcome, turnId, conversationId } = story;
+  const texts = [author.name, author.id, place, reply.channelId, model, outcome, turnId, conversationId, story.note];
   return wanted === "" || texts.some((text) => text?.toLowerCase().includes(wanted));
 }

@@ -1,10 +1,10 @@
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
-import { describeCost, describeCount, describeMs, describeShort, sum } from "./format.ts";
+import { describeCost, describeCount, describeMs, describeReason, describeShort, sum } from "./format.ts";
 import { drawPlot, type Line, type PlotOptions } from "./plot.ts";
 import { ask, follow } from "./requests.ts";
 import { empty, problem, table, type View } from "./view.ts";
-import { type Percentiles, RANGE_NAMES, type RangeName, type Subject, type Trends } from "./wire.ts";
+import { type Percentiles, RANGE_NAMES, type RangeName, type Trends } from "./wire.ts";
 
 const RANGE_WORDS: Readonly<Record<RangeName, string>> = {
   hour: "1 hour",
@@ -13,12 +13,12 @@ const RANGE_WORDS: Readonly<Record<RangeName, string>> = {
   month: "30 days",
   quarter: "90 days",
 };
-/** Colours by outcome, in the order in which they are stacked; what is not named here comes after them. */
+/** Colours by outcome, in stacking order; outcomes without a colour come last. */
 const OUTCOMES = {
   complete: 0,
   waiting: 5,
   stopped: 4,
-  length: 1,
+  length: 5,
   filtered: 3,
   shutdown: 3,
   interrupted: 1,
@@ -43,7 +43,7 @@ export const openTrends: View = (root) => {
     endPlots();
     const wanted: Plots = new Map();
     render(toPage(range, trends, words, choose, wanted), root);
-    // Only what stands in the page has a size and colours.
+    // An element has a size and colours only once it is in the page.
     ends = [...wanted].map(([element, options]) => drawPlot(element, options));
   }
 
@@ -72,7 +72,7 @@ export const openTrends: View = (root) => {
   };
 };
 
-/** The plots by the elements that hold them. */
+/** The plots, by the element that contains each. */
 type Plots = Map<HTMLElement, PlotOptions>;
 
 function toPage(
@@ -90,15 +90,18 @@ function toPage(
       <fieldset class="ranges"><legend class="unseen">Range</legend>${RANGE_NAMES.map(choice)}</fieldset>
     </div>
     ${words === "" ? nothing : problem(words)}
-    ${trends === undefined ? empty("Looking …") : toCharts(trends, plots)}
+    ${trends === undefined ? empty("Loading …") : toCharts(trends, plots)}
   `;
 }
 
 function toCharts(trends: Trends, plots: Plots): TemplateResult {
-  const { at, counts, times, tokens, costs, subjects, since } = trends;
+  const { at, counts, times, tokens, costs } = trends;
   const stacked = (lines: Line[], describe = describeShort) => ({ at, lines, isStacked: true, describe });
   const chart = (title: string, options: PlotOptions, about: string) => toChart(title, options, about, plots);
-  const turns = toLines(counts.turns, OUTCOMES);
+  const turns = toLines(counts.turns, OUTCOMES).map((line) => ({
+    ...line,
+    name: describeReason({ outcome: line.name }),
+  }));
   const { reason: reasons = [], ...judged } = counts.votes;
   const votes = toLines(judged, VOTES);
   const pictures = toLines(counts.pictures, PICTURES);
@@ -109,26 +112,16 @@ function toCharts(trends: Trends, plots: Plots): TemplateResult {
   ];
   return html`
     <div class="charts">
-      ${chart("Turns by outcome", stacked(turns), describeSum(turns, "turn"))}
-      ${toTimes("Time to the first token", times.firstToken["all"], at, plots)}
-      ${toTimes("Time to the first visible text", times.firstVisible["all"], at, plots)}
-      ${toTimes("Lag of what people see", times.lag["all"], at, plots)}
+      ${chart("Answers", stacked(turns), describeSum(turns, "answer"))}
+      ${toTimes("Time until the model starts", times.firstToken["all"], at, plots)}
+      ${toTimes("Time until users see text", times.firstVisible["all"], at, plots)}
+      ${toTimes("How far users are behind the model", times.lag["all"], at, plots)}
       ${chart("Tokens", stacked(used), describeSum(used, "token"))}
       ${spent.length > 0 ? chart("Cost", stacked(spent, describeCost), spent.map(({ name, values }) => `${describeCost(total(values))} ${name}`).join(", ")) : nothing}
-      ${chart("Votes", stacked(votes), votes.length === 0 ? "none" : [...votes, { name: "with a reason", values: reasons }].map(({ name, values }) => `${describeCount(total(values))} ${name}`).join(", "))}
-      ${pictures.length > 0 ? chart("Pictures", stacked(pictures), describeSum(pictures, "picture")) : nothing}
+      ${chart("Ratings", stacked(votes), votes.length === 0 ? "none" : [...votes, { name: "with a reason", values: reasons }].map(({ name, values }) => `${describeCount(total(values))} ${name}`).join(", "))}
+      ${pictures.length > 0 ? chart("Images", stacked(pictures), describeSum(pictures, "image")) : nothing}
     </div>
-    <div class="pair">
-      <section><h2>Refusals by kind</h2>${toTotals("Refusals by kind", { ...counts.refusals }, "Nothing was refused.")}</section>
-      <section><h2>Retries of the gateway</h2>${toTotals("Retries of the gateway", { ...counts.retries }, "Nothing was asked twice.")}</section>
-    </div>
-    <section><h2>Tool times</h2>${toTools(times.tool, counts.tools)}</section>
-    <p class="hint">Turns, pictures, calls of tools and failures are counted exactly, also where processes are killed. Times, refusals, retries and votes are counted by each process and brought together at the end of an answer, or every 30 seconds: what a killed process counted since then is missing.</p>
-    <h2 class="above">What was used, since ${since} (UTC)</h2>
-    <div class="pair">
-      ${toSubjects("Model", subjects.model)} ${toSubjects("Channel", subjects.channel)}
-      ${toSubjects("Person", subjects.person)} ${toSubjects("Workspace", subjects.workspace)}
-    </div>
+    <section><h2>Tools</h2>${toTools(times.tool, counts.tools)}</section>
   `;
 }
 
@@ -156,7 +149,7 @@ function toChart(title: string, options: PlotOptions, about: string, plots: Plot
       <figcaption><h2>${title}</h2><p class="hint">${about}</p></figcaption>
       ${
         lines.length === 0
-          ? empty("Nothing in this time.")
+          ? empty("Nothing in this period.")
           : html`<div class="plot" role="img" aria-label="${title}: ${about}" ${ref(draw)}></div>
               <ul class="legend">${lines.map(key)}</ul>`
       }
@@ -183,35 +176,19 @@ function totalOf(lines: readonly Line[]): number {
   return sum(lines.map(({ values }) => total(values)));
 }
 
-function toTotals(caption: string, series: Readonly<Record<string, number[]>>, none: string): TemplateResult {
-  const rows = Object.entries(series)
-    .map(([name, values]) => ({ name, count: sum(values) }))
-    .filter(({ count }) => count > 0)
-    .toSorted((one, other) => other.count - one.count);
-  if (rows.length === 0) return empty(none);
-  return table(
-    caption,
-    [
-      { title: "Kind", cell: ({ name }) => name },
-      { title: "Count", isNumber: true, cell: ({ count }) => describeCount(count) },
-    ],
-    rows,
-  );
-}
-
 function toTools(
   times: Readonly<Record<string, Percentiles>>,
   counts: Readonly<Record<string, number[]>>,
 ): TemplateResult {
   const names = new Set([...Object.keys(counts), ...Object.keys(times).filter((name) => name !== "all")]);
   const rows = [...names]
-    // A call whose process died in it has no time; of the oldest calls there are times alone.
+    // Calls whose process died have no duration; the oldest calls have only a duration.
     .map((name) => ({ name, calls: Math.max(sum(counts[name] ?? []), times[name]?.count ?? 0), all: times[name]?.all }))
     .toSorted((one, other) => other.calls - one.calls);
   if (rows.length === 0) return empty("No tool was called.");
   const time = (ms: number | undefined) => (ms === undefined ? "–" : describeMs(ms));
   return table(
-    "Tool times",
+    "Tools",
     [
       { title: "Tool", cell: ({ name }) => html`<code>${name}</code>` },
       { title: "Calls", isNumber: true, cell: ({ calls }) => describeCount(calls) },
@@ -221,33 +198,4 @@ function toTools(
     ],
     rows,
   );
-}
-
-function toSubjects(title: string, subjects: readonly Subject[]): TemplateResult {
-  const optional = [
-    {
-      title: "Pictures",
-      isNumber: true,
-      cell: ({ pictures }: Subject) => describeCount(pictures),
-      is: subjects.some(({ pictures }) => pictures > 0),
-    },
-    {
-      title: "Cost",
-      isNumber: true,
-      cell: ({ cost }: Subject) => cost || "–",
-      is: subjects.some(({ cost }) => cost !== ""),
-    },
-  ];
-  const columns = [
-    { title, cell: ({ name }: Subject) => name },
-    { title: "Answers", isNumber: true, cell: ({ answers }: Subject) => describeCount(answers) },
-    { title: "Tokens", isNumber: true, cell: ({ tokens }: Subject) => describeCount(tokens) },
-    ...optional.filter(({ is }) => is),
-  ];
-  const name = title.toLowerCase();
-  return html`
-    <section class="close">
-      <h3>By ${name}</h3>
-      ${subjects.length === 0 ? empty("Nothing in this time.") : table(`What was used, by ${name}`, columns, subjects)}
-    </section>`;
 }

@@ -1,15 +1,15 @@
 import { html, type TemplateResult } from "lit-html";
+import type { NamedStory } from "./wire.ts";
 
-/** Shows a page in an element, until the function that it returns is called. */
+/** Shows a page in an element until the returned function is called. */
 export type View = (root: HTMLElement) => () => void;
 
-/** Says something to people who do not see where it happens. */
+/** Announces a text to people who use a screen reader. */
 export function announce(text: string): void {
   const place = document.querySelector("#announcements");
   if (place !== null) place.textContent = text;
 }
 
-/** A sentence where there is nothing to show. */
 export function empty(words: string): TemplateResult {
   return html`<p class="empty">${words}</p>`;
 }
@@ -18,21 +18,29 @@ export function problem(words: string): TemplateResult {
   return html`<p class="problem" role="alert">${words}</p>`;
 }
 
+/** Shows the name of a story's channel, and its ids on hover. */
+export function placeOf({ place, reply: { platform, workspaceId, channelId } }: NamedStory): TemplateResult {
+  return html`<span title=${[platform, workspaceId, channelId].filter(Boolean).join(" · ")}>${place}</span>`;
+}
+
 export interface Column<T> {
   title: string;
-  /** Numbers stand to the right. */
+  /** Numbers are right-aligned. */
   isNumber?: boolean;
+  /** Hidden on a narrow screen, so that the other columns fit. */
+  isMinor?: boolean;
   cell(row: T): unknown;
 }
 
-/** On a narrow screen each row is a card, in which every cell has its title beside it. */
+/** On a narrow screen, each row becomes a card. A table that fits without its minor columns stays a table. */
 export function table<T>(caption: string, columns: ReadonlyArray<Column<T>>, rows: readonly T[]): TemplateResult {
-  const cell = (row: T, { title, isNumber, cell }: Column<T>) =>
-    html`<td data-title=${title} class=${isNumber ? "number" : ""}>${cell(row)}</td>`;
+  const kindOf = ({ isNumber, isMinor }: Column<T>) => `${isNumber ? "number" : ""} ${isMinor ? "minor" : ""}`;
+  const cell = (row: T, column: Column<T>) =>
+    html`<td data-title=${column.title} class=${kindOf(column)}>${column.cell(row)}</td>`;
   return html`
-    <table>
+    <table class=${columns.length < 3 || columns.some(({ isMinor }) => isMinor) ? "" : "cards"}>
       <caption class="unseen">${caption}</caption>
-      <thead><tr>${columns.map(({ title, isNumber }) => html`<th scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
+      <thead><tr>${columns.map((column) => html`<th scope="col" class=${kindOf(column)}>${column.title}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${columns.map((column) => cell(row, column))}</tr>`)}</tbody>
     </table>
   `;

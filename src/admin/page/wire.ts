@@ -1,62 +1,111 @@
 /** The JSON that the dashboard's page and its server exchange. */
 
 import type { ProcessReport } from "../../insight/processes.ts";
+import type { Story } from "../../insight/story.ts";
 import type { RangeName, Series } from "../../insight/trends.ts";
 import type { Finding } from "../../port/finding.ts";
-import type { Sight as StoredSight } from "../../turn/sight.ts";
+import type { Trace as StoredTrace } from "../../turn/record.ts";
 
-export type { Story } from "../../insight/story.ts";
 export type { Percentiles } from "../../insight/trends.ts";
-export type { Finding, ProcessReport, RangeName };
+export type { Finding, RangeName, Story };
+
+export interface NamedStory extends Story {
+  /** For example "Example · Acme · #general". */
+  place: string;
+}
+
+/** A process, with the names of the channels in which it answers. */
+export interface NamedReport extends Omit<ProcessReport, "running"> {
+  running: NamedStory[];
+}
 
 export interface Me {
-  /** Null: nobody is in. */
+  /** Null: no one is signed in. */
   name: string | null;
-  /** To be sent with every change, as `x-csrf-token`. */
+  /** The page sends it with every change, as `x-csrf-token`. */
   csrfToken: string;
-  /** There is a session that can be ended. */
+  /** Whether there is a session that can be ended. */
   canSignOut: boolean;
-  /** A password lets in. */
+  /** Whether signing in needs a password. */
   hasPassword: boolean;
 }
 
-/** The running work of all processes. */
+/** The current work of all processes. */
 export interface Now {
   /** The server's clock, Unix milliseconds. */
   at: number;
-  processes: ProcessReport[];
-  /** Set where the store does not answer, so that other processes cannot be seen. */
+  processes: NamedReport[];
+  /** Set if the store is unavailable, so other processes are unknown. */
   problem: string | null;
 }
 
 export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const satisfies readonly RangeName[];
 
-export interface Subject {
-  /** As people know it, as far as that is known. */
+/** The usage of a person, a channel, a model or everyone this month. */
+export interface Spent {
   name: string;
   answers: number;
   tokens: number;
   pictures: number;
-  /** In words; "" where there are no prices. */
+  /** A formatted amount; "" without prices. */
   cost: string;
 }
 
-export interface Trends extends Series {
-  /** By currency, where the points are days; empty elsewhere, and where nothing has a price. */
-  costs: Record<string, number[]>;
-  /** The day in UTC from which on the subjects are summed up. */
-  since: string;
-  subjects: Record<"model" | "channel" | "person" | "workspace", Subject[]>;
+export interface Month {
+  /** For example "2026-11", in UTC. */
+  month: string;
+  all: Omit<Spent, "name">;
+  /** Requests with unknown cost. */
+  unpriced: number;
+  /** The ten with the highest usage, as in `places` and `models`. */
+  people: Spent[];
+  places: Spent[];
+  models: Spent[];
 }
 
-/** One part of what the doctor tries. */
+export interface Vote {
+  turnId: string;
+  /** The time of the question, Unix milliseconds. */
+  askedAt: number;
+  isGood: boolean;
+  /** In the person's own words. */
+  reason?: string;
+  by: string;
+  place: string;
+}
+
+export interface Overview {
+  /** Answers of the last 24 hours by outcome. */
+  turns: Record<string, number>;
+  /** Images of the last 24 hours by outcome. */
+  pictures: Record<string, number>;
+  /** Failures in the last 24 hours, newest first. */
+  failures: NamedStory[];
+  month: Month;
+  /** Counts for the last 30 days. */
+  votes: { good: number; bad: number };
+  /** The latest answers' ratings that are bad or have a reason; newest first. */
+  judgements: Vote[];
+}
+
+export interface Trends extends Series {
+  /** By currency. Empty if nothing has a price, or if the points are not days. */
+  costs: Record<string, number[]>;
+}
+
 export interface Section {
   title: string;
   findings: Finding[];
 }
 
-/** The context that the model was given for an answer, without a word of the conversation. */
-export interface Sight extends Pick<StoredSight, "at" | "model" | "dropped" | "hasOlder" | "notices" | "tokens"> {
+export interface Findings {
+  /** Null: no check has run yet. */
+  latest: { at: number; sections: Section[] } | null;
+  isRunning: boolean;
+}
+
+/** The context that the model got for an answer, without any text from the conversation. */
+export interface Trace extends Pick<StoredTrace, "at" | "model" | "dropped" | "hasOlder" | "notices" | "tokens"> {
   options: Record<string, unknown>;
   persona: string;
   shown: number;
@@ -65,18 +114,17 @@ export interface Sight extends Pick<StoredSight, "at" | "model" | "dropped" | "h
   calls: Array<{ name: string; at?: number; tookMs?: number; state: string }>;
 }
 
-/** One message of a conversation, opened. */
 export interface OpenedMessage {
   at: number;
   /** Null: the bot. */
   author: string | null;
   text: string;
   files: string[];
-  /** The model was shown it for the answer. */
+  /** Whether the model saw this message. */
   wasShown: boolean;
 }
 
-/** Heading, then what is in force: name and value. */
+/** Settings under one heading: name and value. */
 export interface SettingsPart {
   title: string;
   /** Explains the part, or says why it is empty. */
