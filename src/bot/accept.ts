@@ -1,59 +1,51 @@
-import type { Logger } from "pino";
+import { COMMAND_NAMES } from "../commands/commands.ts";
 import { toSpokenCommand } from "../commands/spoken.ts";
 import { waitAtMost } from "../concurrency/deadlines.ts";
-import type { History } from "../history/history.ts";
-import { toPictureLane } from "../imagine/picture-lanes.ts";
-import type { Metrics } from "../metrics/metrics.ts";
+import { toPictureLane } from "../imagine/lanes.ts";
 import { type Accept, type ActionEvent, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
 import { isPrivateConversation, readTurnId, toConversationOf } from "../port/ids.ts";
-import type { Queue } from "../queue/queue.ts";
+import type { Services } from "../services/services.ts";
 import { leaveOut } from "../text/leave-out.ts";
-import type { Answers } from "../turn/answers.ts";
-import type { TurnRecords } from "../turn/record.ts";
-import type { TellOutage } from "./outage-notice.ts";
+import type { TurnRecords } from "../turn/records.ts";
+import type { RunningTurns } from "../turn/running.ts";
+import type { NotifyOutage } from "./outage-notice.ts";
 
 /**
- * Longest text of an event, in characters: no platform lets people write more (Slack 40,000, the page 20,000, Discord
- * 4,000). What comes with more, as a message with others quoted in it may, would hold up everybody each time it is read.
+ * The longest text in an event, in characters. People cannot write more on any platform (Slack 40,000, the local page
+ * 20,000, Discord 4,000). A message that quotes others can be longer, and it would slow down every later read.
  */
 export const MAX_TEXT_CHARS = 40_000;
-/** Longest that a command said in a message waits to be stored without a word. */
+/** How long the bot waits for the store before it tells the author of a typed command. */
 const STORE_MS = 1_500;
-/** The platforms bring a message again, or offer it again, for some minutes only. */
+/** The platforms deliver a message again only within some minutes. */
 const WAITS =
-  "My memory is out of reach right now. I will do this when it is back within a few minutes. If nothing has come by then, say it again.";
+  "My storage is unavailable. I'll do this if it's back within a few minutes. If nothing has happened by then, ask again.";
 
-export interface AcceptDeps {
-  queue: Pick<Queue, "accept" | "conversationOf">;
-  history: Pick<History, "find" | "isFollowed" | "isNew">;
-  answers: Pick<Answers, "conversationOf">;
-  records: Pick<TurnRecords, "load" | "conversationOf" | "answeredAt">;
-  /** Names of the commands that a message may say in words. */
-  commandNames: readonly string[];
-  tellOutage: TellOutage;
-  metrics: Pick<Metrics, "intakeFailed">;
-  log: Logger;
+export interface AcceptDeps extends Services {
+  records: TurnRecords;
+  turns: RunningTurns;
+  notifyOutage: NotifyOutage;
 }
 
 export interface Acceptance {
   accept: Accept;
-  /** Tells whoever said a command that it waits for the store; everything else passes in silence. */
-  sayWaits(event: InboundEvent): void;
+  /** Tells the author of a typed command that it waits for the store. Does nothing for other events. */
+  notifyDelayed(event: InboundEvent): void;
 }
 
 /**
- * Accepts events for the adapters, each in the conversation it belongs to: a reply where the message it answers
- * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
- * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
- * one person sees the answer is a conversation of its own. A text of more than `MAX_TEXT_CHARS` loses its middle, with a
- * mark that says so. Whoever says a command that cannot be stored is told that it waits.
+ * Accepts events from the adapters and assigns each event to its conversation. A reply belongs to the conversation of
+ * the message it answers, an edit or a deletion to that of its message, and a button to that of its turn. If none is
+ * known, the event keeps its conversation. A private question starts a new conversation. A message to the bot that is a
+ * command becomes that command. If the store does not accept it in time, its author gets a notice. If a text is longer
+ * than `MAX_TEXT_CHARS`, a mark replaces its middle.
  */
 export function createAccept(deps: AcceptDeps): Acceptance {
-  const { queue, history, answers, records, commandNames, tellOutage, metrics, log } = deps;
+  const { queue, history, turns, records, notifyOutage, metrics, log } = deps;
 
   async function conversationOf(messageId: string): Promise<string | undefined> {
-    const atHand = answers.conversationOf(messageId);
-    if (atHand !== undefined) return atHand;
+    const running = turns.conversationOf(messageId);
+    if (running !== undefined) return running;
     try {
       return (
         (await queue.conversationOf(messageId)) ??
@@ -80,7 +72,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     if (event.kind === "action") return conversationOfTurn(event);
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
-    // A public message is no part of a private conversation, whatever message it names.
+    // A public message never joins a private conversation, even if it replies to a message there.
     const isPublic = event.kind === "message" && event.reply.visibleTo === undefined;
     return isPublic && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
@@ -94,15 +86,15 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     }
   }
 
-  /** Words to somebody else, or where the bot does not listen, are no command. */
+  /** A message is not a command if it is for someone else, or in a conversation that the bot does not follow. */
   async function understand(event: InboundEvent): Promise<InboundEvent> {
     if (event.kind !== "message" || event.addressed === "other") return event;
-    const command = toSpokenCommand(event, commandNames);
+    const command = toSpokenCommand(event, COMMAND_NAMES);
     if (command === undefined) return event;
     return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
   }
 
-  /** A stop said where no conversation exists is meant for the person's newest question in that place. */
+  /** A typed stop outside of any conversation stops the author's newest question in that channel. */
   async function aimStop(event: InboundEvent): Promise<InboundEvent> {
     const { conversationId, reply, author } = event;
     if (!isSpokenStop(event)) return event;
@@ -110,7 +102,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
       if (!(await history.isNew(conversationId))) return event;
       return { ...event, conversationId: (await records.answeredAt(reply, author.id)) ?? conversationId };
     } catch (error) {
-      log.warn({ err: error, conversationId }, "the answer that a person wants to stop could not be looked up");
+      log.warn({ err: error, conversationId }, "the answer to stop could not be looked up");
       return event;
     }
   }
@@ -136,15 +128,15 @@ export function createAccept(deps: AcceptDeps): Acceptance {
 
   function isSpoken(event: InboundEvent): boolean {
     const isToBot = event.kind === "message" && event.addressed === "bot";
-    return isToBot && toSpokenCommand(event, commandNames) !== undefined;
+    return isToBot && toSpokenCommand(event, COMMAND_NAMES) !== undefined;
   }
 
-  function sayWaits(event: InboundEvent): void {
-    if (isSpoken(event)) void tellOutage(event, WAITS);
+  function notifyDelayed(event: InboundEvent): void {
+    if (isSpoken(event)) void notifyOutage(event, WAITS);
   }
 
   return {
-    sayWaits,
+    notifyDelayed,
     accept(event) {
       const taking = take(event);
       if (isSpoken(event)) {
@@ -152,7 +144,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
           () => true,
           () => false,
         );
-        void waitAtMost(stored, STORE_MS).then((isStored) => isStored === true || sayWaits(event));
+        void waitAtMost(stored, STORE_MS).then((isStored) => isStored === true || notifyDelayed(event));
       }
       return taking;
     },
@@ -165,7 +157,7 @@ function withBoundedText(event: InboundEvent): InboundEvent {
   return event.kind === "message" ? { ...event, text, isCut: true } : { ...event, text };
 }
 
-/** The message whose conversation an event belongs to. */
+/** Returns the message whose conversation an event belongs to. */
 function toRelated(event: InboundEvent): string | undefined {
   if (event.kind === "message") return event.inReplyTo;
   return event.kind === "edited" || event.kind === "deleted" ? event.messageId : undefined;

@@ -1,78 +1,99 @@
-import type { Logger } from "pino";
-import { type Command, postNotice } from "../commands/command.ts";
-import { NEVER, runWithin } from "../concurrency/deadlines.ts";
-import type { History } from "../history/history.ts";
-import type { Imagine } from "../imagine/imagine.ts";
-import type { Metrics } from "../metrics/metrics.ts";
-import type { Rate } from "../people/feedback.ts";
-import {
-  type Accept,
-  type ActionEvent,
-  asksAnew,
-  type CommandEvent,
-  type DeletedEvent,
-  type EditedEvent,
-  type InboundEvent,
-  isSpokenStop,
-  type MessageEvent,
-} from "../port/events.ts";
-import { readPictureId } from "../port/ids.ts";
-import type { ReplySink } from "../port/sink.ts";
+import { postNotice } from "../commands/command.ts";
+import { COMMAND_NAMES } from "../commands/commands.ts";
+import { BoundedMap } from "../concurrency/bounded-map.ts";
+import type { PictureBatch } from "../imagine/imagine.ts";
+import { createRate } from "../people/feedback.ts";
+import { type ActionEvent, asksAnew, type CommandEvent, type InboundEvent, isSpokenStop } from "../port/events.ts";
+import { readPictureId, toTurnId } from "../port/ids.ts";
+import type { Right } from "../port/right.ts";
 import { isDrawing } from "../queue/event-lane.ts";
 import type { Worker } from "../queue/queue.ts";
-import type { SinkOf } from "../reply/paced-sink.ts";
-import { isRefusal } from "../reply/platform-call.ts";
+import { isOfSchedule } from "../schedules/acts.ts";
+import { carryOut, giveUpRun, isScheduled, type RunDeps } from "../schedules/run.ts";
+import { toDraft } from "../schedules/wording.ts";
 import { isStoreOutage } from "../store/outage.ts";
-import type { Answers, Batch } from "../turn/answers.ts";
-import { foldBatch, takeBatch } from "../turn/batch.ts";
-import type { Explain } from "../turn/explain.ts";
-import type { SecondThoughts } from "../turn/second-thoughts.ts";
-import type { WaitingMarks } from "../turn/waiting-marks.ts";
-import type { Gate, Refusal } from "./gate.ts";
-import type { TellOutage } from "./outage-notice.ts";
+import type { Batch } from "../turn/answers.ts";
+import { takeBatch } from "../turn/questions.ts";
+import { type Acceptance, createAccept } from "./accept.ts";
+import { onChanged } from "./changes.ts";
+import type { BotDeps, BotParts } from "./deps.ts";
+import { createGate, hasStarted, type Refusal } from "./gate.ts";
+import { createNotifyOutage, type NotifyOutage } from "./outage-notice.ts";
+import { answerMessages } from "./questions.ts";
+import { createReplies, type Replies } from "./replies.ts";
 
-/** Longest a command may take, the erasure of a person with many messages included. */
-const COMMAND_TIMEOUT_MS = 120_000;
-const STORE_IS_AWAY =
-  "My memory is out of reach right now. I will do this as soon as it is back: you need not ask for it again.";
+const STORE_IS_AWAY = "My storage is unavailable. I'll do this as soon as it's back; no need to ask again.";
 
-const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
+const GIVEN_UP = "I tried several times and couldn't finish this. Please try again.";
 
-export interface BotDeps {
-  answers: Answers;
-  secondThoughts: SecondThoughts;
-  explain: Explain;
-  waiting: Pick<WaitingMarks, "show" | "clear">;
-  gate: Gate;
-  history: History;
-  commands: readonly Command[];
-  rate: Rate;
-  imagine: Pick<Imagine, "act" | "giveUp" | "dismiss" | "onAccepted" | "onWaiting">;
-  tellOutage: TellOutage;
-  /** Accepts what the bot asks itself on behalf of a person. */
-  accept: Accept;
-  sinkOf: SinkOf;
-  metrics: Pick<Metrics, "givenUp">;
-  log: Logger;
+const MAX_REFUSED = 1_000;
+
+export interface Bot extends Acceptance {
+  /** Handles accepted events. The queue runs it. */
+  worker: Worker;
 }
 
-/** One inbound event becomes a turn, a command, a change of the history, or nothing. */
-export function createBot(deps: BotDeps): Worker {
-  const { answers, secondThoughts, explain, commands, rate, imagine } = deps;
+/**
+ * The keys of stops that were answered on arrival. Another process may handle their conversation, so the oldest are
+ * dropped.
+ */
+type Refused = BoundedMap<string, true>;
+
+/**
+ * Turns each inbound event into a turn, a command, a change to the history, or nothing. `own` handles events that no
+ * process works on yet. `under` creates the same parts for one piece of work, which writes with that work's right.
+ */
+export function createBot(own: BotDeps, under: (right: Right) => BotDeps): Bot {
+  const notifyOutage = createNotifyOutage(own);
+  const acceptance = createAccept({ ...own, notifyOutage });
+  const refused: Refused = new BoundedMap(MAX_REFUSED);
+  const { refuseAtOnce } = createReplies(own);
+  /** Work that no other process can take over shares the process's parts. */
+  function partsUnder(right: Right): BotParts {
+    const deps = right === own.right ? own : under(right);
+    return { ...deps, gate: createGate(deps), accept: acceptance.accept };
+  }
+
+  const worker: Worker = {
+    take: takeBatch,
+    work: withOutageNotice(
+      (batch, { signal, right }) => createWork(partsUnder(right), refused)(batch, signal),
+      notifyOutage,
+    ),
+    giveUp(events, { signal, right }) {
+      const parts = partsUnder(right);
+      return giveUp(parts, createReplies(parts), events, signal);
+    },
+    onAccepted(event) {
+      const refusal = own.turns.interrupt(event);
+      if (refusal !== undefined && (event.kind === "action" || isSpokenStop(event))) {
+        refused.set(event.key, true);
+        void refuseAtOnce(event, refusal);
+      }
+      if (own.turns.isAnswering(event.conversationId)) showWaiting(own, event);
+    },
+    onWaiting(event) {
+      if (isDrawing(event)) own.imagine.onWaiting(event);
+      else showWaiting(own, event);
+    },
+  };
+  return { ...acceptance, worker };
+}
+
+/** Creates the function that handles a batch. */
+function createWork(deps: BotParts, refused: Refused) {
+  const { afterTheEnd, explain, commands } = deps;
+  const rate = createRate(deps);
   const replies = createReplies(deps);
-  const { reply, notify, refuseAtOnce } = replies;
-  /** Stops that were answered when they came, and have yet to come up in their conversation. */
-  const refused = new Set<string>();
+  const { reply, notify } = replies;
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
-    // Anyone not allowed to stop it was told while it streamed.
+    // The bot has already told the author that they cannot stop this answer.
     if (refused.delete(event.key)) return;
-    const command = commands.find(({ name }) => name === event.name);
-    if (command !== undefined) {
-      return reply(event, signal, (sink, signal) => command.run(event, sink, signal), command.boundsItself);
-    }
-    const known = commands.map(({ name }) => `/${name}`).join(", ");
-    await notify(event, `There is no command of that name. I know ${known}.`, signal);
+    const run = commands.get(event.name);
+    if (run !== undefined) return reply(event, signal, (sink, signal) => run(event, sink, signal));
+    const known = COMMAND_NAMES.map((name) => `/${name}`).join(", ");
+    await notify(event, `I don't know that command. Try one of these: ${known}.`, signal);
   }
 
   async function onAction(
@@ -80,13 +101,8 @@ export function createBot(deps: BotDeps): Worker {
     batch: InboundEvent[],
     signal: AbortSignal,
   ): Promise<readonly InboundEvent[]> {
-    if (readPictureId(event.turnId) !== undefined) {
-      const refusal = await imagine.act(event, signal);
-      if (refusal !== undefined) await notify(event, refusal, signal);
-      return batch;
-    }
     if (event.action === "stop") {
-      if (!refused.delete(event.key)) await notify(event, await answers.stopLate(event, signal), signal);
+      await notify(event, await afterTheEnd.stop(event, signal), signal);
       return batch;
     }
     if (event.action === "good" || event.action === "bad") {
@@ -97,6 +113,13 @@ export function createBot(deps: BotDeps): Worker {
       await goOn(deps, replies, event, signal);
       return batch;
     }
+    if (isOfSchedule(event)) {
+      await reply(event, signal, async (sink, signal) => {
+        const shown = await deps.planner.press(event, signal);
+        if (shown !== undefined) await sink.post(toDraft(shown), `${event.key}:notice`, signal);
+      });
+      return batch;
+    }
     if (event.action === "explain") {
       await reply(event, signal, async (sink, signal) => {
         await postNotice(sink, event, await explain(event, sink.limits), signal);
@@ -104,9 +127,7 @@ export function createBot(deps: BotDeps): Worker {
       return batch;
     }
     if (event.action === "show" || event.action === "delete") {
-      const refusal = await (event.action === "show"
-        ? secondThoughts.show(event, signal)
-        : secondThoughts.remove(event));
+      const refusal = await (event.action === "show" ? afterTheEnd.show(event, signal) : afterTheEnd.remove(event));
       if (refusal !== undefined) await notify(event, refusal, signal);
       return batch;
     }
@@ -115,12 +136,15 @@ export function createBot(deps: BotDeps): Worker {
 
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
-    // Messages are checked later, in `answerMessages`; edits always change the history.
+    if (first?.kind === "action" && refused.delete(first.key)) return batch;
+    const drawing = toPictureEvent(first);
+    if (drawing !== undefined) return drawPictures(deps, replies, drawing, { events: batch }, signal);
+    if (isScheduled(first)) return carryOut(first, toRunDeps(deps, {}, signal), signal);
+    // `answerMessages` checks messages later. Edits always change the history.
     if (first?.kind === "command" || first?.kind === "action") {
       const refusing = deps.gate.findRefusal(first);
       const refusal = refusing && (await refusing);
       if (refusal !== undefined) {
-        if (isDrawing(first)) await imagine.dismiss(first);
         await deps.gate.tell(first, refusal, signal);
         return batch;
       }
@@ -142,109 +166,87 @@ export function createBot(deps: BotDeps): Worker {
     return batch;
   }
 
+  return work;
+}
+
+function toRunDeps(deps: BotParts, batch: Pick<Batch, "isGivenUp">, signal: AbortSignal): RunDeps {
   return {
-    take: takeBatch,
-    work: withOutageNotice(work, deps.tellOutage),
-    giveUp: (events, signal) => giveUp(deps, replies, events, signal),
-    onAccepted(event) {
-      const refusal = answers.interrupt(event);
-      if (refusal !== undefined && (event.kind === "action" || isSpokenStop(event))) {
-        refused.add(event.key);
-        void refuseAtOnce(event, refusal);
-      }
-      imagine.onAccepted(event);
-      if (answers.isAnswering(event.conversationId)) showWaiting(deps, event);
-    },
-    onWaiting(event) {
-      if (isDrawing(event)) imagine.onWaiting(event);
-      else showWaiting(deps, event);
-    },
+    ...deps,
+    hasStarted: (event) => hasStarted(event, deps),
+    answer: (event) => answerMessages(deps, { events: [event], ...batch }, signal),
+    outcomeOf: async ({ key }) => (await deps.records.load(toTurnId(key)))?.ends?.at(-1),
   };
 }
 
-/** Shows at a question that it is not forgotten. What is said between people asks for nothing. */
+/** Shows on a question that it is waiting. Messages between people need no sign. */
 function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
-  if (event.kind !== "message" || event.addressed === "other") return;
+  if (event.kind !== "message" || event.addressed === "other" || event.scheduled !== undefined) return;
   if (event.addressed === "bot") return waiting.show(event);
   const isFollowed = history.isFollowed(event.conversationId, event.at).catch(() => false);
   void isFollowed.then((isOurs) => isOurs && waiting.show(event));
 }
 
-/** Tells the author of a command or a press that it takes longer; the queue tries it again. */
-function withOutageNotice(work: Worker["work"], tellOutage: TellOutage): Worker["work"] {
-  return async (batch, signal) => {
+/** Tells the author of a command or a button press that it waits for the store. The queue retries the event. */
+function withOutageNotice(call: Worker["work"], notifyOutage: NotifyOutage): Worker["work"] {
+  return async (batch, work) => {
     const [first] = batch;
     try {
-      return await work(batch, signal);
+      return await call(batch, work);
     } catch (error) {
       const isWaitedFor = first?.kind === "command" || first?.kind === "action";
-      if (isWaitedFor && isStoreOutage(error)) await tellOutage(first, STORE_IS_AWAY);
+      if (isWaitedFor && isStoreOutage(error)) await notifyOutage(first, STORE_IS_AWAY);
       throw error;
     }
   };
 }
 
-/** Tells the person who asked once; nobody waits for an edit or a deletion. */
+/** Tells the asker once that the bot gave up. No one waits for the result of an edit or a deletion. */
 async function giveUp(
-  deps: BotDeps,
+  deps: BotParts,
   replies: Replies,
   events: InboundEvent[],
   signal: AbortSignal,
 ): Promise<readonly InboundEvent[]> {
   const [first] = events;
   deps.metrics.givenUp();
+  if (isScheduled(first)) return giveUpRun(first, toRunDeps(deps, { isGivenUp: true }, signal), signal);
   if (first?.kind === "message") return answerMessages(deps, { events, isGivenUp: true }, signal);
   if (first?.kind !== "command" && first?.kind !== "action") return events;
-  if (isDrawing(first)) {
-    const sentence = await deps.imagine.giveUp(first, signal);
-    if (sentence !== undefined) await replies.notify(first, sentence, signal);
-  } else if (asksAnew(first)) {
+  if (isDrawing(first)) return drawPictures(deps, replies, first, { events, isGivenUp: true }, signal);
+  if (asksAnew(first)) {
     return answerAgain(deps, replies, first, { events, isGivenUp: true }, signal);
-  } else {
-    await replies.notify(first, GIVEN_UP, signal);
   }
+  await replies.notify(first, GIVEN_UP, signal);
   return events;
 }
 
-async function answerMessages(
-  deps: BotDeps,
-  { events, ...how }: Omit<Batch, "messages">,
+/** Returns the event if it belongs to a picture turn. */
+function toPictureEvent(event: InboundEvent | undefined): CommandEvent | ActionEvent | undefined {
+  if (event?.kind === "command") return isDrawing(event) ? event : undefined;
+  return event?.kind === "action" && readPictureId(event.turnId) !== undefined ? event : undefined;
+}
+
+async function drawPictures(
+  { gate, imagine }: BotParts,
+  { notify }: Replies,
+  event: CommandEvent | ActionEvent,
+  batch: PictureBatch,
   signal: AbortSignal,
 ): Promise<readonly InboundEvent[]> {
-  const messages = foldBatch(events);
-  if (messages[0]?.addressed === "other") {
-    await deps.history.setFollowed(messages[0].conversationId, false);
-    await deps.answers.overhear(messages);
-    return events;
-  }
-  let refusal: Refusal | undefined;
-  // Not awaited here: the turn must be registered first, so that an edit or a Stop during this check reaches it.
+  let denied: Refusal | undefined;
+  // Do not await this here. The turn must be registered first, because otherwise a Stop during this check misses it.
   async function isWanted(): Promise<boolean> {
-    const [first] = events;
-    if (first === undefined) return false;
-    // An edit may have made it a question. The turn has its id from the first event, even where that is deleted.
-    refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
-    return refusal === undefined && isForUs(deps, messages);
+    denied = batch.isGivenUp ? undefined : await gate.findRefusal(event);
+    return denied === undefined;
   }
-  const done = await deps.answers.answer({ events, messages, ...how }, isWanted(), signal);
-  if (refusal !== undefined) await tellRefused(deps, messages, refusal, signal);
+  const { done, refusal } = await imagine.work(batch, isWanted(), signal);
+  if (denied !== undefined) await gate.tell(event, denied, signal);
+  else if (refusal !== undefined) await notify(event, refusal, signal);
   return done;
 }
 
-/** Only those who asked the bot are told: others spoke to people. */
-async function tellRefused(
-  { waiting, gate }: BotDeps,
-  messages: readonly MessageEvent[],
-  refusal: Refusal,
-  signal: AbortSignal,
-): Promise<void> {
-  waiting.clear(messages);
-  const asked = messages.find(({ addressed, isListenedTo }) => addressed === "bot" && isListenedTo !== true);
-  if (asked !== undefined) await gate.tell(asked, refusal, signal);
-}
-
 async function answerAgain(
-  { answers }: BotDeps,
+  { answers }: BotParts,
   { notify }: Replies,
   event: ActionEvent,
   batch: Omit<Batch, "messages">,
@@ -256,103 +258,13 @@ async function answerAgain(
 }
 
 async function goOn(
-  { answers, accept }: BotDeps,
+  { afterTheEnd, accept }: BotParts,
   { notify }: Replies,
   event: ActionEvent,
   signal: AbortSignal,
 ): Promise<void> {
-  const question = await answers.toContinuation(event);
+  const question = await afterTheEnd.toContinuation(event);
   if (typeof question === "string") return notify(event, question, signal);
   await accept(question);
-  await answers.continued(event, signal);
-}
-
-/** A message to nobody in particular is ours while the bot follows the conversation. */
-async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Promise<boolean> {
-  const conversationId = messages[0]?.conversationId;
-  if (conversationId === undefined) return true;
-  try {
-    const asked = messages.find(({ addressed }) => addressed === "bot");
-    // A message from before the question may arrive after it, over another connection.
-    if (asked === undefined) return await history.isFollowed(conversationId, messages.at(-1)?.at);
-    await history.setFollowed(conversationId, true, asked.at);
-    return true;
-  } catch (error) {
-    log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");
-    return messages.some(({ addressed }) => addressed === "bot");
-  }
-}
-
-type Replies = ReturnType<typeof createReplies>;
-
-/** Speaks to the person who gave a command or pressed a button. */
-function createReplies({ sinkOf, log }: BotDeps) {
-  function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
-    return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
-  }
-
-  /** Lets `deliver` answer the author alone. Where no message of ours is taken any more, there is nobody to tell. */
-  async function reply(
-    event: CommandEvent | ActionEvent,
-    signal: AbortSignal,
-    deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
-    boundsItself = false,
-  ): Promise<void> {
-    const sink = sinkOf({ ...event.reply, visibleTo: event.author.id });
-    try {
-      if (boundsItself) await deliver(sink, signal);
-      else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
-    }
-  }
-
-  /** Answers at once: by the time the press comes up in its conversation, the answer is over. */
-  async function refuseAtOnce(event: ActionEvent | CommandEvent, refusal: string): Promise<void> {
-    try {
-      await notify(event, refusal, NEVER);
-    } catch (error) {
-      log.warn({ err: error, key: event.key }, "a person could not be told why a stop was refused");
-    }
-  }
-
-  return { reply, notify, refuseAtOnce };
-}
-
-/** An edit or a deletion. An answer that waits for a person begins anew with it, or goes. */
-async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
-  const mayAsk = event.kind === "deleted" || (await deps.gate.findRefusal(event)) === undefined;
-  if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
-  if (event.kind === "edited") return onEdited(deps, event);
-  // The process that hears of it may not be the one that did it.
-  if (await deps.secondThoughts.isLeftBehind(event.messageId)) return;
-  const isKept = await deps.history.remove(event.messageId);
-  if (!isKept) await deps.history.markDeleted(event.messageId);
-  await deps.secondThoughts.onDeleted(event, signal);
-}
-
-/**
- * A message that an edit addresses to the bot becomes a question, unless it was answered before: then, where it says
- * something else now, it is answered once more.
- */
-async function onEdited(
-  { secondThoughts, history, accept }: BotDeps,
-  { addressed, ...event }: EditedEvent,
-): Promise<void> {
-  const { messageId, text, attachments } = event;
-  const again = await secondThoughts.onEdited(event);
-  if (again !== undefined) await accept(again);
-  await history.edit(messageId, text, attachments);
-  if (addressed === undefined || (await wasAsked(history, messageId))) return;
-  // An overheard message that now addresses the bot is asked where the conversation stands by now.
-  await history.remove(messageId);
-  await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
-}
-
-async function wasAsked(history: Pick<History, "find" | "read">, messageId: string): Promise<boolean> {
-  const place = await history.find(messageId);
-  if (place === undefined) return false;
-  const { entries } = await history.read(place.conversationId, { maxEntries: 1, upToId: messageId });
-  return entries[0]?.isEarlier !== true;
+  await afterTheEnd.continued(event, signal);
 }

@@ -1,50 +1,39 @@
-import type { Logger } from "pino";
 import { postNotice } from "../commands/command.ts";
+import { findCommand } from "../commands/commands.ts";
 import { runWithin } from "../concurrency/deadlines.ts";
-import type { JobStore } from "../imagine/job-store.ts";
-import type { Access } from "../policy/access.ts";
-import type { Models } from "../policy/models.ts";
-import type { Refusals } from "../policy/refusals.ts";
 import type { Permission } from "../policy/rules.ts";
-import type { Adapter } from "../port/adapter.ts";
 import type { InboundEvent } from "../port/events.ts";
 import { readPictureId, readTurnId, toTurnId } from "../port/ids.ts";
-import type { Quota } from "../quota/quota.ts";
-import type { SinkOf } from "../reply/paced-sink.ts";
-import type { Settings } from "../settings/settings.ts";
-import type { TurnRecords } from "../turn/record.ts";
+import { checkRight } from "../port/right.ts";
+import type { Services } from "../services/services.ts";
+import { hasBegun as isImageStarted } from "../turn/record.ts";
+import type { TurnRecords } from "../turn/records.ts";
 
 const TELL_MS = 30_000;
 
-/** The permission that somebody lacks, and the sentence for them. */
+/** The permission that the author lacks, and a sentence that says so. */
 export interface Refusal {
   permission: Permission;
   text: string;
 }
 
-/** Every event passes here first: finds what the policy denies to its author, or their limits have no room for. */
+/**
+ * Checks every event first: whether the policy forbids it to its author, and whether the author's limits are used up.
+ */
 export interface Gate {
-  /** Undefined without a promise: the event needs no permission. A promise of undefined: permitted. Never rejects. */
+  /**
+   * Returns undefined (not a promise) if the event needs no permission. The promise resolves to undefined if the event
+   * is permitted, and never rejects.
+   */
   findRefusal(event: InboundEvent): Promise<Refusal | undefined> | undefined;
-  /** Tells the person so that nobody else sees it; seldom, where they only wrote a message. Best effort. */
+  /** Tells the person privately, if possible. After a message in a channel, at most once in ten minutes. */
   tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;
 }
 
-export interface GateDeps {
-  quota: Pick<Quota, "findRefusal">;
-  access: Pick<Access, "judge">;
-  refusals: Refusals;
-  records: Pick<TurnRecords, "load">;
-  jobs: Pick<JobStore, "load">;
-  settings: Pick<Settings, "read">;
-  models: Pick<Models, "usual">;
-  adapterOf(platform: string): Pick<Adapter, "postPrivately">;
-  sinkOf: SinkOf;
-  log: Logger;
-}
+type GateDeps = Services & { records: TurnRecords };
 
 export function createGate(deps: GateDeps): Gate {
-  const { access, quota, refusals, settings, models, adapterOf, sinkOf, log } = deps;
+  const { access, quota, refusals, settings, models, adapterOf, sinkOf, right, watch, log } = deps;
 
   async function judge(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
     const decide = await access.judge();
@@ -55,7 +44,7 @@ export function createGate(deps: GateDeps): Gate {
     if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
     if (permission !== "chat" || decide(event, `model:${model}`).isAllowed) return undefined;
-    // An answer may come from the channel's own model as well.
+    // The answer can also come from the channel's own model.
     const { model: own = model } = await settings.read(event.reply);
     const other = decide(event, `model:${own}`);
     return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
@@ -63,7 +52,17 @@ export function createGate(deps: GateDeps): Gate {
 
   async function findRefusal(event: InboundEvent, permission: Permission): Promise<Refusal | undefined> {
     const refusal = await judge(event, permission);
-    return refusal !== undefined && !(await hasBegun(event, deps)) ? refusal : undefined;
+    return refusal !== undefined && !(await hasStarted(event, deps)) ? refusal : undefined;
+  }
+
+  /** Records a refused question for the dashboard, because it never became a turn. */
+  function keep(event: InboundEvent, note: string): void {
+    if (event.kind !== "message") return;
+    const { key, conversationId, reply, author, at: askedAt } = event;
+    const turn = { turnId: toTurnId(key), conversationId, reply, author, model: models.usual(event) };
+    const used = { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 };
+    const end = { number: 1, outcome: "refused", note, messages: 0, used, calls: [] };
+    void watch.begin({ ...turn, askedAt, attempts: 1 }, right).end(end);
   }
 
   return {
@@ -73,34 +72,43 @@ export function createGate(deps: GateDeps): Gate {
     },
     async tell(event, { permission, text }, signal) {
       const { reply, author } = event;
-      const { postPrivately } = adapterOf(reply.platform);
-      const isHeldOpen = isAwaited(event);
+      const { notifyPrivately, isOwn } = adapterOf(reply.platform);
+      // On Palaver's own pages, a question without an answer looks like a failure.
+      const isHeldOpen = isAwaited(event) || isOwn === true;
       try {
         if (!isHeldOpen && !(await refusals.claim(event, permission))) return;
+        keep(event, text);
         const isPrivate = reply.visibleTo !== undefined || reply.isDirect === true || event.kind === "action";
         const nonce = `${event.key}:refused`;
+        await checkRight(right);
         await runWithin(
           TELL_MS,
           (signal) =>
-            postPrivately === undefined || (isHeldOpen && isPrivate) || reply.isDirect === true
+            notifyPrivately === undefined || (isHeldOpen && isPrivate) || reply.isDirect === true
               ? postNotice(sinkOf({ ...reply, visibleTo: author.id }), event, text, signal)
-              : postPrivately(reply, author.id, text, nonce, signal),
+              : notifyPrivately(reply, author.id, text, nonce, signal),
           signal,
         );
       } catch (err) {
         signal.throwIfAborted();
-        log.warn({ err, key: event.key, permission }, "a person could not be told that something is denied to them");
+        log.warn({ err, key: event.key, permission }, "a refusal notice could not be delivered");
       }
     },
   };
 }
 
-/** Work that was allowed when it began runs to its end: its messages would look unfinished for good. */
-async function hasBegun(event: InboundEvent, { records, jobs, log }: GateDeps): Promise<boolean> {
+/** Work that was allowed when it started is finished; otherwise its messages would look unfinished forever. */
+export async function hasStarted(
+  event: InboundEvent,
+  { records, log }: Pick<GateDeps, "records" | "log">,
+): Promise<boolean> {
   try {
-    const begun = toTurnId(event.key);
-    if (event.kind === "command") return (await jobs.load(begun))?.isOver === false;
-    const record = await records.load(event.kind === "action" ? readTurnId(event.turnId) : begun);
+    const turnId = toTurnId(event.key);
+    if (event.kind === "command") {
+      const drawing = await records.loadPicture(turnId);
+      return drawing !== undefined && isImageStarted(drawing) && drawing.phase !== "final";
+    }
+    const record = await records.load(event.kind === "action" ? readTurnId(event.turnId) : turnId);
     return record !== undefined && record.phase !== "final";
   } catch (err) {
     log.warn({ err, key: event.key }, "the record of earlier work could not be read");
@@ -108,7 +116,7 @@ async function hasBegun(event: InboundEvent, { records, jobs, log }: GateDeps): 
   }
 }
 
-/** True where the platform shows that something is to come until something does. */
+/** True if the platform shows a pending state until the bot responds. */
 function isAwaited(event: InboundEvent): boolean {
   if (event.kind === "message") return event.isAnsweredAlone === true;
   if (event.kind === "command") return event.isSpoken !== true;
@@ -116,8 +124,8 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * The permission that an event needs; undefined for what everybody may do, such as a stop or a look at one's own data.
- * Settings commands check by themselves, since they also only show.
+ * Returns the permission that an event needs. Undefined if everyone can do it, such as stop an answer or see their own
+ * data. Commands for settings check by themselves, because some of them only show settings.
  */
 function toPermission(event: InboundEvent): Permission | undefined {
   switch (event.kind) {
@@ -126,10 +134,9 @@ function toPermission(event: InboundEvent): Permission | undefined {
     case "edited":
       return "chat";
     case "command":
-      if (event.name === "imagine") return "pictures";
-      return event.name === "quiet" ? "chat" : undefined;
+      return findCommand(event.name)?.needs;
     case "action":
-      // The picture module checks this itself: it knows what is to be drawn.
+      // `imagine` checks this itself, because it knows which images it will create.
       return FREE.has(event.action) || readPictureId(event.turnId) !== undefined ? undefined : "chat";
     case "deleted":
     default:
@@ -137,4 +144,4 @@ function toPermission(event: InboundEvent): Permission | undefined {
   }
 }
 
-const FREE: ReadonlySet<string> = new Set(["stop", "delete", "good", "bad", "explain", "show"]);
+const FREE: ReadonlySet<string> = new Set(["stop", "delete", "good", "bad", "explain", "show", "unschedule", "pause"]);

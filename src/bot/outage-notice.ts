@@ -1,31 +1,29 @@
-import type { Logger } from "pino";
 import { BoundedMap } from "../concurrency/bounded-map.ts";
-import type { Adapter } from "../port/adapter.ts";
 import type { InboundEvent } from "../port/events.ts";
+import { NO_RIGHT } from "../port/right.ts";
+import type { Services } from "../services/services.ts";
 
 const POST_MS = 10_000;
-const MAX_TOLD = 1_000;
+const MAX_NOTIFIED = 1_000;
 
-/** Tells the author of an event once, and alone where the platform can, that it waits. Never rejects. */
-export type TellOutage = (event: InboundEvent, words: string) => Promise<void>;
+/** Tells an event's author once that the event waits, in private if the platform can. Never rejects. */
+export type NotifyOutage = (event: InboundEvent, words: string) => Promise<void>;
 
-export interface OutageNoticeDeps {
-  adapterOf(platform: string): Pick<Adapter, "sink">;
-  log: Logger;
-}
-
-/** Waits for no budget: those that processes share are out of reach together with the store. */
-export function createTellOutage({ adapterOf, log }: OutageNoticeDeps): TellOutage {
-  const toldKeys = new BoundedMap<string, true>(MAX_TOLD);
+/**
+ * Does not wait for a rate limit budget: when the store is down, so are the budgets. Writes with `NO_RIGHT`, because
+ * the store cannot confirm a right then.
+ */
+export function createNotifyOutage({ adapterOf, log }: Services): NotifyOutage {
+  const notifiedKeys = new BoundedMap<string, true>(MAX_NOTIFIED);
 
   return async ({ key, reply, author }, markdown) => {
-    if (toldKeys.has(key)) return;
-    toldKeys.set(key, true);
+    if (notifiedKeys.has(key)) return;
+    notifiedKeys.set(key, true);
     try {
-      const sink = adapterOf(reply.platform).sink({ ...reply, visibleTo: author.id });
+      const sink = adapterOf(reply.platform).sink({ ...reply, visibleTo: author.id }, NO_RIGHT);
       await sink.post({ markdown, buttons: [], streaming: false }, `${key}:away`, AbortSignal.timeout(POST_MS));
     } catch (error) {
-      log.warn({ err: error, key }, "a person could not be told that the store is away");
+      log.warn({ err: error, key }, "an outage notice could not be delivered");
     }
   };
 }

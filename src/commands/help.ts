@@ -1,17 +1,17 @@
-import type { ReadPersona } from "../port/catalogue.ts";
 import { type Command, postNotice, toList } from "./command.ts";
 
-/** `/help`: lists the commands when it runs, so that the list may contain this one, and the channel's prompts. */
-export function createHelpCommand(botName: string, commands: readonly Command[], readPersona: ReadPersona): Command {
-  return {
-    name: "help",
-    description: "Says what I can do.",
-    async run(event, sink, signal) {
-      const list = commands.map(({ name, description }) => `- \`/${name}\`: ${description}`).join("\n");
-      const text = `I am ${botName}. Write to me, or mention me in a channel, and I answer; edit your message while I write and I begin again, delete it or say "stop" and I stop.\n\n${list}\n\nWhere a slash is not taken, as in some threads, begin with \`!\` instead, such as \`!help\`.`;
-      const { prompts } = await readPersona(event.reply);
-      const suggested = prompts === undefined ? "" : `\n\nAsk me, for example:\n${toList(prompts)}`;
+/** `/help` lists the commands and the channel's suggested prompts. */
+export const HELP: Command = {
+  name: "help",
+  description: "Show what I can do.",
+  fields: [],
+  create({ botName, commands, settings }) {
+    const list = toList(commands.map(({ name, description }) => `\`/${name}\`: ${description}`));
+    const text = `I'm ${botName}. Write to me, or mention me in a channel, and I'll answer. If you edit your message while I'm writing, I start over; if you delete it or say "stop", I stop.\n\n${list}\n\nIf slash commands don't work, as in some threads, start with \`!\` instead: \`!help\`.`;
+    return async (event, sink, signal) => {
+      const { prompts } = await settings.read(event.reply);
+      const suggested = prompts === undefined ? "" : `\n\nYou could ask me:\n${toList(prompts)}`;
       await postNotice(sink, event, text + suggested, signal);
-    },
-  };
-}
+    };
+  },
+};

@@ -1,25 +1,19 @@
-import type { History } from "../history/history.ts";
-import type { Audit } from "../policy/audit.ts";
 import { type Command, postNotice } from "./command.ts";
 
-/** `/quiet`: the bot answers in this conversation only when it is addressed. */
-export function createQuietCommand(
-  history: Pick<History, "isFollowed" | "setFollowed">,
-  audit: Pick<Audit, "note">,
-): Command {
-  return {
-    name: "quiet",
-    description: "I stay silent in this conversation until I am mentioned again.",
-    async run(event, sink, signal) {
+const SAID = "I'll stay silent here until someone mentions me. In direct messages, I always answer.";
+
+/** `/quiet` makes the bot stop following this conversation, so that it answers only mentions. */
+export const QUIET: Command = {
+  name: "quiet",
+  description: "Keep me silent in this conversation until I'm mentioned again.",
+  fields: [],
+  needs: "chat",
+  create({ history, audit }) {
+    return async (event, sink, signal) => {
       const wasFollowed = await history.isFollowed(event.conversationId);
       await history.setFollowed(event.conversationId, false);
       if (wasFollowed) await audit.note({ event, what: "quiet", before: "off", after: "on" });
-      await postNotice(
-        sink,
-        event,
-        "I stay silent here until somebody mentions me. Where you write to me alone, I always answer.",
-        signal,
-      );
-    },
-  };
-}
+      await postNotice(sink, event, SAID, signal);
+    };
+  },
+};

@@ -1,29 +1,30 @@
 import type { CommandEvent, MessageEvent } from "../port/events.ts";
 
-/** `!name`, as the first word. */
+/** Matches `!name` as the first word. */
 const SPOKEN = /^!([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
 
-/** `imagine …` and `/imagine …`; without the slash it needs more than the word. */
+/** Matches `imagine …` and `/imagine …`. Without the slash, more words must follow. */
 const IMAGINE = /^(?:\/imagine(?:\s+([\s\S]*))?|imagine\s+([\s\S]*))$/i;
 
-/** The word alone, however loud and in whatever script's punctuation, and the same to an address; no question mark. */
+/** Matches a message that is only "stop", with any punctuation except a question mark, and with an optional "it". */
 const STOP = /^[\p{P}\p{S}\s]*stop(?:\s+it)?(?:(?![?？؟])[\p{P}\p{S}\p{Z}\s\uFE0F])*$/iu;
 
-/** Words after `imagine` that ask for thoughts rather than for a picture. */
+/** If one of these words follows `imagine`, the message is a thought experiment and not an image request. */
 const SUPPOSITION =
   /^(?:if|that|being|having|how|what|when|why|you|you're|your|yourself|we|we're|i|i'm|my|our|it|it's|this|there|they|he|she|someone|somebody|everyone|a (?:world|scenario|situation|case|future|day|time))\b/i;
 
 /**
- * The command that a message to the bot says in words: `!name …` for every known name, which also works where platforms
- * take no slash; and `stop` alone; and for pictures `/imagine …` and `imagine …`. The last is also how people begin a supposition. With a
- * question mark, or with the words that suppositions begin with, it stays a message: the model that reads it may still
- * draw, whereas a picture is no answer. A message with pictures attached is about them. Undefined: it is no command.
+ * Returns the command that a message spells out: `!name …` for every known command, for places without slash commands;
+ * "stop" alone; and `imagine …` or `/imagine …`. Undefined if the message is no command.
+ *
+ * "Imagine" also starts thought experiments. With a question mark, or with a word that usually starts one, the message
+ * stays a question: the model can still create an image. A message with attached images asks for an image.
  */
 export function toSpokenCommand(event: MessageEvent, names: readonly string[]): CommandEvent | undefined {
   const { key, conversationId, author, reply, at, attachments } = event;
-  const said = readSpoken(event);
-  if (said === undefined || !names.includes(said.name)) return undefined;
-  return { kind: "command", key, conversationId, author, reply, at, ...said, attachments, isSpoken: true };
+  const spoken = readSpoken(event);
+  if (spoken === undefined || !names.includes(spoken.name)) return undefined;
+  return { kind: "command", key, conversationId, author, reply, at, ...spoken, attachments, isSpoken: true };
 }
 
 function readSpoken({ text, attachments, addressed }: MessageEvent): { name: string; text: string } | undefined {

@@ -1,13 +1,11 @@
 import { type Command, postNotice } from "./command.ts";
 
-/** `/stop`, or the word alone. A running answer is ended when the event is accepted; the command runs where there is none. */
-export function createStopCommand(): Command {
-  return {
-    name: "stop",
-    description: "Ends the answer that I am writing here.",
-    async run(event, sink, signal) {
-      const text = "There is no answer of mine to stop here. A picture that is being drawn has a Stop of its own.";
-      await postNotice(sink, event, text, signal);
-    },
-  };
-}
+const NOTHING = "I'm not answering anything here. An image I'm creating has its own Stop button.";
+
+/** `/stop`, or the word alone. `accept` stops a running answer, so this command runs only if nothing was running. */
+export const STOP: Command = {
+  name: "stop",
+  description: "Stop the answer that I'm writing here.",
+  fields: [],
+  create: () => (event, sink, signal) => postNotice(sink, event, NOTHING, signal),
+};

@@ -2,38 +2,40 @@ import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import { leaveOut } from "../text/leave-out.ts";
 
-/** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. */
+/** Images of any size count about as much as 1024 × 1024 pixels cost with common models. */
 const IMAGE_TOKENS = 800;
-/** The frame of a message, or of a call in it, costs this beside its text. */
+/** Tokens for the frame of a message, or of a call in it, in addition to its text. */
 const FRAME_TOKENS = 4;
-/** A text that must be kept although it does not fit keeps about this much. */
+/** A text that must be kept although it does not fit keeps about this many tokens. */
 const MIN_TEXT_TOKENS = 32;
-/** More characters for one token are never kept, so that a huge text is measured only once. */
+/** No token is assumed to have more characters, so a huge text is measured only once. */
 const MAX_CHARS_PER_TOKEN = 8;
-/** The share of the room that a cut text may leave unused, in characters of one token each; the search stops there. */
+/** The share of the room that a truncated text may leave unused, at one character per token. The search stops there. */
 const UNUSED_SHARE = 1 / 128;
 
-/** Tokens of a text, estimated. */
+/** Estimates the tokens of a text. */
 export type Estimate = (text: string) => number;
 
-/** Estimates the cost of an entry in a request: texts, names, calls, results and images. Its attachments come on top. */
+/** Estimates the cost of an entry in a request: texts, names, calls, results and images. Attachments come on top. */
 export function countTokens({ author, messages }: HistoryEntry, estimate: Estimate): number {
-  // Once in its field and once before the text, where several people talk.
+  // Once in its field, and once before the text if several people talk.
   const name = author === undefined ? 0 : 2 * estimate(author.name);
   return messages.reduce((sum, message) => sum + countMessage(message, estimate), name);
 }
 
-/** Cuts the person's message in the middle so that the entry costs at most `maxTokens`; a few words always stay. */
-export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estimate): HistoryEntry {
+/**
+ * Shortens the middle of the person's message so that the entry costs at most `maxTokens`; at least a few words stay.
+ */
+export function shortenToFit(entry: HistoryEntry, maxTokens: number, estimate: Estimate): HistoryEntry {
   const excess = countTokens(entry, estimate) - maxTokens;
   if (excess <= 0) return entry;
   const messages = entry.messages.map((message) => {
     if (message.role !== "user") return message;
     const text = textOf(message);
-    const cut = cutText(text, Math.max(MIN_TEXT_TOKENS, estimate(text) - excess), estimate);
-    if (typeof message.content === "string") return { ...message, content: cut };
+    const shortened = shortenText(text, Math.max(MIN_TEXT_TOKENS, estimate(text) - excess), estimate);
+    if (typeof message.content === "string") return { ...message, content: shortened };
     const others = message.content.filter(({ type }) => type !== "text");
-    return { ...message, content: [{ type: "text" as const, text: cut }, ...others] };
+    return { ...message, content: [{ type: "text" as const, text: shortened }, ...others] };
   });
   return { ...entry, messages };
 }
@@ -53,8 +55,8 @@ export function countMessage(message: ChatMessage, estimate: Estimate): number {
   return tokens;
 }
 
-/** Both ends of the text, as much as fits but for a few characters. Looks at few lengths: each of them costs an estimate. */
-function cutText(text: string, maxTokens: number, estimate: Estimate): string {
+/** Keeps both ends of the text, nearly as much as fits. Tries few lengths, because each one costs an estimate. */
+function shortenText(text: string, maxTokens: number, estimate: Estimate): string {
   const measure = (chars: number) => ({ chars, tokens: estimate(leaveOut(text, chars)) });
   const enough = Math.max(1, Math.floor(maxTokens * UNUSED_SHARE));
   let fits = measure(0);
@@ -77,7 +79,7 @@ function halfWay(low: Look, high: Look): number {
   return Math.floor((low.chars + high.chars) / 2);
 }
 
-/** Estimates where an evenly dense text would reach `maxTokens`, a little nearer to the middle. */
+/** Estimates the length at which an evenly dense text reaches `maxTokens`, a little nearer to the middle. */
 function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
   const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);
   const even = low.chars + share * (high.chars - low.chars);

@@ -1,94 +1,107 @@
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { textOf } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { readKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
-import { createHistoryKeys, type Erasure, type HistoryKeys, type Place } from "./keys.ts";
+import { createHistoryKeys, type Erasure, type HistoryKeys, type Place, type RunInConversation } from "./keys.ts";
 import {
+  concerns,
   type ErasedEntry,
   type Head,
   type HistoryEntry,
   type Position,
   type StoredEntry,
-  toAuthorKey,
-  toAuthorKeys,
   toDeletedKey,
   toEntryKey,
   toHeadKey,
   toIndexKey,
 } from "./record.ts";
 
-/** More than can be appended in a millisecond. */
+/** More entries than can be appended in one millisecond. */
 const SEQS_PER_MS = 1_000;
 const PAGE_ENTRIES = 100;
 
 /**
- * Conversations. One conversation has one writer at a time: the queue gives each conversation to one worker, and no
- * other process may write to it meanwhile. Conversations never disturb each other. Every promise rejects when the
- * store does not answer: nothing is ever taken for empty because it could not be read. A stored value that is
- * damaged, or of another version, counts as absent. Everything is kept for `ttlMs` after it was appended.
+ * Stores conversations. The queue gives each conversation to one worker, and no other process can write to it. Every
+ * promise rejects if the store is unavailable, so that an outage never looks like an empty history. A value that is
+ * damaged or has another version counts as missing. Everything expires `ttlMs` after it was appended.
  */
 export interface History {
   /**
-   * Appends an entry at the end, together with everything that finds it, or nothing of it. Costs the same whatever
-   * the length of the conversation. An entry whose id is there is replaced where it stands. `aliases` are further
-   * message ids that find it, such as those of the messages an answer was posted in; earlier ones stay. `after` finds
-   * the entry that it continues: what was said since then is another branch. Without one that is known, a person's
-   * message follows everything before it, and an answer follows the entry right before it.
+   * Appends an entry and all keys that find it, or stores nothing at all. The cost does not depend on the
+   * conversation's length. If an entry with this id exists, replaces it in its position. `aliases` are further message
+   * ids that find it, such as those of the messages an answer was posted in; earlier aliases stay. `after` finds the
+   * entry it continues: messages in between belong to another branch. Without a known `after`, a person's message
+   * follows everything before it, and an answer follows the entry right before it.
    */
-  append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
+  append(
+    conversationId: string,
+    entry: HistoryEntry,
+    aliases?: readonly string[],
+    after?: string,
+    news?: HeadNews,
+  ): Promise<void>;
   /**
-   * Appends an answer long after it was given, unless it is there, or a later one. Where the entry it continues is not
-   * there, what is `asked` comes first, if it was neither deleted nor erased. False: the answer continues nothing.
+   * Appends an answer long after it was given, unless that answer or a later one is stored. If the entry that it
+   * continues is missing, first appends the `asked` questions that were neither deleted nor erased. Resolves to false
+   * if the answer continues nothing.
    */
   appendLate(conversationId: string, answer: Continuation, asked?: readonly Continuation[]): Promise<boolean>;
-  /** Resolves to true when the conversation never had an entry. */
+  /** Resolves to true if the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /**
-   * Until when what others said in the place of a conversation is here, or was erased, Unix milliseconds; `Infinity`
-   * where nobody knows. undefined: nothing was ever brought in, and there never was an entry.
+   * Until this time, others' messages in the conversation's place are stored or were erased. Unix milliseconds;
+   * `Infinity` if unknown, undefined if the conversation is new and nothing was ever added with `bring`.
    */
   broughtUntil(conversationId: string): Promise<number | undefined>;
-  /** Appends messages of others in the place until then, all or none, without those stored already. */
+  /** Appends others' messages until that time, all or none. Skips messages that are already stored. */
   bring(conversationId: string, entries: readonly HistoryEntry[], until: number): Promise<void>;
-  /** The newest entry and those before it on its branch, oldest first. Cost grows with `maxEntries` alone. */
+  /** Reads the newest entry and those before it on its branch, oldest first. The cost depends only on `maxEntries`. */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
-  /** The entry that the conversation began with; undefined where it was erased. */
+  /** The first entry of the conversation. Undefined if it was erased. */
   readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
-  /** Finds the entry of a platform message, or of a turn. */
+  /** Finds the entry for a platform message or a turn. */
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
-  /** Changes a person's message; keeps it no longer than before. Resolves to false when there is none. */
+  /** Changes a person's message without extending its lifetime. Resolves to false if the message is not stored. */
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
-  /** Erases the whole entry of a message: an answer that was posted in several goes with any of them. */
+  /** Erases the whole entry of a message. An answer in several messages is erased with any of them. */
   remove(messageId: string): Promise<boolean>;
-  /** Remembers for a day that a message is gone of which there is no entry: it may come after its deletion. */
+  /** Remembers for a day that an unknown message was deleted, because a message can arrive after its deletion. */
   markDeleted(messageId: string): Promise<void>;
-  /** The messages among these that were deleted before they came. */
+  /** Resolves to the messages that were deleted before they arrived. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
-  /** True when the bot answers without being addressed: at the time `at`, Unix milliseconds, or at any time. */
+  /** True if the bot answers without a mention: at the time `at` (Unix milliseconds), or now if `at` is absent. */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
-  /** `since` is when the message was written that makes the bot follow. Following what is followed changes nothing. */
+  /** `since` is the time of the message that made the bot follow. Following again changes nothing. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
-  /** A person's messages and the answers to them. `within`, here and below: in conversations whose ids begin so. */
-  exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
-  /** Costs as much as the person has entries, without reading them. */
-  countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
-  /** The ids of everybody of a platform whom an entry concerns. Reads the index of all of them. */
-  listAuthors(platform: string): Promise<Set<string>>;
-  /** The conversations that a person took part in, the one with the newest of theirs first. Costs the same. */
-  conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
-  /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
-  forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
-  /** Erases a person's messages and their answers, or everything. Resolves to the ids of the erased entries. */
+  /** A person's messages and the answers to them. */
+  exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
+  /** Does not read the entries. */
+  countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
+  /** The conversations in which a person took part, most recent first. Does not read entries. */
+  conversationsOf(platform: string, authorId: string): Promise<string[]>;
+  /** Erases a person's messages, the answers to them and all their indexes. Resolves to the number of entries. */
+  forgetAuthor(platform: string, authorId: string): Promise<number>;
+  /**
+   * Erases the whole conversation, or one person's messages and the answers to them. Resolves to the ids of the erased
+   * entries.
+   */
   forgetConversation(conversationId: string, person?: { platform: string; id: string }): Promise<string[]>;
-  /** Ids of all conversations that begin like this. Costs as much as there are conversations. */
+  /** Ids of all conversations with this prefix. The cost grows with the number of conversations. */
   conversations(prefix: string): AsyncIterable<string>;
 }
 
-/** What `append` takes. */
+/** What a question changes in its conversation. */
+export interface HeadNews {
+  /** Others said nothing until then that is not stored, see `broughtUntil`. */
+  nothingUntil?: number | undefined;
+  /** The bot follows the conversation from this message on, see `setFollowed`. */
+  followedSince?: number | undefined;
+}
+
+/** An entry and what it continues. */
 export interface Continuation {
   entry: HistoryEntry;
   aliases?: readonly string[];
@@ -97,11 +110,11 @@ export interface Continuation {
 
 export interface ReadOptions {
   maxEntries: number;
-  /** Reading ends a few entries at most after this many characters. Absent: no bound. */
+  /** Reading stops soon after this many characters. Absent: no limit. */
   maxChars?: number;
-  /** Only what this entry follows; nothing when it is unknown. */
+  /** Reads only entries that this one follows; none if it is unknown. */
   beforeId?: string;
-  /** Instead of `beforeId`: this entry itself, too. */
+  /** Like `beforeId`, but includes that entry. */
   upToId?: string;
 }
 
@@ -110,21 +123,23 @@ export interface HistoryOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
   /** Unix milliseconds. */
   now: () => number;
-  /** Never goes back, see `Stores.now`: entries are numbered from it on. Absent: `now`. */
+  /** A clock that never goes back, see `Stores.now`. Entry numbers start from it. Absent: `now`. */
   clock?: () => number;
 }
 
 export function createHistory(options: HistoryOptions): History {
-  const { open, ttlMs, log, now, clock = now, inTurn } = options;
-  const keys = createHistoryKeys(open, ttlMs, log);
+  const { ttlMs, log, now, clock = now } = options;
+  const keys = createHistoryKeys(options.open, ttlMs, log);
+  const inTurn: RunInConversation = (conversationId, task) =>
+    options.inTurn(conversationId, (open) => task(createHistoryKeys(open, ttlMs, log)));
 
   return {
-    append: (conversationId, entry, aliases = [], after) =>
-      inTurn(conversationId, async () => {
-        await append(keys, clock, { conversationId, entry, aliases, after });
+    append: (conversationId, entry, aliases = [], after, news) =>
+      inTurn(conversationId, async (keys) => {
+        await append(keys, clock, { conversationId, entry, aliases, after, news });
       }),
     appendLate: (conversationId, answer, asked = []) =>
-      inTurn(conversationId, async () => {
+      inTurn(conversationId, async (keys) => {
         const late = { ...answer, conversationId, isLate: true } as const;
         if (await append(keys, clock, late)) return true;
         const missing = await withoutErased(keys, conversationId, asked);
@@ -137,7 +152,7 @@ export function createHistory(options: HistoryOptions): History {
     },
     broughtUntil: (conversationId) => readBroughtUntil(keys, conversationId),
     bring: (conversationId, entries, until) =>
-      inTurn(conversationId, () => bring(keys, clock, { conversationId, entries, until })),
+      inTurn(conversationId, (keys) => bring(keys, clock, { conversationId, entries, until })),
     read: (conversationId, options) => read(keys, conversationId, options),
     async readFirst(conversationId) {
       const head = await keys.readHead(conversationId);
@@ -148,7 +163,7 @@ export function createHistory(options: HistoryOptions): History {
       return position && { conversationId: position.conversationId, entryId: position.entryId };
     },
     edit: (messageId, text, attachments) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, inTurn, messageId, async (position, keys) => {
         const stored = await keys.readEntry(position);
         if (stored?.entry === undefined || stored.entry.author === undefined) return false;
         const [first, ...rest] = stored.entry.messages;
@@ -158,10 +173,10 @@ export function createHistory(options: HistoryOptions): History {
         return true;
       }),
     remove: (messageId) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, inTurn, messageId, async (position, keys) => {
         const stored = await keys.readEntry(position);
         const ids = [messageId, position.entryId];
-        const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
+        const left = { entryKey: toEntryKey(position), ids, after: stored?.after };
         await keys.erase([stored?.entry === undefined ? left : toErasure(position, stored)]);
         return stored?.entry !== undefined;
       }),
@@ -175,13 +190,13 @@ export function createHistory(options: HistoryOptions): History {
       return head?.followed === true && at >= (head.followedSince ?? 0);
     },
     setFollowed: (conversationId, followed, since) =>
-      inTurn(conversationId, async () => {
+      inTurn(conversationId, async (keys) => {
         const head = await keys.readHead(conversationId);
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
-      inTurn(conversationId, () => eraseConversation(keys, now, conversationId, person)),
+      inTurn(conversationId, (keys) => eraseConversation(keys, now, conversationId, person)),
     async *conversations(prefix) {
       for await (const [part] of keys.walk("h")) {
         const conversationId = readKeyPart(part);
@@ -207,31 +222,32 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, { maxEntries, maxChars });
 }
 
-/** Runs a change at the place of a message, once no other change of that conversation runs. */
+/** Changes the entry of a message while no other change of that conversation is running. */
 async function atPosition(
   keys: HistoryKeys,
-  inTurn: KeyedQueue["run"],
+  inTurn: RunInConversation,
   messageId: string,
-  change: (position: Position) => Promise<boolean>,
+  change: (position: Position, keys: HistoryKeys) => Promise<boolean>,
 ): Promise<boolean> {
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
-  return inTurn(found.conversationId, async () => {
-    // It may have been erased while this waited.
+  return inTurn(found.conversationId, async (keys) => {
+    // The message may have been erased during the wait.
     const position = await keys.readPosition(messageId);
-    return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);
+    return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position, keys);
   });
 }
 
 interface Append extends Continuation {
   conversationId: string;
-  /** Replaces nothing, and is only appended behind the entry it continues. */
+  news?: HeadNews | undefined;
+  /** Never replaces an entry; is appended only after the entry it continues. */
   isLate?: true;
 }
 
-/** Appends an entry, or replaces it where it stands, on its old branch. Resolves to whether it is there. */
+/** Appends an entry, or replaces it in its position on its old branch. Resolves to true if it is stored. */
 async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<boolean> {
-  const { conversationId, entry, aliases = [], after, isLate } = appended;
+  const { conversationId, entry, aliases = [], after, news, isLate } = appended;
   const headKey = toHeadKey(conversationId);
   const indexKeys = [entry.id, ...(after === undefined ? [] : [after])].map(toIndexKey);
   const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
@@ -241,18 +257,27 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   );
   if (isLate && place === undefined && continued === undefined) return false;
   const old = place && (await keys.readEntry(place));
-  // What stands there may be the answer to the question as it was before an edit.
+  // The stored answer can belong to an earlier edition of the question.
   if (isLate && place !== undefined && !(old?.entry !== undefined && isLaterEnd(entry, old.entry))) return true;
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
   const allAliases = [...new Set([...(old?.entry === undefined ? [] : old.aliases), ...aliases])];
   const stored = { entry, aliases: allAliases, ...(parent !== undefined && { after: parent }) };
   const position = { conversationId, seq, entryId: entry.id };
-  await keys.writeEntries([{ position, stored }], { ...known, last: Math.max(known.last, seq) });
+  const last = Math.max(known.last, seq);
+  await keys.writeEntries([{ position, stored }], { ...withNews(known, news), last });
   return true;
 }
 
-/** Those that were neither deleted before they came nor erased with all others of their place. */
+function withNews(head: Head, { nothingUntil, followedSince }: HeadNews = {}): Head {
+  return {
+    ...head,
+    ...(nothingUntil !== undefined && { broughtUntil: Math.max(head.broughtUntil ?? 0, nothingUntil) }),
+    ...(followedSince !== undefined && !head.followed && { followed: true, followedSince }),
+  };
+}
+
+/** Leaves out entries that were deleted before they arrived or erased with the rest of their place. */
 async function withoutErased(
   keys: HistoryKeys,
   conversationId: string,
@@ -268,7 +293,7 @@ function isLaterEnd({ end = 1 }: HistoryEntry, { end: before = 1 }: HistoryEntry
   return end > before;
 }
 
-/** An answer follows the entry right before it anyway; a person's message says that it follows that one alone. */
+/** The number to store as `after`. An answer omits it if it continues the entry right before it. */
 function toParent({ author }: HistoryEntry, seq: number, continued: number | undefined): number | undefined {
   const isImplied = author === undefined && continued === seq - 1;
   return isImplied || (continued !== undefined && continued >= seq) ? undefined : continued;
@@ -280,7 +305,7 @@ interface Bring {
   until: number;
 }
 
-/** Leaves messages where they are that stand elsewhere already. */
+/** Does not move messages that are already stored elsewhere. */
 async function bring(keys: HistoryKeys, now: () => number, { conversationId, entries, until }: Bring): Promise<void> {
   const headKey = toHeadKey(conversationId);
   const indexKeys = entries.map(({ id }) => toIndexKey(id));
@@ -302,33 +327,36 @@ async function readBroughtUntil(keys: HistoryKeys, conversationId: string): Prom
   const { broughtUntil, first, last } = head;
   if (broughtUntil !== undefined) return broughtUntil;
   if (last < first) return undefined;
-  // Conversations of before do not say.
+  // The conversation is older than this field.
   const newest = await keys.readEntry({ conversationId, seq: last });
   return newest?.entry?.at ?? Infinity;
 }
 
-/** The place of an entry that is stored already and can be seen, not one that an index left behind. */
+/** The position of a stored, visible entry. Undefined if the index is stale. */
 function placeOf(position: Position | undefined, conversationId: string, head: Head): Position | undefined {
   if (position?.conversationId !== conversationId) return undefined;
   return position.seq >= head.first && position.seq <= head.last ? position : undefined;
 }
 
 /**
- * The head of a conversation of which nothing is known. Numbers begin at the clock and grow more slowly than it, so
- * entries which a lost head left behind have smaller ones than any that follow: never seen again, nor overwritten.
+ * The head of an unknown conversation. Its numbers start at the clock and grow more slowly than the clock. If a head
+ * was lost, its entries therefore have smaller numbers than all later ones, so they are never shown and never
+ * overwritten.
  */
 function emptyHead(now: () => number): Head {
   const first = now() * SEQS_PER_MS;
   return { first, last: first - 1, followed: false };
 }
 
-/** An entry with everything that finds it. What continues it goes on with what it continued. */
+/** An entry to erase, with all its keys. Entries that continue it will continue its predecessor. */
 function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasure {
-  const entryKey = toEntryKey(place);
-  return { entryKey, ids: [entry.id, ...aliases], authorKeys: toAuthorKeys(entry, entryKey), after };
+  return { entryKey: toEntryKey(place), ids: [entry.id, ...aliases], after };
 }
 
-/** Erases a person's messages and their answers, or all; the history then exists without entries. Returns the ids. */
+/**
+ * Erases a person's messages and the answers to them, or all entries. The conversation then still exists, but without
+ * them. Returns the ids.
+ */
 async function eraseConversation(
   keys: HistoryKeys,
   now: () => number,
@@ -342,51 +370,53 @@ async function eraseConversation(
     const length = Math.min(PAGE_ENTRIES, head.last - from + 1);
     const places = Array.from({ length }, (_, offset) => ({ conversationId, seq: from + offset }));
     const found = await keys.readEntries(places);
-    // Lets others go on: an embedded store answers without ever leaving this thread.
+    // Lets other work run, because an embedded store responds without leaving this thread.
     await setImmediate();
     const erasures: Erasure[] = [];
     for (const [index, place] of places.entries()) {
       const stored = found[index];
       const erasure = stored?.entry === undefined ? toBareErasure(place) : toErasure(place, stored);
-      // When everything goes, no branch needs a place to go on from, and unreadable entries go too.
+      // If everything is erased, no branch needs a starting point, and unreadable entries are erased too.
       if (person === undefined) erasures.push({ ...erasure, after: undefined });
-      else if (erasure.authorKeys.includes(toAuthorKey(person, erasure.entryKey))) erasures.push(erasure);
+      else if (stored?.entry !== undefined && concerns(stored.entry, person)) erasures.push(erasure);
       else continue;
       if (stored?.entry !== undefined) erased.push(stored.entry.id);
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // Erased messages must not be read again from the platform. One number stays: an erased conversation is not new.
+  // Erased messages must not be fetched from the platform again. One number stays, because an erased conversation is
+  // not new.
   const first = person === undefined ? Math.max(head.first, head.last) : head.first;
   await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;
 }
 
 function toBareErasure(place: Place): Erasure {
-  return { entryKey: toEntryKey(place), ids: [], authorKeys: [], after: undefined };
+  return { entryKey: toEntryKey(place), ids: [], after: undefined };
 }
 
-/** Numbers read beyond those asked for, to get past erased entries and those of other branches. */
+/** Additional entries to read, because some can be erased or belong to other branches. */
 const MAX_OTHER_ENTRIES = 1_000;
 
-/** Numbers read at once after a jump back along a branch: where branches take turns, each has few entries in a row. */
+/** Entries to read after a jump back along a branch. If branches alternate, each has only a few entries in a row. */
 const ENTRIES_AFTER_JUMP = 8;
 
-/** Numbers read at first where characters are bounded, and how many times more with each further look. */
+/**
+ * If characters are limited, the first read has this many entries. Each further read is larger by the growth factor.
+ */
 const FIRST_ENTRIES = 32;
 const MORE_EACH_TIME = 4;
 
-/** The entry at which a reading begins; it goes on to older ones. */
 interface ChainStart {
   conversationId: string;
   seq: number;
-  /** Leaves that entry out: only the entries it follows are read. */
+  /** If true, leaves out that entry and reads only the entries that it follows. */
   isLeftOut: boolean;
 }
 
 /**
- * Reads an entry and those it follows, as many as were asked for. An entry that names the one it continues passes over
- * what was said between them: that is another branch. Its cost grows with `maxEntries` alone, whatever the conversation's length.
+ * Reads an entry and those it follows, up to the requested number. If an entry names the one it continues, skips the
+ * entries in between, because they belong to another branch. The cost depends only on `maxEntries`.
  */
 async function readChain(
   keys: HistoryKeys,
@@ -420,7 +450,7 @@ async function readChain(
   }
   return {
     entries: newestFirst.slice(0, maxEntries).toReversed(),
-    // Beyond the numbers that were looked at there may be more; without an entry to go on from it cannot be reached.
+    // There can be more entries before those that were read. If none was read, the others cannot be reached.
     hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && at >= head.first),
   };
 }
@@ -429,11 +459,11 @@ function countChars({ messages }: HistoryEntry): number {
   return messages.reduce((sum, message) => sum + textOf(message).length, 0);
 }
 
-/** Makes the function that returns the number of the entry to read next. */
+/** Creates a function that returns the number of the next entry to read. */
 function createStep(): (at: number, stored: StoredEntry | ErasedEntry | undefined) => number {
   let isLine = false;
   return (at, stored) => {
-    // Said to no message in particular, it was said in a place where people see everything in one line.
+    // This message continues nothing, so it was written in a place where people see all messages in one sequence.
     if (stored?.entry?.author !== undefined && stored.after === undefined) isLine = true;
     const after = isLine ? undefined : stored?.after;
     return after !== undefined && after < at ? after : at - 1;

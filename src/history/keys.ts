@@ -1,14 +1,16 @@
 import type { Logger } from "pino";
 import type { Stores } from "../store/keyv.ts";
+import type { OwnedEntry, Owner } from "../store/owned.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 import {
   createReaders,
   type ErasedEntry,
   type Head,
+  ownersOf,
   type Position,
   type Readers,
+  readEntryKey,
   type StoredEntry,
-  toAuthorKeys,
   toDeletedKey,
   toEntryKey,
   toHeadKey,
@@ -16,7 +18,10 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/** Longer than any platform goes on telling what was not acknowledged: Slack for an hour, or for a day where that is switched on. */
+/**
+ * Longer than any platform repeats unacknowledged events. Slack repeats them for an hour, or for a day if delayed
+ * events are enabled.
+ */
 const DELETED_MS = 25 * 3_600_000;
 
 export type Place = Pick<Position, "conversationId" | "seq">;
@@ -26,34 +31,47 @@ export interface PlacedEntry {
   stored: StoredEntry;
 }
 
-/** An entry that goes, with the ids that find it and the keys of the people whom it concerns. */
+export interface FoundEntry extends Place {
+  entryKey: string;
+}
+
+/** An entry to erase, with the ids that find it. */
 export interface Erasure {
   entryKey: string;
   ids: readonly string[];
-  authorKeys: readonly string[];
-  /** Number of the entry that it continued, which is left in its place; undefined: nothing stays. */
+  /** The number of the entry it continued; a record of this number replaces the entry. Undefined: nothing stays. */
   after: number | undefined;
 }
 
-/** The history's reads and writes: one call to the store each, all or nothing. */
+/** Reads and writes of the history. Each is one call to the store and succeeds or fails as a whole. */
 export interface HistoryKeys {
   readers: Readers;
   getMany(keys: string[]): Promise<unknown[]>;
   readPosition(id: string): Promise<Position | undefined>;
   readEntry(place: Place): Promise<StoredEntry | ErasedEntry | undefined>;
   readEntries(places: Place[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
-  /** Writes entries of one conversation with every key that finds them, and its head. */
+  /** Writes entries of one conversation with all keys that find them, and the conversation's head. */
   writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
-  /** Writes what stands at a place that exists, and leaves it the time it has. */
+  /** Rewrites an existing entry without changing when it expires. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;
   markDeleted(messageId: string): Promise<void>;
   erase(erasures: readonly Erasure[]): Promise<void>;
-  eraseKey(key: string): Promise<void>;
-  /** Everything below a namespace of the history. */
+  /** The entries about a person, newest last. Does not read them. */
+  find(owner: Owner): Promise<FoundEntry[]>;
+  readFound(found: readonly FoundEntry[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
+  /** Erases everything about a person, including entries that are written meanwhile. */
+  eraseOf(owner: Owner): Promise<void>;
+  /** Everything in one namespace of the history. */
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
 }
+
+/**
+ * Runs a change of one conversation after its earlier changes have ended. The change must write with the keys that it
+ * gets.
+ */
+export type RunInConversation = <T>(conversationId: string, task: (keys: HistoryKeys) => Promise<T>) => Promise<T>;
 
 export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logger): HistoryKeys {
   const keyv = open(NAMESPACE);
@@ -78,48 +96,46 @@ export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logg
     async writeEntries(entries, head) {
       const conversationId = entries[0]?.position.conversationId;
       if (conversationId === undefined) return;
-      const values = [
-        ...entries.flatMap(({ position, stored }) => entryValues(position, stored)),
-        headValue(conversationId, head),
-      ];
-      await keyv.setMany(values.map(({ key, value }) => ({ key, value: { v: 1, ...value }, ttl: ttlMs })));
+      const placed = entries.flatMap(({ position, stored }) => toEntries(position, stored));
+      const written = [...placed, { key: toHeadKey(conversationId), value: head }];
+      await keyv.write(written.map((entry) => ({ ...entry, ttlMs })));
     },
     async rewriteEntry(place, stored) {
-      const key = toEntryKey(place);
-      const expires = (await keyv.getRaw(key))?.expires;
-      const leftMs = typeof expires === "number" ? Math.max(1, expires - Date.now()) : ttlMs;
-      await keyv.set(key, { v: 1, ...stored }, leftMs);
+      const owner = ownersOf(stored.entry);
+      await keyv.put({ key: toEntryKey(place), value: stored, owner, isRewrite: true });
     },
     async readHead(conversationId) {
       const key = toHeadKey(conversationId);
       return readers.head(key, (await getMany([key]))[0]);
     },
     async writeHead(conversationId, head) {
-      const { key, value } = headValue(conversationId, head);
-      await keyv.set(key, { v: 1, ...value }, ttlMs);
+      await keyv.put({ key: toHeadKey(conversationId), value: head, ttlMs });
     },
     async markDeleted(messageId) {
-      await keyv.set(toDeletedKey(messageId), { v: 1 }, DELETED_MS);
+      await keyv.put({ key: toDeletedKey(messageId), value: true, ttlMs: DELETED_MS });
     },
     async erase(erasures) {
-      const found = [...(await ownIndexKeys(keys, erasures)), ...erasures.flatMap(({ authorKeys }) => authorKeys)];
       const left = erasures.filter(({ after }) => after !== undefined);
       const gone = erasures.filter(({ after }) => after === undefined);
-      // Entries go first: after a crash in between, the keys that are left find nothing, and are erased the next time.
-      if (left.length > 0) {
-        await keyv.setMany(left.map(({ entryKey, after }) => ({ key: entryKey, value: { v: 1, after }, ttl: ttlMs })));
-      }
-      await keyv.deleteMany([...gone.map(({ entryKey }) => entryKey), ...found]);
+      await keyv.write(
+        left.map(({ entryKey, after }) => ({ key: entryKey, value: { after }, ttlMs })),
+        [...gone.map(({ entryKey }) => entryKey), ...(await ownIndexKeys(keys, erasures))],
+      );
     },
-    async eraseKey(key) {
-      await keyv.delete(key);
+    async find(owner) {
+      return (await keyv.keysOf(owner)).flatMap((key) => readEntryKey(key) ?? []);
     },
+    async readFound(found) {
+      const values = await getMany(found.map(({ entryKey }) => entryKey));
+      return found.map(({ entryKey }, index) => readers.entry(entryKey, values[index]));
+    },
+    eraseOf: async (owner) => void (await keyv.eraseOf({ owner })),
     walk: (namespace) => walk(open(`${NAMESPACE}:${namespace}`)),
   };
   return keys;
 }
 
-/** The keys of those ids that find the entries which go; an id that finds another one by now stays with that one. */
+/** The index keys of erased entries, except keys that now belong to another entry. */
 async function ownIndexKeys(keys: HistoryKeys, erasures: readonly Erasure[]): Promise<string[]> {
   const owners = new Map(erasures.flatMap(({ entryKey, ids }) => ids.map((id) => [toIndexKey(id), entryKey] as const)));
   if (owners.size === 0) return [];
@@ -131,22 +147,12 @@ async function ownIndexKeys(keys: HistoryKeys, erasures: readonly Erasure[]): Pr
   });
 }
 
-interface Value {
-  key: string;
-  value: object;
-}
-
-function entryValues(position: Position, stored: StoredEntry): Value[] {
+/** An entry and the ids that find it. They belong to the people whom the entry is about. */
+function toEntries(position: Position, stored: StoredEntry): OwnedEntry[] {
+  const owner = ownersOf(stored.entry);
   const ids = [...new Set([position.entryId, ...stored.aliases])];
-  const entryKey = toEntryKey(position);
-  const authorValue = { ...position, aliases: stored.aliases, at: stored.entry.at };
   return [
-    { key: entryKey, value: stored },
-    ...ids.map((id) => ({ key: toIndexKey(id), value: position })),
-    ...toAuthorKeys(stored.entry, entryKey).map((key) => ({ key, value: authorValue })),
+    { key: toEntryKey(position), value: stored, owner },
+    ...ids.map((id) => ({ key: toIndexKey(id), value: position, owner })),
   ];
-}
-
-function headValue(conversationId: string, head: Head): Value {
-  return { key: toHeadKey(conversationId), value: head };
 }

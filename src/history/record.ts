@@ -1,9 +1,11 @@
 import { z } from "zod";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { source } from "../port/source.ts";
+import { readKeyPart, toKeyPart } from "../store/key-part.ts";
+import type { Owner } from "../store/owned.ts";
 
-/** The shapes that the history stores, the keys it stores them under, and how both are read back. */
+/** The schemas of stored values, their keys, and functions that read both. */
 
 const person = z.object({ platform: z.string(), id: z.string() });
 const textOrParts = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]);
@@ -23,40 +25,50 @@ const message = whole<ChatMessage>(
 );
 const attachment = whole<AttachmentRef>(person.extend({ name: z.string(), sizeBytes: z.number() }));
 
-/** An answer that another one was asked for in the place of. */
-const formerAnswer = z.object({ edition: z.int(), at: z.number(), messages: z.array(message) });
+/** An answer that a newer one replaced. */
+const formerAnswer = z.object({
+  edition: z.int(),
+  at: z.number(),
+  messages: z.array(message),
+  sources: z.array(source).exactOptional(),
+});
 
 export type FormerAnswer = z.infer<typeof formerAnswer>;
 
-const historyEntry = z.object({
-  /** The platform's id of a person's message, or the turn's id of an answer. Unique over all conversations. */
+export const historyEntry = z.object({
+  /** The platform's id for a person's message, or the turn's id for an answer. Unique across all conversations. */
   id: z.string(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** The writer of a person's message; absent for an answer. The name is untrusted text. */
+  /** The author of a person's message. Absent for an answer. The name is untrusted text. */
   author: person.extend({ name: z.string() }).exactOptional(),
-  /** The person who was answered; absent for a person's message. */
+  /** The person whose question was answered. Absent for a person's message. */
   askedBy: person.exactOptional(),
-  /** A person's message: one user message. An answer: calls, their results and the text, never parted from each other. */
+  /** For a person, one user message. For an answer, its tool calls, their results and its text, always together. */
   messages: z.array(message),
   attachments: z.array(attachment).exactOptional(),
-  /** The text broke off; what was shown is stored. */
+  /** The pages behind an answer, in the order of their numbers; absent: none. */
+  sources: z.array(source).exactOptional(),
+  /** The text broke off; the part that people saw is stored. */
   partial: z.boolean().exactOptional(),
-  /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
+  /** True if the gateway refused to answer. It would also refuse every later request that contains this question. */
   isRefused: z.boolean().exactOptional(),
-  /** The number of an answer among those that its question was given, from 1 on; absent: 1. */
+  /** Counts the answers to the same question, starting at 1. Absent: 1. */
   edition: z.int().exactOptional(),
-  /** How often its turn had ended when this was its answer; absent: once. The clocks of processes do not tell. */
+  /**
+   * How often the turn had ended when this answer was stored. Absent: once. Clocks of different processes cannot show
+   * the order.
+   */
   end: z.int().exactOptional(),
-  /** Earlier answers that are kept, oldest first. The model sees none of them. */
+  /** Earlier answers, oldest first. The model does not see them. */
   former: z.array(formerAnswer).exactOptional(),
-  /** A message to others, which stood there before the bot was asked. */
+  /** True for a message to others from before the bot was asked. */
   isEarlier: z.boolean().exactOptional(),
-  /** An earlier message by another app, or by this bot; absent: by a person. */
+  /** The kind of author of an earlier message. Absent for a person. */
   by: z.enum(["app", "bot"]).exactOptional(),
-  /** The earlier message that the thread began with. */
+  /** True for the earlier message that started the thread. */
   isRoot: z.boolean().exactOptional(),
-  /** Id of the message whose words stand in this one as a quotation. */
+  /** Id of the message that this one quotes. */
   quotes: z.string().exactOptional(),
 });
 
@@ -64,62 +76,55 @@ const historyEntry = z.object({
 export type HistoryEntry = z.infer<typeof historyEntry>;
 
 const head = z.object({
-  /** Numbers of the first and the last entry; entries between them may be missing. */
+  /** Numbers of the first and last entry. Entries between them can be missing. */
   first: z.int(),
   last: z.int(),
   followed: z.boolean(),
-  /** The time of the message that made the bot follow, Unix milliseconds. */
+  /** Time of the message that made the bot follow, in Unix milliseconds. */
   followedSince: z.number().optional(),
-  /** Messages of others up to this time are here or were erased, Unix milliseconds. */
+  /** Others' messages up to this time are stored or were erased. Unix milliseconds. */
   broughtUntil: z.number().optional(),
 });
 
-/** Stored once per conversation; its size does not depend on the conversation's length. */
+/** Stored once per conversation. Its size does not depend on the length of the conversation. */
 export type Head = z.infer<typeof head>;
 
 const position = z.object({ conversationId: z.string(), seq: z.int(), entryId: z.string() });
 
-/** The place of an entry; stored under its id and under each of its aliases. */
+/** The position of an entry. Stored under its id and each of its aliases. */
 export type Position = z.infer<typeof position>;
-
-const authorPosition = position.extend({
-  aliases: z.array(z.string()),
-  /** The time of the message, Unix milliseconds; absent in the oldest. */
-  at: z.number().exactOptional(),
-});
-
-/** Stored for each entry that concerns a person; enough to erase that entry even if it cannot be read. */
-export type AuthorPosition = z.infer<typeof authorPosition>;
 
 const storedEntry = z.object({
   entry: historyEntry,
   aliases: z.array(z.string()),
-  /** Number of the entry it continues. Absent: everything before a question, the entry right before an answer. */
+  /**
+   * Number of the entry that it continues. Absent: a question continues everything before it, an answer continues the
+   * entry right before it.
+   */
   after: z.int().exactOptional(),
 });
 export type StoredEntry = z.infer<typeof storedEntry>;
 
 const erasedEntry = z.object({ entry: z.undefined().optional(), after: z.int() });
 
-/** Stands in for an erased entry that named the one it continued, for the entry that continues it in turn. */
+/** Replaces an erased entry that named the entry before it, so that later entries can still follow the chain. */
 export type ErasedEntry = z.infer<typeof erasedEntry>;
 
-/** A value of a type that is declared elsewhere: checked as far as it is relied on, and kept with all its fields. */
+/** Accepts a value whose type is declared elsewhere. Checks the important fields and keeps all of them. */
 function whole<T>(schema: z.ZodType): z.ZodType<T> {
   return z.custom<T>((value) => schema.safeParse(value).success);
 }
 
-/** Reads a stored value. undefined: it is absent, or it is damaged or of a version this code does not know. */
+/** Reads a stored value. Undefined if it is missing or damaged. */
 export type Read<T> = (key: string, value: unknown) => T | undefined;
 
 export interface Readers {
   head: Read<Head>;
   position: Read<Position>;
-  authorPosition: Read<AuthorPosition>;
   entry: Read<StoredEntry | ErasedEntry>;
 }
 
-/** `onUnreadable` is told the key of every value that is there and cannot be read. */
+/** Calls `onUnreadable` with the key of each stored value that cannot be read. */
 export function createReaders(onUnreadable: (key: string) => void): Readers {
   const readerOf =
     <T>(schema: z.ZodType<T>): Read<T> =>
@@ -130,12 +135,10 @@ export function createReaders(onUnreadable: (key: string) => void): Readers {
       onUnreadable(key);
       return undefined;
     };
-  const v = z.literal(1);
   return {
-    head: readerOf(head.extend({ v })),
-    position: readerOf(position.extend({ v })),
-    authorPosition: readerOf(authorPosition.extend({ v })),
-    entry: readerOf(z.union([storedEntry.extend({ v }), erasedEntry.extend({ v }).strict()])),
+    head: readerOf(head),
+    position: readerOf(position),
+    entry: readerOf(z.union([storedEntry, erasedEntry.strict()])),
   };
 }
 
@@ -147,27 +150,28 @@ export function toEntryKey({ conversationId, seq }: { conversationId: string; se
   return `e:${toKeyPart(conversationId)}:${seq}`;
 }
 
-/** `id`: of an entry, or one of its aliases. */
+/** `id` is an entry's id or one of its aliases. */
 export function toIndexKey(id: string): string {
   return `i:${toKeyPart(id)}`;
 }
 
-/** The mark of a message that was deleted before it came. */
+/** Key of the record that a message was deleted before it arrived. */
 export function toDeletedKey(messageId: string): string {
   return `d:${toKeyPart(messageId)}`;
 }
 
-/** A namespace below the history's, whose keys are the person's entries without `e:`. */
-export function toAuthorNamespace({ platform, id }: { platform: string; id: string }): string {
-  return `a:${toKeyPart(platform)}:${toKeyPart(id)}`;
+/**
+ * Reads an entry's position from its key. Undefined for other keys. An id that is too long to be decoded stays encoded.
+ */
+export function readEntryKey(key: string): { entryKey: string; conversationId: string; seq: number } | undefined {
+  const [kind, part = "", seq] = key.split(":");
+  return kind === "e" ? { entryKey: key, conversationId: readKeyPart(part) ?? part, seq: Number(seq) } : undefined;
 }
 
-/** The keys, in the namespace of the history, under which the people find an entry whom it concerns. */
-export function toAuthorKeys({ author, askedBy }: HistoryEntry, entryKey: string): string[] {
-  const owners = [author, askedBy].filter((owner) => owner !== undefined);
-  return [...new Set(owners.map((owner) => toAuthorKey(owner, entryKey)))];
+export function ownersOf({ author, askedBy }: HistoryEntry): Owner[] {
+  return [author, askedBy].filter((owner) => owner !== undefined);
 }
 
-export function toAuthorKey(person: { platform: string; id: string }, entryKey: string): string {
-  return `${toAuthorNamespace(person)}:${entryKey.slice("e:".length)}`;
+export function concerns(entry: HistoryEntry, { platform, id }: Owner): boolean {
+  return ownersOf(entry).some((owner) => owner.platform === platform && owner.id === id);
 }

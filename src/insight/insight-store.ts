@@ -1,13 +1,13 @@
-/** Keeps what the processes of a service tell of themselves. Every promise rejects when the store does not answer. */
+/** Stores what the processes of a service report. Every promise rejects if the store is unavailable. */
 export interface InsightStore {
-  /** Puts a text at the head of a list, which keeps the newest `max`. */
+  /** Adds a text to the front of a list and keeps the newest `max` texts. */
   push(list: string, text: string, max: number): Promise<void>;
-  /** Newest first. */
+  /** Resolves to the texts, newest first. */
   list(list: string): Promise<string[]>;
-  /** Takes texts out of a list, those of them that stand there. */
+  /** Removes texts from a list. Ignores texts that are missing. */
   remove(list: string, texts: readonly string[]): Promise<void>;
-  /** Says what this process does; it counts for `forMs`. */
+  /** Stores the state of this process; it expires after `forMs`. */
   report(id: string, text: string, forMs: number): Promise<void>;
-  /** The latest reports of the live processes. */
+  /** Resolves to the latest reports of the live processes. */
   reports(): Promise<string[]>;
 }

@@ -10,16 +10,16 @@ import type { Story } from "./story.ts";
 import { createTrends, type Trends } from "./trends.ts";
 import { createTurnWatch, type TurnWatch } from "./turn-watch.ts";
 
-/** The dashboard's view of all processes of a service. */
+/** Data for the dashboard about all processes of a service. */
 export interface Insight {
   trends: Trends;
   turns: TurnWatch;
   processes: Processes;
-  /** Erases what tells of a person. Rejects when the store does not answer. */
+  /** Erases a person's stories. Rejects if the store is unavailable. */
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<void>;
-  /** Reads a person's stories, newest first. Rejects when the store does not answer. */
+  /** Resolves to a person's stories, newest first. Rejects if the store is unavailable. */
   exportAuthor(platform: string, authorId: string, within?: string): Promise<Story[]>;
-  /** Erases the stories of all conversations whose ids begin like this. */
+  /** Erases the stories of all conversations whose ids start with `prefix`. */
   eraseConversations(prefix: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Insight {
 export interface InsightOptions {
   stores: Pick<Stores, "shared" | "now" | "counters">;
   database: DatabaseSync;
-  /** Names this process on the dashboard. */
+  /** This process's name on the dashboard. */
   processName: string;
   describe(running: ProcessReport["running"]): ProcessReport | Promise<ProcessReport>;
   log: Logger;
@@ -54,8 +54,10 @@ export function createInsight({ stores, database, processName, describe, log }: 
       await turns.forget(tellsOf(platform, authorId, within));
     },
     async exportAuthor(platform, authorId, within) {
-      const told = [...(await turns.turns()), ...(await turns.failures())].filter(tellsOf(platform, authorId, within));
-      return [...new Map(told.map((story) => [story.id, story])).values()];
+      const stories = [...(await turns.turns()), ...(await turns.failures())].filter(
+        tellsOf(platform, authorId, within),
+      );
+      return [...new Map(stories.map((story) => [story.id, story])).values()];
     },
     eraseConversations: (prefix) => turns.forget(({ conversationId }) => conversationId.startsWith(prefix)),
     async close() {
@@ -72,7 +74,7 @@ function tellsOf(platform: string, authorId: string, within?: string): (story: S
     (within === undefined || conversationId.startsWith(within));
 }
 
-/** Metrics that are counted over time as well. */
+/** Wraps metrics so that they also count into the trends. */
 export function withTrends(metrics: Metrics, trends: Trends): Metrics {
   return {
     ...metrics,
@@ -87,14 +89,6 @@ export function withTrends(metrics: Metrics, trends: Trends): Metrics {
     async pictureEnded(outcome, id) {
       await metrics.pictureEnded(outcome, id);
       await trends.end(id, { counts: [["pictures", outcome]] });
-    },
-    platformCall(platform, call) {
-      metrics.platformCall(platform, call);
-      trends.count("writes", `${platform} ${call}`);
-    },
-    rateLimited(side) {
-      metrics.rateLimited(side);
-      trends.count("refusals", `429 of the ${side}`);
     },
   };
 }

@@ -5,45 +5,44 @@ import type { InsightStore } from "./insight-store.ts";
 import { story } from "./story.ts";
 
 const REPORT_MS = 1_000;
-/** A process that has reported nothing for this long counts as gone. */
+/** A process without a report for this long counts as stopped. */
 const GONE_MS = 8_000;
-/** Running turns that one process tells of. */
+/** Maximum number of running turns in one report. */
 const MAX_RUNNING = 200;
 
 const report = z.object({
   v: z.literal(1),
-  /** Its name on the dashboard: the host and the process id. */
+  /** The process's name on the dashboard: host and process id. */
   name: z.string(),
   role: z.string(),
   version: z.string(),
-  /** Unix milliseconds, here and below. */
+  /** Unix milliseconds; so are the times below. */
   startedAt: z.number(),
   at: z.number(),
   memoryBytes: z.number(),
-  /** The event loop's delay, in milliseconds, at its 99th percentile of the last seconds. */
+  /** 99th percentile of the event loop's delay in the last seconds, in milliseconds. */
   loopLagMs: z.number(),
   places: z.number(),
   active: z.number(),
   waiting: z.number(),
   isStoreReachable: z.boolean(),
   gateway: z.string(),
-  /** Platforms that it hears, and if it is connected. */
+  /** The platforms that the process runs, and whether each is connected. */
   platforms: z.record(z.string(), z.boolean()),
-  /** Limits of platforms by which replies are paced: how many write under each, and how long until the next call. */
+  /** Rate limits that pace replies: the number of replies under each limit, and the wait until the next call. */
   budgets: z.array(z.object({ key: z.string(), replies: z.number(), nextInMs: z.number().nullable() })),
-  /** Gateways and models that are not asked at the moment, or are on trial. */
-  breakers: z.array(z.object({ name: z.string(), state: z.string() })),
+  /** Models that are paused, because they failed or asked for it. */
+  pausedModels: z.number().default(0),
   running: z.array(story),
 });
 
-/** A process reports this about itself every second. */
+/** Each process reports this about itself once per second. */
 export type ProcessReport = z.infer<typeof report>;
 
 export interface Processes {
   begin(): void;
-  /** The live processes, in the order of their names. Rejects when the store does not answer. */
+  /** Resolves to the live processes, sorted by name. Rejects if the store is unavailable. */
   read(): Promise<ProcessReport[]>;
-  /** Takes this process from those that live. */
   close(): Promise<void>;
 }
 
@@ -52,7 +51,7 @@ export interface ProcessesOptions {
   /** Unique among all processes. */
   id: string;
   describe(): ProcessReport | Promise<ProcessReport>;
-  /** No other process looks: then this one is described when somebody does. */
+  /** If true, no other process reads reports, so the report is created only when it is read. */
   isAlone: boolean;
   log: Logger;
 }
@@ -65,8 +64,8 @@ export function createProcesses({ store, id, describe, isAlone, log }: Processes
     if (isTelling) return;
     isTelling = true;
     try {
-      const said = await describe();
-      await store.report(id, JSON.stringify({ ...said, running: said.running.slice(0, MAX_RUNNING) }), GONE_MS);
+      const current = await describe();
+      await store.report(id, JSON.stringify({ ...current, running: current.running.slice(0, MAX_RUNNING) }), GONE_MS);
     } catch (err) {
       log.debug({ err }, "the report of this process could not be stored");
     } finally {

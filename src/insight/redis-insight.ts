@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { RedisConnection } from "../store/redis-connection.ts";
 import type { InsightStore } from "./insight-store.ts";
 
@@ -5,7 +6,7 @@ const ROOT = "palaver:insight:";
 const PROCESSES = `${ROOT}processes`;
 const toListKey = (list: string) => `${ROOT}list:${list}`;
 
-/** Forgets processes that have been silent for too long, and takes this report. */
+/** Drops processes without a recent report, then stores this report. */
 const REPORT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,17 +20,18 @@ end
 redis.call('PEXPIRE', KEYS[1], 3600000)
 return living`;
 
-/** Replaces a value of another type, so that it cannot block the list for good. */
+/** Replaces a value of another type, which would make every later push fail. */
 const PUSH = `
 if redis.call('TYPE', KEYS[1]).ok ~= 'list' then redis.call('DEL', KEYS[1]) end
 redis.call('LPUSH', KEYS[1], ARGV[1])
 return redis.call('LTRIM', KEYS[1], 0, ARGV[2] - 1)`;
 
-/** The store of all processes that share a Redis. */
+const texts = z.array(z.string());
+
 export function createRedisInsight({ client, run }: Pick<RedisConnection, "client" | "run">): InsightStore {
   async function exchange(reports: Readonly<Record<string, string>>, forMs: number): Promise<string[]> {
     const given = [String(forMs), JSON.stringify(reports)];
-    return (await run(() => client.eval(REPORT, { keys: [PROCESSES], arguments: given }))) as string[];
+    return texts.parse(await run(() => client.eval(REPORT, { keys: [PROCESSES], arguments: given })));
   }
 
   return {

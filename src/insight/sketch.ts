@@ -1,13 +1,14 @@
 /**
- * Durations as counters that add up: each is counted in a step of a scale whose steps grow by the eighth root of two, so
- * a percentile read from it is off by 4.5 % at most, and the sums of any number of processes and hours stay exact.
+ * Counts durations so that the counts of several processes and hours can be added up. Each duration counts in a step of
+ * a scale, and each step is larger than the one before by the eighth root of two. So a percentile is off by at most 4.5
+ * %, and sums are exact.
  */
 
 const STEPS_PER_DOUBLING = 8;
-/** An hour; what took longer counts as that. */
+/** One hour. Longer durations count as one hour. */
 const LONGEST_MS = 3_600_000;
 
-/** The number of the step that counts a duration, from 0 on. */
+/** Returns the index of the step for a duration, starting at 0. */
 export function toStep(ms: number): number {
   const bounded = Math.min(LONGEST_MS, Math.max(1, ms));
   return Math.round(Math.log2(bounded) * STEPS_PER_DOUBLING);
@@ -23,7 +24,10 @@ export function countOf(sketch: Sketch): number {
   return sketch.values().reduce((sum, count) => sum + count, 0);
 }
 
-/** The duration that `share` (0 to 1) of all stay within, in milliseconds; undefined where nothing was counted. */
+/**
+ * Returns the duration in milliseconds that a `share` (0 to 1) of all durations does not exceed. Undefined if nothing
+ * was counted.
+ */
 export function percentile(sketch: Sketch, share: number): number | undefined {
   const wanted = Math.max(1, Math.ceil(countOf(sketch) * share));
   let seen = 0;

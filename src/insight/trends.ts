@@ -9,16 +9,18 @@ import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Milliseconds between two flushes of the counts to the store, unless a turn's end causes one sooner. */
+/** Counts are written to the store this often, and when a turn ends. */
 const FLUSH_MS = 30_000;
-/** Milliseconds until another flush, when one has failed. */
+/** Pause before a failed write is retried. */
 const AGAIN_MS = 1_000;
 const END_PAUSES_MS = Array.from({ length: 30 }, () => AGAIN_MS);
-/** Labels of one thing that a process tells apart; all further ones count as one. */
+/** Maximum number of labels per count in a process. Further labels count as one. */
 const MAX_LABELS = 100;
+/** Maximum number of batches that wait for an unavailable store. This covers half an hour of a busy service. */
+const MAX_BATCHES = 1_000;
 const OTHERS = "others";
 
-/** Everything is counted into one bucket of each of these lengths: the shorter, the sooner it goes. */
+/** The lengths of buckets. Each count goes into one bucket of each length, and shorter buckets expire sooner. */
 const SPANS = [
   { prefix: "m", lengthMs: 5 * MINUTE_MS, keptMs: DAY_MS + HOUR_MS },
   { prefix: "h", lengthMs: HOUR_MS, keptMs: 8 * DAY_MS },
@@ -26,7 +28,7 @@ const SPANS = [
 ] as const;
 type Span = (typeof SPANS)[number];
 
-/** The ranges that can be asked for, each with its span of counting. */
+/** The available ranges, each with its bucket length. */
 export const RANGES = {
   hour: { span: SPANS[0], points: 12 },
   day: { span: SPANS[0], points: 288 },
@@ -36,17 +38,20 @@ export const RANGES = {
 } as const;
 export type RangeName = keyof typeof RANGES;
 
-/** Things that are counted, each by a label of a few. */
-export type CountName = "turns" | "tools" | "refusals" | "votes" | "pictures" | "retries" | "writes";
-/** Things that take time; `tool` by the name of the tool. */
+/** Events that are counted, each with a few labels. */
+export type CountName = "turns" | "tools" | "votes" | "pictures";
+/** Durations that are measured. The label of `tool` is the tool's name. */
 export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
 
 export interface Series {
-  /** The beginnings of the points, Unix milliseconds. */
+  /** The start of each point, in Unix milliseconds. */
   at: number[];
-  /** By label: a number for each point. */
+  /** By label: one number for each point. */
   counts: Record<CountName, Record<string, number[]>>;
-  /** By label, and under "all": percentiles for each point, null where nothing was measured; and over all of them. */
+  /**
+   * By label, and for all labels under "all". Percentiles for each point, null if nothing was measured, and for the
+   * whole range.
+   */
   times: Record<MeasureName, Record<string, Percentiles>>;
   tokens: { prompt: number[]; completion: number[] };
 }
@@ -59,19 +64,19 @@ export interface Percentiles {
   all: { p50: number; p95: number; p99: number };
 }
 
-/** Counts over time, of all processes together. Counting never throws and waits for nothing. */
+/** Counts over time for all processes. Counting never throws and never waits. */
 export interface Trends {
   count(name: CountName, label: string, by?: number): void;
   measure(name: MeasureName, label: string, ms: number): void;
   /**
-   * Counts what has come to its end, once for each `id`, however often and by whichever process it is told: telling
-   * it again after a crash changes nothing. Resolves when it is stored, or could not be for half a minute and is tried
-   * again later: to false where it was counted before or may have been.
+   * Counts an ended turn once per `id`, even if several processes report it, for example after a crash. Resolves when
+   * the count is stored. After half a minute of failures, resolves anyway, and the count is retried later. Resolves to
+   * false if the turn was counted before or may have been.
    */
   end(id: string, ended: Ended): Promise<boolean>;
-  /** Stores what was counted. Resolves also where that fails: it is tried again later. */
+  /** Stores the counts. Also resolves if that fails, and then retries later. */
   flush(): Promise<void>;
-  /** Rejects when the store does not answer. */
+  /** Rejects if the store is unavailable. */
   read(range: RangeName): Promise<Series>;
   close(): Promise<void>;
 }
@@ -93,14 +98,14 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
   let waiting = new Map<string, number>();
-  /** Counts on their way to the store. Each batch keeps its name until it is stored, so that it counts once. */
+  /** Counts that are being stored. A batch keeps its name until it is stored, so it counts once. */
   const batches: Batch[] = [];
   let batchCount = 0;
   let again: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => void flush(), FLUSH_MS).unref();
 
-  /** Bounds the number of labels, whatever names people and models come up with. */
+  /** Limits the number of labels, because people and models can use any names. */
   function toLabel(name: string, label: string): string {
     const known = labels.get(name) ?? new Set();
     labels.set(name, known);
@@ -108,7 +113,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     return known.has(label) ? truncate(label.replaceAll("|", "/"), 200, "") : OTHERS;
   }
 
-  /** Leaves out what is no count. Times that are negative, or not known, are given as 0. */
+  /** Ignores values that cannot be counted. The caller passes negative or unknown durations as 0. */
   function add(to: Map<string, number>, count: string, by: number): void {
     if (Number.isSafeInteger(by) && by > 0) to.set(count, (to.get(count) ?? 0) + by);
   }
@@ -119,6 +124,8 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   function addBatch(once: string, counts: ReadonlyMap<string, number>): Batch {
     const batch = { once, additions: toAdditions(Object.fromEntries(counts), now()), isNew: false };
     batches.push(batch);
+    // The store is unavailable. The first batch is being sent, so the oldest batch after it is dropped.
+    if (batches.length > MAX_BATCHES) batches.splice(1, 1);
     return batch;
   }
 
@@ -131,7 +138,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         batches.shift();
       }
     } catch (err) {
-      log.debug({ err }, "counts could not be stored, and are stored later");
+      log.debug({ err }, "counts could not be stored; retrying later");
       clearTimeout(again);
       again = setTimeout(() => void flush(), AGAIN_MS).unref();
     }
@@ -156,7 +163,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         await flush();
         if (batches.includes(batch)) throw new Error("It is not stored yet.");
       };
-      // Nobody else tells of an end once the turn is off the queue.
+      // Once the turn has left the queue, no other process reports its end.
       await retry(store, { pausesMs: END_PAUSES_MS, isIdle: true }, NEVER).catch(() => {});
       return batch.isNew;
     },
@@ -164,7 +171,8 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     async read(range) {
       const { span, points } = RANGES[range];
       const starts = startsOf(span, points, now());
-      return toSeries(starts, await Promise.all(starts.map((at) => counters.read(toRow(span, at)))));
+      const buckets = await counters.read(starts.map((at) => toRow(span, at)));
+      return toSeries(starts, [...buckets.values()]);
     },
     async close() {
       clearInterval(timer);
@@ -192,7 +200,7 @@ function startOf({ lengthMs }: Span, at: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }
 
-/** The beginnings of the newest `points` buckets, oldest first. */
+/** The start times of the newest `points` buckets, oldest first. */
 function startsOf(span: Span, points: number, at: number): number[] {
   const last = startOf(span, at);
   return Array.from({ length: points }, (_, index) => last - (points - 1 - index) * span.lengthMs);
@@ -202,15 +210,7 @@ type Field = readonly [kind: string, name: string, label: string, last: string];
 
 function toSeries(at: number[], buckets: readonly Counts[]): Series {
   const zeros = () => at.map(() => 0);
-  const counts: Series["counts"] = {
-    turns: {},
-    tools: {},
-    refusals: {},
-    votes: {},
-    pictures: {},
-    retries: {},
-    writes: {},
-  };
+  const counts: Series["counts"] = { turns: {}, tools: {}, votes: {}, pictures: {} };
   const tokens = { prompt: zeros(), completion: zeros() };
   const sketches = new Map<MeasureName, Map<string, Sketch[]>>();
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { waitAtMost } from "../concurrency/deadlines.ts";
-import { mayBeTakenOver } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ReplyAddress } from "../port/events.ts";
+import { canBeTakenOver, type Right } from "../port/right.ts";
 import type { InsightStore } from "./insight-store.ts";
 import { MAX_STEPS, readStory, type Story } from "./story.ts";
 import type { Ended, Trends } from "./trends.ts";
@@ -12,14 +12,14 @@ const TURNS = "turns";
 const FAILURES = "failures";
 const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
-/** Arrivals of unseen text that are timed one by one; any further text counts with the last of them. */
+/** Maximum number of arrivals of unseen text that are timed separately. */
 const MAX_ARRIVALS = 1_000;
-/** Longest that the end of a turn waits for its story to be kept, where nobody else would tell of it. */
+/** Longest time that the end of a turn waits for its story, if no other process would report it. */
 const KEEP_MS = 2_000;
-/** A store may be away for half a minute, and the story is not missing afterwards. */
+/** These pauses let the store be unavailable for half a minute without losing the story. */
 const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 4_000, 4_000, 4_000, 4_000, 4_000];
 
-/** Outcomes that are as they were meant to be. */
+/** Outcomes that are not failures. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
 
 export interface TurnStart {
@@ -30,65 +30,65 @@ export interface TurnStart {
   model: string;
   /** Unix milliseconds. */
   askedAt: number;
-  /** Beginnings of the turn so far, this one included. */
+  /** Number of starts of the turn, including this one. */
   attempts: number;
 }
 
 export interface End {
-  /** Ends of the turn so far, this one included: people have some begin anew. */
+  /** Number of ends of the turn, including this one. A retry restarts a turn. */
   number: number;
   outcome: string;
-  /** Markdown under the answer. */
   note: string;
   messages: number;
   used: { promptTokens: number; completionTokens: number; estimatedTokens: number };
   calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
 }
 
-/** The end of a turn as it is kept. Another attempt at its question reports it once more. */
+/** A stored end of a turn. The next attempt at the question reports it again. */
 export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;
 }
 
-/** Hears what happens to one turn. Nothing of it ever throws. */
+/** Receives what happens in one turn. Its methods never throw. */
 export interface TurnListener {
-  /** Something happened, in our own words: never in those of people or the model. */
+  /** Adds a step in the bot's own words, without text from people or the model. */
   note(what: string): void;
-  /** A tool was called, or has ended. The story does not hold its arguments. */
+  /** A tool call started or ended. The story does not contain the arguments. */
   step(state: "running" | "done" | "failed"): void;
   retry(waitMs: number, why: string): void;
-  /** The platform did not take a call, in a word for each. */
+  /** The platform refused a call. Both arguments are single words. */
   writeFailed(call: string, why: string): void;
   firstToken(): void;
   firstVisible(): void;
-  /** Listens to the text of the answer as it comes. */
+  /** Wraps a receiver of the answer's text to measure when text arrives. */
   listen(onText: (text: string) => void): (text: string) => void;
-  /** Something was refused: by whom, and why, in a word. */
+  /** A call was refused. `why` is one word for who refused it and why. */
   refused(why: string): void;
-  /** The platform shows this much of the text. */
+  /** The platform now shows this many units of the text. */
   shown(units: number): void;
-  /** The turn has ended. Resolves when that is counted, or cannot be. */
+  /** The turn has ended. Resolves when it is counted, or when it cannot be counted. */
   end(end: End): Promise<void>;
-  /** Another process goes on with the turn, or it is begun anew; after its end this does nothing. */
+  /** Another process continues the turn, or the turn restarts. Ignored after the end. */
   leave(reason: unknown): void;
 }
 
-/** Follows turns, tells which of them run here, and keeps what became of the latest of all processes. */
+/** Follows turns: the running ones in this process, and the latest ended ones in all processes. */
 export interface TurnWatch {
-  begin(beginning: TurnStart): TurnListener;
-  /** Tells of an end that a process had kept and not told when it died. Never rejects. */
+  /** If another process can take over the turn, its `end` waits until the story is stored. */
+  begin(beginning: TurnStart, right: Right): TurnListener;
+  /** Reports a turn's end that a process stored before it died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
-  /** The running turns of this process. */
+  /** The turns that this process is running. */
   running(): Story[];
-  /** The newest that ended, and those of them that did not end well; of all processes, newest first. */
+  /** Resolve to the latest ended turns of all processes, newest first: all of them, or only failures. */
   turns(): Promise<Story[]>;
   failures(): Promise<Story[]>;
-  /** Erases the stories for which `isErased` is true. */
+  /** Erases the stories for which `isErased` returns true. */
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
-/** The state of a call that was only planned, or was made before. */
+/** The state of a call that did not run in this attempt, because it was only planned or ran earlier. */
 const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
@@ -123,31 +123,40 @@ export interface TurnWatchOptions {
 export function createTurnWatch({ store, trends, process, now, log }: TurnWatchOptions): TurnWatch {
   const running = new Map<string, Story>();
 
-  /** Tries both lists again together: a story that is missing in the first may not stand in the second. */
+  /** Retries both lists together: if one lacks the story, the other may lack it too. */
   async function keep(story: Story): Promise<void> {
     const text = JSON.stringify(story);
     const push = async () => {
       for (const [list, max] of listsOf(story)) await store.push(list, text, max);
     };
     const onFailure = (err: unknown) =>
-      log.warn({ err, turnId: story.turnId }, "the story of a turn could not be kept");
+      log.warn({ err, turnId: story.turnId }, "the story of a turn could not be stored");
     await persist(push, onFailure, KEEP_PAUSES_MS);
   }
 
-  /** A story that was kept twice, because the store's word of the first time was lost, is told once. */
+  /**
+   * Returns each story once, even if a lost confirmation stored it twice. If a turn waited for approval, returns only
+   * its later end.
+   */
   async function read(list: string): Promise<Story[]> {
     const stories = (await store.list(list)).flatMap((text) => readStory(text) ?? []);
-    return [...new Map(stories.map((story) => [story.id, story])).values()];
+    const once = [...new Map(stories.map((story) => [story.id, story])).values()];
+    const later = new Set<string>();
+    return once.filter(({ turnId, outcome }) => {
+      const isOver = outcome !== "waiting" || !later.has(turnId);
+      later.add(turnId);
+      return isOver;
+    });
   }
 
-  /** Counted last, so that every counted turn has a story. */
-  async function endWith(story: Story, refusal: string | undefined): Promise<void> {
+  /** Counts last, so that every counted turn has a story. */
+  async function endWith(story: Story): Promise<void> {
     await keep(story);
-    await trends.end(story.id, toEnded(story, refusal));
+    await trends.end(story.id, toEnded(story));
   }
 
   return {
-    begin(beginning) {
+    begin(beginning, right) {
       const story = toStory(beginning, process, now());
       const { id } = story;
       running.set(id, story);
@@ -155,20 +164,20 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
         trends,
         now,
         left: () => void running.delete(id),
-        async ended(refusal) {
+        async ended() {
           running.delete(id);
-          const kept = endWith(story, refusal);
-          // Where others may take the turn over they tell of its end, as long as it is not off the queue.
-          await (mayBeTakenOver() ? kept : waitAtMost(kept, KEEP_MS));
+          const kept = endWith(story);
+          // If another process can take over the turn, it reports the end until the turn has left the queue.
+          await (canBeTakenOver(right) ? kept : waitAtMost(kept, KEEP_MS));
         },
       });
     },
     async makeUp({ number, at, outcome, messages, used, calls, ...beginning }) {
       const story = toStory({ ...beginning, askedAt: at, attempts: 1 }, process, at);
       Object.assign(story, toEndOf(story, { number, outcome, messages, used, calls }, at));
-      const what = `Ended: ${outcome}. Its process died before it had told more`;
+      const what = `Ended: ${outcome}. Its process died before it could report more`;
       story.steps = [{ at, what, ...(!FINE.has(outcome) && { isBad: true as const }) }];
-      if (!(await trends.end(story.id, toEnded(story, undefined)))) return;
+      if (!(await trends.end(story.id, toEnded(story)))) return;
       const isThere = (await read(TURNS).catch(() => [])).some(({ id }) => id === story.id);
       if (!isThere) await keep(story);
     },
@@ -194,8 +203,8 @@ function toStory(
 ): Story {
   const again =
     attempts > 1
-      ? [{ at, what: `Begun again (attempt ${attempts}), by ${process}` }]
-      : [{ at, what: `Begun by ${process}` }];
+      ? [{ at, what: `Restarted (attempt ${attempts}) by ${process}` }]
+      : [{ at, what: `Started by ${process}` }];
   return {
     v: 1,
     id: randomUUID(),
@@ -207,7 +216,7 @@ function toStory(
     model,
     acceptedAt: askedAt,
     beganAt: at,
-    state: "waits for the model",
+    state: "waiting for the model",
     lagMs: 0,
     longestLagMs: 0,
     written: 0,
@@ -223,47 +232,44 @@ function toStory(
 interface ListenerDeps {
   trends: Trends;
   now(): number;
-  ended(refusal: string | undefined): Promise<void>;
+  ended(): Promise<void>;
   left(): void;
 }
 
 function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): TurnListener {
-  let refusal: string | undefined;
-  /** Arrivals of text that nobody sees yet: the length of the text before each, and its time. */
+  /** Arrivals of text that users don't see yet: the length of the text before each arrival, and its time. */
   const arrivals: Array<{ from: number; at: number }> = [];
 
   function note(what: string, isBad = false): void {
     if (story.steps.length < MAX_STEPS) story.steps.push({ at: now(), what, ...(isBad && { isBad }) });
-    else if (story.steps.length === MAX_STEPS) story.steps.push({ at: now(), what: "… and more, which is not kept" });
+    else if (story.steps.length === MAX_STEPS) story.steps.push({ at: now(), what: "… and more steps" });
   }
 
   return {
     note,
     step(state) {
-      story.state = state === "running" ? "runs a tool" : "waits for the model";
+      story.state = state === "running" ? "running a tool" : "waiting for the model";
       note(STEP_WORDS[state], state === "failed");
     },
     retry(waitMs, why) {
       story.retries += 1;
-      story.state = "waits to ask again";
-      trends.count("retries", why);
-      note(`The gateway failed (${why}); asked again after ${seconds(waitMs)}`, true);
+      story.state = "waiting to retry";
+      note(`The AI service failed (${why}): retrying after ${seconds(waitMs)}`, true);
     },
     writeFailed(call, why) {
-      trends.count("refusals", `${story.reply.platform}: ${why}`);
-      note(`${story.reply.platform} did not take a call (${call}: ${why})`, true);
+      note(`${story.reply.platform} refused a call (${call}: ${why})`, true);
     },
     firstToken() {
       if (story.firstTokenAt !== undefined) return;
       story.firstTokenAt = now();
-      story.state = "writes";
-      note("The first text came");
+      story.state = "writing";
+      note("The first text arrived");
       trends.measure("firstToken", story.reply.platform, now() - story.acceptedAt);
     },
     firstVisible() {
       if (story.firstVisibleAt !== undefined) return;
       story.firstVisibleAt = now();
-      note("People saw the first text");
+      note("Users saw the first text");
       trends.measure("firstVisible", story.reply.platform, now() - story.acceptedAt);
     },
     listen: (onText) => (text) => {
@@ -272,8 +278,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
       onText(text);
     },
     refused(why) {
-      refusal = why;
-      note(`Refused (${why})`, true);
+      note(`Failed (${why})`, true);
     },
     shown(units) {
       const oldest = arrivals[0];
@@ -290,17 +295,17 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
       note(`Ended: ${outcome}`, !FINE.has(outcome));
       Object.assign(story, toEndOf(story, end, now()));
       if (sentence !== "") story.note = sentence.replace(/^_|_$/g, "");
-      await ended(refusal);
+      await ended();
     },
     leave(reason) {
       if (story.endedAt !== undefined) return;
-      note(reason === "superseded" ? "The question was changed: its answer begins anew" : "Left to whoever goes on");
+      note(reason === "superseded" ? "The question was edited: its answer restarts" : "Left to the next attempt");
       left();
     },
   };
 }
 
-/** Gives the end an id of its own, under which it is counted and kept once. */
+/** Gives the end an id, so that it is counted and stored once. */
 function toEndOf({ turnId }: Story, { number, outcome, messages, used, calls }: Omit<End, "note">, endedAt: number) {
   const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
   const tools = calls.map(({ name, tookMs, state = NOT_RUN }) => {
@@ -309,12 +314,10 @@ function toEndOf({ turnId }: Story, { number, outcome, messages, used, calls }: 
   return { id: `${turnId}:${number}`, endedAt, outcome, messages, tokens, tools, state: "ended" };
 }
 
-function toEnded({ outcome = "unknown", tokens, tools }: Story, why: string | undefined): Ended {
-  const refusal = why ?? (outcome === "refused" ? "quota" : undefined);
+function toEnded({ outcome = "unknown", tokens, tools }: Story): Ended {
   return {
     counts: [
       ["turns", outcome],
-      ...(refusal === undefined ? [] : [["refusals", refusal] as const]),
       ...tools.filter(({ state }) => state !== NOT_RUN).map(({ name }) => ["tools", name] as const),
     ],
     times: tools.flatMap(({ name, tookMs }) => (tookMs === undefined ? [] : [["tool", name, tookMs] as const])),
@@ -322,7 +325,10 @@ function toEnded({ outcome = "unknown", tokens, tools }: Story, why: string | un
   };
 }
 
-/** A story that stands in the last of them stands in all, whenever its process died. */
+/**
+ * The lists for a story, in the order of writing. If the process dies in between, a failure is missing in the second
+ * list, but never only in the first.
+ */
 function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
   return [...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const]), [TURNS, MAX_TURNS]];
 }

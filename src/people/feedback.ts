@@ -1,19 +1,15 @@
-import type { Metrics } from "../metrics/metrics.ts";
 import { type ActionEvent, MAX_REASON_CHARS } from "../port/events.ts";
 import { readEditionId } from "../port/ids.ts";
+import type { Services } from "../services/services.ts";
 import { neutralize } from "../text/neutralize.ts";
-import type { Feedback, TurnRecords } from "../turn/record.ts";
+import type { Feedback } from "../turn/record.ts";
+import type { TurnRecords } from "../turn/records.ts";
 import { maySee } from "../turn/rights.ts";
 
-/** Notes a judgement of an answer and counts it, repeated ones once. None by people who cannot see the answer. */
+/** Stores a rating of an answer and counts it once. Ignores ratings by people who cannot see the answer. */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
-export interface RateDeps {
-  records: Pick<TurnRecords, "load" | "rate">;
-  metrics: Pick<Metrics, "feedback" | "reasonGiven">;
-}
-
-export function createRate({ records, metrics }: RateDeps): Rate {
+export function createRate({ records, metrics }: Services & { records: TurnRecords }): Rate {
   return async (event, feedback) => {
     const { author, reply } = event;
     const { turnId, edition } = readEditionId(event.turnId);

@@ -1,26 +1,27 @@
+import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { Looking } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Kept for a day: by tomorrow people look at something else. */
+/** One day. Later, the person is likely to look at something else. */
 const KEPT_MS = 86_400_000;
-/** Most places kept for one person; the newest stay. */
+/** Maximum number of stored channels per person. The oldest are dropped. */
 const MAX_PLACES = 20;
 
 const stored = z.object({
-  v: z.literal(1),
   places: z.array(z.object({ threadId: z.string().exactOptional(), channelId: z.string(), at: z.number() })),
 });
 
-/** A channel that somebody looked at beside a conversation with the bot, or one thread of it. */
+/** A channel that a person had open next to a conversation with the bot or one of its threads. */
 export type LookedAt = z.infer<typeof stored>["places"][number];
 
-/** Remembers for a day which channels a person looked at, the newest few. */
+const NAMESPACE = "looking";
+
+/** Stores for a day which channels a person had open. Keeps only the newest. */
 export interface KeptLooking extends Looking {
   exportAuthor(platform: string, authorId: string): Promise<LookedAt[]>;
-  forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
 export interface LookingOptions extends Pick<Stores, "open" | "inTurn"> {
@@ -30,10 +31,9 @@ export interface LookingOptions extends Pick<Stores, "open" | "inTurn"> {
 }
 
 export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptLooking {
-  const keyv = open("looking");
-  const underKey = <T>(key: string, task: () => Promise<T>) => inTurn(`looking:${key}`, task);
+  const keyv = open(NAMESPACE);
 
-  async function load(key: string): Promise<LookedAt[]> {
+  async function load(keyv: Keyv, key: string): Promise<LookedAt[]> {
     const { data } = stored.safeParse(await keyv.get(key));
     return (data?.places ?? []).filter(({ at }) => at > now() - KEPT_MS);
   }
@@ -43,31 +43,28 @@ export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptL
       const key = toOwnerKey(platform, authorId);
       const place = threadId === undefined ? {} : { threadId };
       try {
-        await underKey(key, async () => {
-          const others = (await load(key)).filter((known) => known.threadId !== threadId);
+        await inTurn(`looking:${key}`, async (open) => {
+          const keyv = open(NAMESPACE);
+          const others = (await load(keyv, key)).filter((known) => known.threadId !== threadId);
           const seen = channelId === undefined ? [] : [{ ...place, channelId, at: now() }];
           const places = [...others, ...seen].slice(-MAX_PLACES);
           if (places.length === 0) await keyv.delete(key);
-          else await keyv.set(key, { v: 1, places }, KEPT_MS);
+          else await keyv.put({ key, value: { places }, ttlMs: KEPT_MS, owner: { platform, id: authorId } });
         });
       } catch (err) {
-        log.warn({ err, platform }, "the channel that a person looks at could not be kept");
+        log.warn({ err, platform }, "the channel that a person has open could not be stored");
       }
     },
     async read({ platform, authorId, threadId }) {
       try {
-        const places = await load(toOwnerKey(platform, authorId));
+        const places = await load(keyv, toOwnerKey(platform, authorId));
         const at = (id: string | undefined) => places.find((known) => known.threadId === id);
         return (at(threadId) ?? at(undefined))?.channelId;
       } catch (err) {
-        log.warn({ err, platform }, "the channels that a person looks at could not be read");
+        log.warn({ err, platform }, "the channels that a person has open could not be read");
         return undefined;
       }
     },
-    exportAuthor: (platform, authorId) => load(toOwnerKey(platform, authorId)),
-    forgetAuthor(platform, authorId) {
-      const key = toOwnerKey(platform, authorId);
-      return underKey(key, async () => void (await keyv.delete(key)));
-    },
+    exportAuthor: (platform, authorId) => load(keyv, toOwnerKey(platform, authorId)),
   };
 }

@@ -1,84 +1,71 @@
-import { setImmediate } from "node:timers/promises";
-import { mayConfigure } from "../commands/command.ts";
-import type { Erasers } from "../commands/forget.ts";
-import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
-import type { JobStore } from "../imagine/job-store.ts";
-import type { PictureJob } from "../imagine/picture-job.ts";
 import { toErasureStop } from "../imagine/waiting.ts";
-import type { Insight } from "../insight/insight.ts";
-import type { Audit } from "../policy/audit.ts";
-import type { Adapter } from "../port/adapter.ts";
+import { mayConfigure } from "../policy/access.ts";
 import type { Author, CommandEvent } from "../port/events.ts";
-import { idsOf, isSamePerson, isWhole } from "../port/identity.ts";
+import { isSamePerson } from "../port/identity.ts";
 import { toConversationOf } from "../port/ids.ts";
 import { laneOf } from "../queue/event-lane.ts";
-import type { Queue } from "../queue/queue.ts";
-import type { Settings } from "../settings/settings.ts";
-import type { Ledger } from "../tools/ledger.ts";
-import type { TurnRecords } from "../turn/record.ts";
-import type { Usage } from "../usage/usage.ts";
+import type { Schedules } from "../schedules/schedules.ts";
+import type { Services } from "../services/services.ts";
+import { emptyLog } from "../store/database.ts";
+import { hasBegun, isDone, type PictureTurn } from "../turn/record.ts";
+import type { TurnRecords } from "../turn/records.ts";
 import type { KeptLooking } from "./looking.ts";
 
-const PAGE_IDS = 100;
-
-export interface PersonalDataDeps {
-  queue: Pick<Queue, "forget" | "forgetDrawings" | "tell">;
-  history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
-  records: Pick<TurnRecords, "erase" | "forget" | "readFeedback" | "readSights">;
-  ledger: Pick<Ledger, "takeBack">;
-  jobs: Pick<JobStore, "erase" | "exportAuthor">;
-  imagine: Pick<Imagine, "forget">;
-  settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
-  usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
-  audit: Pick<Audit, "forgetAuthor" | "exportAuthor">;
-  looking: Pick<KeptLooking, "forgetAuthor" | "exportAuthor">;
-  /** Absent without a dashboard. */
-  insight?: Pick<Insight, "forgetAuthor" | "exportAuthor"> | undefined;
-  adapterOf(platform: string): Adapter;
-  /** Removes what was erased from the disk and the memory of this process too. */
-  eraseCopies(): void;
+/** Both erase data of the event's author and resolve to the number of erased messages. */
+export interface Erasers {
+  /**
+   * If the author manages the channel, erases the whole conversation; otherwise only their messages and the answers to
+   * them.
+   */
+  conversation(event: CommandEvent): Promise<number>;
+  everything(event: Pick<CommandEvent, "key" | "reply" | "author">): Promise<number>;
 }
 
-/** Gives people what is kept about them, wherever that is, and erases it. */
+export interface PersonalDataDeps extends Services {
+  records: TurnRecords;
+  imagine: Imagine;
+  looking: KeptLooking;
+  schedules: Pick<Schedules, "exportAuthor">;
+}
+
+/** Also erases copies on the disk and in this process's memory. */
+export function eraseCopies({ files, database }: Services): void {
+  files.clear();
+  emptyLog(database);
+}
+
+/** Exports and erases everything that is stored about a person. */
 export interface PersonalData {
   erasers: Erasers;
   collect(platform: string, author: Author): Promise<object>;
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, looking, insight } = deps;
-  const { adapterOf, eraseCopies } = deps;
+  const { queue, history, records, imagine, settings, usage, audit, looking, insight } = deps;
+  const { adapterOf, stores } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
-    const people = mayConfigure(author)
-      ? [undefined]
-      : idsOf(author).map(({ id }) => ({ platform: reply.platform, id }));
-    // Without a history people only spoke to each other. An erased one still counts, for the attempt after a crash.
+    const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
+    // Without a history, people only talked to each other. An erased history counts too, because a crash can repeat the
+    // command.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
     const waiting = await queue.forgetDrawings(
       (drawing) => toConversationOf(drawing) === conversationId && isTheirs(event, drawing),
     );
-    const drawn = await jobs.erase((job) => job.conversationId === conversationId && isTheirs(event, job));
+    const drawn = await imagine.erase(
+      person ? { owner: person, conversation: conversationId } : { conversation: conversationId },
+    );
     const wanted = new Map<string, Wish>(waiting.map((drawing) => [laneOf(drawing).workId, drawing]));
-    for (const job of drawn) if (!job.isOver) wanted.set(job.id, job);
-    // Every process hears of it: no further link is made for what is erased.
-    for (const [jobId, wish] of wanted) await queue.tell(toErasureStop(jobId, wish));
-    const erased: string[] = [];
-    for (const person of people) {
-      if (hasHistory) await adapter.forgetConversation?.(conversationId, person?.id, at);
-      erased.push(...(await history.forgetConversation(conversationId, person)));
-      await ledger.takeBack({ conversationId, ...(person && { by: person }) });
-    }
-    for (let from = 0; from < erased.length; from += PAGE_IDS) {
-      const ids = erased.slice(from, from + PAGE_IDS);
-      await records.erase(ids);
-      // Lets others go on: an embedded store answers without ever leaving this thread.
-      await setImmediate();
-    }
-    eraseCopies();
+    for (const turn of drawn) if (turn.phase !== "final") wanted.set(turn.id, turn);
+    // Every process must know, so that none creates another link to an erased image.
+    for (const [turnId, wish] of wanted) await queue.tell(toErasureStop(turnId, wish));
+    if (hasHistory) await adapter.forget?.({ authorId: person?.id, conversation: { id: conversationId, before: at } });
+    const erased = await history.forgetConversation(conversationId, person);
+    await (person === undefined ? stores.eraseConversation(conversationId) : stores.eraseOwner(person, conversationId));
+    eraseCopies(deps);
     return new Set([...erased, ...wanted.keys(), ...drawn.map(({ id }) => id)]).size;
   }
 
@@ -87,57 +74,38 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     reply: { platform },
     author,
   }: Parameters<Erasers["everything"]>[0]): Promise<number> {
-    // A platform that is switched off may keep more about the person, so nothing is erased then.
+    // A disabled platform may store more about the person, so nothing is erased.
     const adapter = adapterOf(platform);
-    let count = 0;
-    for (const known of idsOf(author)) {
-      const { id, within } = known;
-      if (isWhole(known)) await queue.forget(platform, id, key);
-      count += await history.forgetAuthor(platform, id, within);
-      await records.forget(platform, id, within);
-      await imagine.forget(platform, id, within);
-      await insight?.forgetAuthor(platform, id, within);
-      if (!isWhole(known)) continue;
-      await ledger.takeBack({ by: { platform, id } });
-      await settings.forgetAuthor(platform, id);
-      await usage.forgetAuthor(platform, id);
-      await audit.forgetAuthor(platform, id);
-      await looking.forgetAuthor(platform, id);
-      await adapter.forget?.(id);
-    }
-    eraseCopies();
+    const { id } = author;
+    await queue.forget(platform, id, key);
+    const count = await history.forgetAuthor(platform, id);
+    await imagine.dismissAll({ platform, id });
+    await records.forget(platform, id);
+    await insight?.forgetAuthor(platform, id);
+    await usage.forgetAuthor(platform, id);
+    await audit.forgetAuthor(platform, id);
+    await adapter.forget?.({ authorId: id });
+    await stores.eraseOwner({ platform, id });
+    eraseCopies(deps);
     return count;
   }
 
   async function collect(platform: string, author: Author): Promise<object> {
-    const found = [];
-    for (const known of idsOf(author)) {
-      const { id, within } = known;
-      found.push({
-        conversations: (await history.exportAuthor(platform, id, within)).conversations,
-        personas: isWhole(known) ? await settings.exportAuthor(platform, id) : [],
-        pictures: await jobs.exportAuthor(platform, id, within),
-        feedback: await records.readFeedback(platform, id, within),
-        givenToModel: await records.readSights(platform, id, within),
-        turns: (await insight?.exportAuthor(platform, id, within)) ?? [],
-        usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
-        changes: isWhole(known) ? await audit.exportAuthor(platform, id) : [],
-        lookedAt: isWhole(known) ? await looking.exportAuthor(platform, id) : [],
-      });
-    }
+    const { id } = author;
     return {
       platform,
-      authorId: author.id,
+      authorId: id,
       exportedAt: Date.now(),
-      conversations: found.flatMap(({ conversations }) => conversations),
-      personas: found.flatMap(({ personas }) => personas),
-      pictures: found.flatMap(({ pictures }) => pictures),
-      feedback: found.flatMap(({ feedback }) => feedback),
-      givenToModel: found.flatMap(({ givenToModel }) => givenToModel),
-      ...(insight && { turns: found.flatMap(({ turns }) => turns) }),
-      usage: found.flatMap(({ usage }) => usage),
-      changes: found.flatMap(({ changes }) => changes),
-      lookedAt: found.flatMap(({ lookedAt }) => lookedAt),
+      conversations: (await history.exportAuthor(platform, id)).conversations,
+      personas: await settings.exportAuthor(platform, id),
+      pictures: (await records.readPictures({ platform, id })).filter(hasBegun).map(toOwn),
+      feedback: await records.readFeedback(platform, id),
+      givenToModel: await records.readTraces(platform, id),
+      ...(insight && { turns: await insight.exportAuthor(platform, id) }),
+      usage: await usage.exportAuthor(platform, id),
+      changes: await audit.exportAuthor(platform, id),
+      schedules: await deps.schedules.exportAuthor(platform, id),
+      lookedAt: await looking.exportAuthor(platform, id),
     };
   }
 
@@ -147,10 +115,26 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   };
 }
 
-/** A picture that was asked for, whether it waits or was begun. */
-type Wish = Pick<PictureJob, "conversationId" | "reply" | "author">;
+interface OwnPicture {
+  id: string;
+  /** Unix milliseconds. */
+  at: number;
+  prompt: string;
+  model: string;
+  messageIds: string[];
+}
 
-/** True for what a person erases with a conversation: what they asked for, and that of all for those who settle things there. */
+/** A requested image that is waiting or has started. */
+type Wish = Pick<PictureTurn, "conversationId" | "reply" | "author">;
+
+/**
+ * Whether the person's `/forget conversation` erases the image. It erases the person's own images or, if the person
+ * manages the channel, everyone's.
+ */
 function isTheirs({ author, reply }: CommandEvent, wish: Wish): boolean {
   return mayConfigure(author) || (reply.platform === wish.reply.platform && isSamePerson(author, wish));
+}
+
+function toOwn({ id, at, prompt, model, parts }: PictureTurn): OwnPicture {
+  return { id, at, prompt, model, messageIds: parts.filter(isDone).map(({ messageId }) => messageId) };
 }

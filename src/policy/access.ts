@@ -14,33 +14,39 @@ import {
   toMatching,
 } from "./rules.ts";
 
-const NOT_A_MANAGER = "Only people who manage this channel may change that.";
+const NOT_A_MANAGER = "Only this channel's managers can change that.";
 
-/** A decision and its ground: a rule of the chat, a rule of the file, or the default. */
+/** A decision and its reason: a rule set in chat, a rule in the policy file, or the default. */
 export interface Decision {
   isAllowed: boolean;
-  /** Follows "because": "rule 2 of the policy file says: deny pictures to guests". */
+  /** Completes "because": "rule 2 in the policy file says: deny pictures to guests". */
   reason: string;
-  /** For those who are refused: what they may not do, and whom to ask. */
+  /** The sentence for a refused person. It says what they can't do, and who can change that. */
   refusal: string;
 }
 
-/** Decides by the rules as they were at one moment. */
+/** Decides by the rules at the time when the judge was created. */
 export type Judge = (by: Actor, permission: Permission) => Decision;
 
-/** Says who may do what where. The only place where that is decided. */
+/** Decides who can do what, and where. No other module decides this. */
 export interface Access {
   /**
-   * Asks the chat's rules, then the file's; the first match decides. By default everything is allowed, and settings to
-   * managers of the channel. Admins may always change settings. Never rejects.
+   * Checks the rules set in chat, then the policy file's rules. The first match decides. By default, everything is
+   * allowed, except that only the channel's managers can change settings. Admins can always change settings. Never
+   * rejects.
    */
   judge(): Promise<Judge>;
   may(by: Actor, permission: Permission): Promise<boolean>;
-  /** Resolves to the sentence for somebody who may not; undefined: they may. */
+  /** Resolves to a sentence for the person if they are refused, and to undefined if they are allowed. */
   findRefusal(by: Actor, permission: Permission): Promise<string | undefined>;
   isAdmin(by: Actor): boolean;
-  /** Groups and roles that the rules or the admins are named by: what a platform has to look up of people. */
+  /** Groups and roles that the rules or the admins name. A platform must look up their members. */
   namedGroups(): Promise<readonly string[]>;
+}
+
+/** True if a person can change the channel's settings. If the platform does not say who can, everyone can. */
+export function mayConfigure({ mayConfigure }: Author): boolean {
+  return mayConfigure !== false;
 }
 
 export interface AccessOptions {
@@ -51,7 +57,7 @@ export interface AccessOptions {
 export function createAccess({ policy, chatRules }: AccessOptions): Access {
   async function judge(): Promise<Judge> {
     const { access = {} } = policy();
-    // Without admins nobody could take back what was set in the chat.
+    // Without admins, no one could remove the rules set in chat.
     const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
     const known = new WeakMap<Author, { reply: ReplyAddress; applying: Applying }>();
     return (by, permission) => {
@@ -80,11 +86,14 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
   };
 }
 
-/** The rules for one person at one place. A judge finds them once, however many permissions it is asked about. */
+/**
+ * The rules that apply to one person in one channel. A judge finds them once and uses them for any number of
+ * permissions.
+ */
 interface Applying {
   isAdmin: boolean;
   chat: readonly ChatRule[];
-  /** Rules of the file with their numbers, from 1. */
+  /** The policy file's rules with their numbers, starting at 1. */
   file: ReadonlyArray<{ rule: AccessRule; number: number }>;
 }
 
@@ -98,7 +107,6 @@ function findApplying(file: AccessPolicy, chat: readonly ChatRule[], by: Actor):
   };
 }
 
-/** Pure. */
 export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor, permission: Permission): Decision {
   return decideAmong(findApplying(file, chat, by), file, by, permission);
 }
@@ -106,27 +114,27 @@ export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor,
 function decideAmong(applying: Applying, file: AccessPolicy, by: Actor, permission: Permission): Decision {
   const { isAdmin } = applying;
   const toDecision = (isAllowed: boolean, reason: string, because = whomToAsk(file)): Decision => {
-    const hint = "`/access` says what you may do.";
-    return { isAllowed, reason, refusal: `You may not ${describePermission(permission)}. ${because} ${hint}` };
+    const hint = "`/access` shows what you can do.";
+    return { isAllowed, reason, refusal: `You can't ${describePermission(permission)}. ${because} ${hint}` };
   };
-  if (permission === "settings" && isAdmin) return toDecision(true, "admins of the policy file always may");
+  if (permission === "settings" && isAdmin) return toDecision(true, "admins in the policy file always can");
   const own = applying.chat.find(({ rule }) => isAbout(rule, permission));
   const ofFile = own === undefined ? applying.file.find(({ rule }) => isAbout(rule, permission)) : undefined;
   const rule = own?.rule ?? ofFile?.rule;
   if (rule !== undefined) {
-    const name = own === undefined ? `rule ${ofFile?.number} of the policy file` : `rule ${own.id} of the chat`;
-    const said = describeRule(toMatching(rule, by, permission, isAdmin));
-    return toDecision(rule.allow !== undefined, `${name} says: ${said}`, rule.because);
+    const name = own === undefined ? `rule ${ofFile?.number} in the policy file` : `rule ${own.id} set in chat`;
+    const words = describeRule(toMatching(rule, by, permission, isAdmin));
+    return toDecision(rule.allow !== undefined, `${name} says: ${words}`, rule.because);
   }
   if (permission !== "settings") return toDecision(true, "no rule says otherwise");
-  // As before there was a policy.
+  // The default without a rule.
   return by.author.mayConfigure === false
     ? {
         isAllowed: false,
-        reason: "no rule allows it, and only people who manage this channel may",
+        reason: "no rule allows it, and only this channel's managers can",
         refusal: NOT_A_MANAGER,
       }
-    : toDecision(true, "no rule says otherwise, and people who manage this channel may");
+    : toDecision(true, "no rule says otherwise, and this channel's managers can");
 }
 
 interface Named extends Pick<AccessPolicy, "admins"> {
@@ -144,5 +152,5 @@ export function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {
 }
 
 function whomToAsk({ admins = [] }: AccessPolicy): string {
-  return admins.length === 0 ? "Ask whoever runs me." : "Ask an admin of mine, who can change that with `/access`.";
+  return admins.length === 0 ? "Ask my operator." : "An admin can change that with `/access`.";
 }

@@ -2,39 +2,39 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/retry.ts";
 import type { InboundEvent } from "../port/events.ts";
-import type { Stores } from "../store/keyv.ts";
+import type { Entries, Stores } from "../store/keyv.ts";
 import { truncate } from "../text/truncate.ts";
 
-/** A log of who changed which settings. */
+/** The audit log: who changed which settings. */
 
 const NAMESPACE = "audit";
 const HEAD = "head";
 /** Changes whose text a person wrote. */
-const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts"]);
-/** Usage is kept as long: settings matter longer than what was said under them. */
+const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts", "schedule"]);
+/** As long as usage is kept: a setting outlives the messages written under it. */
 const TTL_MS = 396 * 86_400_000;
-/** The newest entries are kept: each takes the place of the one this many before it. */
+/** Maximum number of entries. A new entry overwrites the oldest. */
 const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
-/** Keys of the latest changes: a change that is noted again after a crash is known by its key. */
+/** Number of remembered keys of changes. They show whether a change is written again after a crash. */
 const MAX_KEYS = 50;
 const PAGE_ENTRIES = 200;
 
 const entry = z.object({
   v: z.literal(1),
-  /** Rises with each entry, without end. */
+  /** Increases with each entry, without limit. */
   number: z.int(),
   /** Unix milliseconds. */
   at: z.number(),
   platform: z.string(),
-  /** The person's id; a pseudonym, without a name, once they are forgotten. */
+  /** The person's id. After their data was erased, a pseudonym without a name. */
   authorId: z.string(),
   name: z.string(),
   workspaceId: z.string().exactOptional(),
   channelId: z.string().exactOptional(),
-  /** Such as `persona`, `model`, `listen`, `access`, `quota`. */
+  /** For example `persona`, `model`, `listen`, `access`, `quota`. */
   what: z.string(),
-  /** In words; absent: as configured, or nothing. */
+  /** The value in words. Absent if the value was empty or from the configuration. */
   before: z.string().exactOptional(),
   after: z.string().exactOptional(),
 });
@@ -42,7 +42,6 @@ const head = z.object({ v: z.literal(1), next: z.int(), keys: z.array(z.string()
 
 export type AuditEntry = Omit<z.infer<typeof entry>, "v">;
 
-/** A change, by the event that asked for it. */
 export interface SettingsChange {
   event: Pick<InboundEvent, "key" | "author" | "reply">;
   what: string;
@@ -51,13 +50,15 @@ export interface SettingsChange {
 }
 
 export interface Audit {
-  /** Notes a change, once for each event and kind. False: the store did not keep it. Never rejects. */
+  /** Records a change, once per event and kind. Resolves to false if the store did not accept it. Never rejects. */
   note(change: SettingsChange): Promise<boolean>;
-  /** Resolves to the newest entries, newest first. Rejects when the store does not answer. */
+  /** Resolves to the latest entries, newest first. Rejects if the store is unavailable. */
   read(maxEntries: number): Promise<AuditEntry[]>;
-  /** Resolves to what a person changed, newest first. Rejects as `read` does. */
+  /** Resolves to a person's changes, newest first. Rejects if the store is unavailable. */
   exportAuthor(platform: string, authorId: string): Promise<AuditEntry[]>;
-  /** Leaves a pseudonym of a person, and nothing of the personas that they wrote. Rejects as `read` does. */
+  /**
+   * Replaces the person with a pseudonym and erases the personas that they wrote. Rejects if the store is unavailable.
+   */
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
@@ -70,13 +71,13 @@ export interface AuditOptions extends Pick<Stores, "open" | "inTurn"> {
 
 export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptions): Audit {
   const keyv = open(NAMESPACE);
-  const inTurn = <T>(task: () => Promise<T>) => stores.inTurn(NAMESPACE, task);
+  const inTurn = <T>(task: (keyv: Entries) => Promise<T>) => stores.inTurn(NAMESPACE, (open) => task(open(NAMESPACE)));
 
   async function readHead(): Promise<z.infer<typeof head>> {
     return head.safeParse(await keyv.get<unknown>(HEAD)).data ?? { v: 1, next: 0, keys: [] };
   }
 
-  /** Newest first. */
+  /** Yields the newest entry first. */
   async function* walkNewest(maxEntries: number): AsyncGenerator<z.infer<typeof entry>> {
     const { next } = await readHead();
     const oldest = Math.max(0, next - Math.min(maxEntries, MAX_ENTRIES));
@@ -85,13 +86,13 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
       const values = await keyv.getMany<unknown>(numbers.map(toKey));
       for (const [index, value] of values.entries()) {
         const { data } = entry.safeParse(value);
-        // A place that was not written yet in this round holds an older entry.
+        // Skips slots that still contain an entry from the previous round.
         if (data !== undefined && data.number === numbers[index]) yield data;
       }
     }
   }
 
-  async function append({ event, what, before, after }: SettingsChange): Promise<void> {
+  async function append(keyv: Entries, { event, what, before, after }: SettingsChange): Promise<void> {
     const { next, keys } = await readHead();
     const key = `${what} ${event.key}`;
     if (keys.includes(key)) return;
@@ -125,14 +126,15 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
   return {
     async note(change) {
       if (change.before === change.after) return true;
-      const onFailure = (err: unknown) => log.error({ err, what: change.what }, "a change of settings was not noted");
-      return persist(() => inTurn(() => append(change)), onFailure);
+      const onFailure = (err: unknown) =>
+        log.error({ err, what: change.what }, "a change of settings could not be added to the audit log");
+      return persist(() => inTurn((keyv) => append(keyv, change)), onFailure);
     },
     read: (maxEntries) => collect(maxEntries, () => true),
     exportAuthor: (platform, authorId) =>
       collect(MAX_ENTRIES, (one) => one.platform === platform && one.authorId === authorId),
     forgetAuthor: (platform, authorId) =>
-      inTurn(async () => {
+      inTurn(async (keyv) => {
         const all = await Array.fromAsync(walkNewest(MAX_ENTRIES));
         const isTheirs = (one: AuditEntry) => one.platform === platform && one.authorId === authorId;
         const own = all.filter((one) => isTheirs(one) && WRITTEN.has(one.what));
@@ -161,7 +163,7 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
 
 const ERASED = "(erased)";
 
-/** A rule may name the person. */
+/** Removes the person's id, because a rule can name the person. */
 function withoutPerson(text: string, authorId: string, alias: string): string {
   const names = [authorId, authorId.slice(authorId.lastIndexOf("/") + 1)];
   return names.reduce((found, name) => found.replaceAll(`person:${name}`, `person:${alias}`), text);

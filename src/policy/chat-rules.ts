@@ -1,3 +1,4 @@
+import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { type AccessRule, accessRule } from "../config/policy/access.ts";
@@ -5,26 +6,31 @@ import type { Stores } from "../store/keyv.ts";
 
 const NAMESPACE = "access";
 const KEY = "rules";
-/** Milliseconds until the rules are read again: changes by other processes take this long to arrive. */
+/** The rules are read again after this time, so other processes' changes arrive at most this late. */
 const FRESH_MS = 1_000;
 export const MAX_CHAT_RULES = 100;
 
 export interface ChatRule {
-  /** Short, and stays the same whatever other rules come and go. */
+  /** Short, and does not depend on other rules. */
   id: string;
   rule: AccessRule;
 }
 
 const stored = z.object({ v: z.literal(1), rules: z.array(z.object({ id: z.string(), rule: accessRule })) });
 
-/** The rules of the chat, in the order in which they are asked: the newest first. */
+/** The rules set in chat, in the order in which they are checked: newest first. */
 export interface ChatRules {
-  /** Never rejects: while the store is out of reach, what was read last counts. */
+  /** Never rejects. If the store is unavailable, resolves to the last known rules. */
   read(): Promise<readonly ChatRule[]>;
-  /** Resolves to whether there was room for it. The same id again changes nothing. Rejects when it could not be kept. */
+  /**
+   * Resolves to false if there are too many rules. Adding the same id again changes nothing. Rejects if the store did
+   * not accept it.
+   */
   add(rule: ChatRule): Promise<boolean>;
-  /** Resolves to the rule that is gone; undefined: there was none of that id. Rejects as `add` does. */
+  /** Resolves to the removed rule. Undefined if no rule has this id. Rejects if the store did not accept it. */
   remove(id: string): Promise<ChatRule | undefined>;
+  /** Returns the same rules. Changes to them are written with `stores`, and so under its right. */
+  under(stores: Pick<Stores, "inTurn">): ChatRules;
 }
 
 export interface ChatRulesOptions extends Pick<Stores, "open" | "inTurn"> {
@@ -33,17 +39,19 @@ export interface ChatRulesOptions extends Pick<Stores, "open" | "inTurn"> {
   now(): number;
 }
 
-export function createChatRules({ open, inTurn, log, now }: ChatRulesOptions): ChatRules {
-  const keyv = open(NAMESPACE);
+type Act<T> = (rules: readonly ChatRule[]) => { rules: readonly ChatRule[]; result: T };
+
+export function createChatRules({ log, now, ...stores }: ChatRulesOptions): ChatRules {
+  const keyv = stores.open(NAMESPACE);
   let known: readonly ChatRule[] = [];
   let readAt = -Infinity;
   let isDamageLogged = false;
 
-  async function load(): Promise<readonly ChatRule[]> {
+  async function load(keyv: Keyv): Promise<readonly ChatRule[]> {
     const value: unknown = await keyv.get(KEY);
     const { success, data } = stored.safeParse(value ?? { v: 1, rules: [] });
     if (success) return data.rules;
-    if (!isDamageLogged) log.error("the rules of access set in the chat cannot be read and count as absent");
+    if (!isDamageLogged) log.error("the access rules set in chat cannot be parsed and are ignored");
     isDamageLogged = true;
     return [];
   }
@@ -54,37 +62,40 @@ export function createChatRules({ open, inTurn, log, now }: ChatRulesOptions): C
     return rules;
   }
 
-  function change<T>(act: (rules: readonly ChatRule[]) => { rules: readonly ChatRule[]; result: T }): Promise<T> {
-    return inTurn(`${NAMESPACE}:${KEY}`, async () => {
-      const before = await load();
+  function change<T>(inTurn: Stores["inTurn"], act: Act<T>): Promise<T> {
+    return inTurn(`${NAMESPACE}:${KEY}`, async (open) => {
+      const keyv = open(NAMESPACE);
+      const before = await load(keyv);
       const { rules, result } = act(before);
-      // Kept without a time limit: a rule that nobody has touched for long must not lapse.
+      // Has no TTL, because a rule must not expire with age.
       if (rules !== before) await keyv.set(KEY, { v: 1, rules });
       learn(rules);
       return result;
     });
   }
 
-  return {
+  const under: ChatRules["under"] = ({ inTurn }) => ({
+    under,
     async read() {
       if (now() - readAt < FRESH_MS) return known;
       try {
-        return learn(await load());
+        return learn(await load(keyv));
       } catch (err) {
-        log.warn({ err }, "the rules of access set in the chat could not be read; those known last count");
+        log.warn({ err }, "the access rules set in chat could not be read; the last known rules stay in effect");
         return learn(known);
       }
     },
     add: (rule) =>
-      change((rules) => {
+      change(inTurn, (rules) => {
         if (rules.some(({ id }) => id === rule.id)) return { rules, result: true };
         if (rules.length >= MAX_CHAT_RULES) return { rules, result: false };
         return { rules: [rule, ...rules], result: true };
       }),
     remove: (id) =>
-      change((rules) => {
+      change(inTurn, (rules) => {
         const found = rules.find((one) => one.id === id);
         return { rules: found === undefined ? rules : rules.filter((one) => one !== found), result: found };
       }),
-  };
+  });
+  return under(stores);
 }

@@ -7,37 +7,36 @@ import { isFor, isLike } from "./rules.ts";
 
 export interface ChosenModel {
   model: string;
-  /** One line of Markdown for people, where it is not the one they expect. */
+  /** One line of Markdown for the asker, if another model answers than they expect. */
   notice?: string;
 }
 
-/** The limit of which the least is left. */
+/** The limit with the smallest share left. */
 export interface LimitLeft {
   /** From 0 to 1. */
   left: number;
-  /** In words that begin a sentence: "Your limit of 10,000 tokens per day". */
+  /** The start of a sentence, such as "Your limit of 10,000 tokens per day". */
   limit: string;
 }
 
-/** Says which models there are for conversations, by person and place. */
+/** Decides which chat models a person can use in a channel. */
 export interface Models {
   isOffered(model: string, by: Actor): boolean;
-  /** Answers where a channel has chosen none. */
+  /** The model that answers if the channel has not chosen one. */
   usual(by: Actor): string;
-  /** The model that answers; `own` is what the channel has chosen. */
+  /** Resolves to the model that answers. `own` is the channel's choice. */
   choose(own: string | undefined, by: Actor): Promise<ChosenModel>;
 }
 
 export interface ModelsOptions {
   policy(): Policy;
-  /** The configured one. */
   model: string;
-  /** Undefined where there is no limit, or where that is not known. */
+  /** Resolves to undefined if there is no limit, or if that is unknown. */
   readScarcestLimit(by: Actor): Promise<LimitLeft | undefined>;
 }
 
 export function createModels({ policy, model: configured, readScarcestLimit }: ModelsOptions): Models {
-  /** Undefined: everything is offered. */
+  /** Undefined if every model is offered. */
   function findOffer(by: Actor): ModelOffer | undefined {
     const { access = {}, models: { offered = [] } = {} } = policy();
     const isAdmin = isAdminOf(access, by);
@@ -72,7 +71,7 @@ export function createModels({ policy, model: configured, readScarcestLimit }: M
       if (isIn(offer, own)) return { model: own };
       return {
         model: usual,
-        notice: `_Answered by ${quoteName(usual)}: ${quoteName(own)}, which this channel has chosen, is not offered to you here._`,
+        notice: `_Answered by ${quoteName(usual)}: ${quoteName(own)}, this channel's model, isn't available to you here._`,
       };
     },
   };

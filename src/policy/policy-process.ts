@@ -1,4 +1,4 @@
-// The process that reads the policy file again, for the one that started it: see read-apart.ts.
+// The child process that parses the policy file, see read-apart.ts.
 import { serveJobs } from "../concurrency/serve-jobs.ts";
 import { type PolicySettings, readPolicyFile } from "../config/policy/policy-file.ts";
 import { readBoundedText } from "../config/read-text.ts";

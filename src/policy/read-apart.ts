@@ -4,7 +4,7 @@ import type { PolicySettings } from "../config/policy/policy-file.ts";
 
 const PROGRAM = fileURLToPath(new URL("./policy-process.ts", import.meta.url));
 const JOB_MS = 30_000;
-/** Files rarely change twice in a row. */
+/** The process exits after this idle time, because files rarely change twice in a row. */
 const IDLE_MS = 1_000;
 
 export interface PolicyJob {
@@ -14,8 +14,8 @@ export interface PolicyJob {
 const ask = createJobProcess<PolicyJob, PolicySettings>({ program: PROGRAM, jobMs: JOB_MS, idleMs: IDLE_MS });
 
 /**
- * Reads the policy file in a separate process: parsing a long one would block the event loop for too long.
- * Rejects if the process cannot do it, and with the signal's reason.
+ * Reads the policy file in a separate process, because parsing a long file would block the event loop. Rejects if the
+ * process fails, or with the signal's reason.
  */
 export async function readPolicyApart(path: string, signal: AbortSignal): Promise<PolicySettings> {
   const answer = await ask({ path }, "policy", signal);

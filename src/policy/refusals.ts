@@ -4,31 +4,34 @@ import { toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { Permission } from "./rules.ts";
 
-/** A person is told once in this time, in one place, that they lack one permission. */
+const NAMESPACE = "refused";
+/** In this time, a person gets at most one notice per channel and missing permission. */
 const SILENT_MS = 10 * 60_000;
 
-/** Keeps those who try again and again from being told again and again. */
+/** Limits notices to people who keep trying. */
 export interface Refusals {
-  /** Resolves to whether the person is to be told now. The same event may be told again. Rejects when the store does not answer. */
+  /**
+   * Resolves to true if the person should get a notice now. Repeated calls for one event return the same. Rejects if
+   * the store is unavailable.
+   */
   claim(event: Pick<InboundEvent, "key" | "author" | "reply">, permission: Permission): Promise<boolean>;
 }
 
-export function createRefusals({ open, inTurn }: Pick<Stores, "open" | "inTurn">): Refusals {
-  const keyv = open("refused");
-
+export function createRefusals({ inTurn }: Pick<Stores, "inTurn">): Refusals {
   return {
     claim({ key: eventKey, author, reply }, permission) {
       const { platform, workspaceId = "", channelId } = reply;
-      // Names nobody: it lasts longer than an erasure takes.
+      // A hash, because the key can outlive an erasure and must not name anyone.
       const key = toKeyPart(
         createHash("sha256")
           .update(JSON.stringify([platform, author.id, workspaceId, channelId, permission]))
           .digest("base64url"),
       );
-      return inTurn(`refused:${key}`, async () => {
-        const told: unknown = await keyv.get(key);
-        if (told === undefined) await keyv.set(key, eventKey, SILENT_MS);
-        return told === undefined || told === eventKey;
+      return inTurn(`refused:${key}`, async (open) => {
+        const keyv = open(NAMESPACE);
+        const notifiedFor: unknown = await keyv.get(key);
+        if (notifiedFor === undefined) await keyv.set(key, eventKey, SILENT_MS);
+        return notifiedFor === undefined || notifiedFor === eventKey;
       });
     },
   };

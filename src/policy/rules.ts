@@ -2,13 +2,12 @@ import type { AccessRule } from "../config/policy/access.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 
-/** Something a person may do: `files` is having files read, `tool:server__tool` a tool of a server. */
+/** Something that a person can do. `files`: have files read. `tool:server__tool`: use a server's tool. */
 export type Permission = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
 
-/** Platforms by the words of the policy. */
+/** The policy's name for this platform is `page`. */
 const PAGE = "local";
 
-/** True when a rule is about this person and place. */
 export function isFor({ to, in: place }: Pick<AccessRule, "to" | "in">, by: Actor, isAdmin: boolean): boolean {
   return (
     (to === undefined || toList(to).some((who) => isWho(who, by, isAdmin))) &&
@@ -16,12 +15,14 @@ export function isFor({ to, in: place }: Pick<AccessRule, "to" | "in">, by: Acto
   );
 }
 
-/** True when a rule is about this permission. */
 export function isAbout({ allow, deny }: AccessRule, permission: Permission): boolean {
   return toList(allow ?? deny).some((what) => covers(what, permission));
 }
 
-/** True for a person that a word of the policy means. `admins` is nobody here: they are named by other words. */
+/**
+ * True if a selector in the policy matches the person. `admins` matches only if `isAdmin`, because other selectors
+ * define who is an admin.
+ */
 export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): boolean {
   const [word, name] = splitSelector(who);
   const kind = author.kind ?? "member";
@@ -50,7 +51,7 @@ export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): 
   }
 }
 
-/** An id may stand alone, without the workspace that makes it unique. */
+/** Accepts the id without the workspace that makes it unique. */
 function isPerson({ id }: Author, name: string): boolean {
   return id === name || (!name.includes("/") && id.endsWith(`/${name}`));
 }
@@ -99,7 +100,7 @@ function covers(what: string, permission: Permission): boolean {
   }
 }
 
-/** `*` stands for any letters. */
+/** `*` matches any characters. */
 export function isLike(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.toLowerCase().split("*");
   const [last, ...between] = rest.toReversed();
@@ -125,7 +126,7 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/** The rule without the other permissions, people and places that it names: those are none of the asker's business. */
+/** Returns the rule without other permissions, people and channels, because the asker should not see those. */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,
@@ -140,7 +141,7 @@ export function toMatching(
   };
 }
 
-/** As people write it in the chat: "deny pictures, tools to guests in channel:C1". */
+/** Describes a rule in the form that people type, for example "deny pictures, tools to guests in channel:C1". */
 export function describeRule(rule: AccessRule): string {
   const verb = rule.allow === undefined ? "deny" : "allow";
   const to = rule.to === undefined ? "" : ` to ${toList(rule.to).join(", ")}`;
@@ -148,16 +149,16 @@ export function describeRule(rule: AccessRule): string {
   return `${verb} ${toList(rule.allow ?? rule.deny).join(", ")}${to}${place}`;
 }
 
-/** Names a permission in words that follow "may". */
+/** Returns words that follow "can" or "can't". */
 export function describePermission(permission: Permission): string {
   const [kind, name] = splitSelector(permission);
   switch (kind) {
     case "chat":
       return "ask me here";
     case "pictures":
-      return "have pictures drawn here";
+      return "create images here";
     case "files":
-      return "have files read here";
+      return "have me read files here";
     case "settings":
       return "change my settings here";
     case "model":

@@ -1,41 +1,167 @@
 import { z } from "zod";
+import type { CommandField } from "../port/catalogue.ts";
+import { takeFlags } from "../text/flags.ts";
+import { quoteName } from "../text/quote-name.ts";
 
-/** Options of a channel's answers. The gateway's own default holds for an absent one. */
+/**
+ * The options for answers in a channel, and how people type them after `/model`. A new option needs changes only in
+ * this file.
+ */
+
+/** More than any model can produce in an answer. */
+const MAX_TOKENS = 1_000_000;
+/** Platforms return at most this many messages per request. */
+const MAX_CONTEXT = 100;
+const DEFAULT = /^(default|reset)$/i;
+const MAX_FIELD_CHARS = 10;
+
+/** If an option is absent, the gateway's default applies. */
 export const answerOptions = z.object({
   temperature: z.number().min(0).max(2).exactOptional(),
-  /** Greatest length of an answer, what is thought before it included. */
+  /** Longest answer, including what the model thinks. */
   maxTokens: z.int().min(1).exactOptional(),
   format: z.literal("json").exactOptional(),
-  /** The model's thoughts are shown, folded, before its answer. */
+  /** Shows what the model thinks, folded, before its answer. */
   thinking: z.literal("shown").exactOptional(),
-  /** Number of the channel's last messages that a question there brings along. */
-  context: z.int().min(0).max(100).exactOptional(),
+  /** The model searches the web, if the gateway offers that: how much of it the model reads. */
+  web: z.enum(["low", "medium", "high"]).exactOptional(),
+  /** How many of the channel's last messages the model reads with a question. */
+  context: z.int().min(0).max(MAX_CONTEXT).exactOptional(),
 });
 
 export type AnswerOptions = z.infer<typeof answerOptions>;
 
-/** An option that is there and undefined is taken back. */
+/** If a key has the value undefined, its option is reset. */
 export type OptionChanges = { [Name in keyof AnswerOptions]?: AnswerOptions[Name] | undefined };
 
-/** Undefined where none is left. */
+interface OptionWords {
+  /** The flag that people type, without dashes: `length`. */
+  flag: string;
+  /** The label of the option's form field. */
+  hint: string;
+  choices?: readonly string[];
+  /** Returns the change, or a phrase that says which values are allowed. */
+  read(value: string): OptionChanges | string;
+  usual: OptionChanges;
+  /** Returns a phrase for the end of a sentence. Undefined if the gateway's default applies. */
+  describe(options: AnswerOptions): string | undefined;
+}
+
+const WORDS: { [Name in keyof AnswerOptions]-?: OptionWords } = {
+  temperature: {
+    flag: "temperature",
+    hint: "How varied my answers are: 0 to 2, or default",
+    read(value) {
+      const number = /^\d(?:[.,]\d{1,3})?$/.test(value) ? Number(value.replace(",", ".")) : Number.NaN;
+      return number >= 0 && number <= 2 ? { temperature: number } : "a number from 0 to 2";
+    },
+    usual: { temperature: undefined },
+    describe: ({ temperature }) => (temperature === undefined ? undefined : `with temperature ${temperature}`),
+  },
+  maxTokens: {
+    flag: "length",
+    hint: "Maximum length of an answer in tokens, or default",
+    read(value) {
+      const number = /^\d{1,7}$/.test(value) ? Number(value) : 0;
+      return number >= 1 && number <= MAX_TOKENS ? { maxTokens: number } : `a number of tokens from 1 to ${MAX_TOKENS}`;
+    },
+    usual: { maxTokens: undefined },
+    describe: ({ maxTokens }) => (maxTokens === undefined ? undefined : `in at most ${maxTokens} tokens`),
+  },
+  format: {
+    flag: "format",
+    hint: "Format of my answers",
+    choices: ["text", "json"],
+    read(value) {
+      if (/^json$/i.test(value)) return { format: "json" };
+      return /^text$/i.test(value) ? { format: undefined } : "`text` or `json`";
+    },
+    usual: { format: undefined },
+    describe: ({ format }) => (format === undefined ? undefined : "as JSON"),
+  },
+  thinking: {
+    flag: "thinking",
+    hint: "Whether I show the model's thinking before its answer",
+    choices: ["shown", "hidden"],
+    read(value) {
+      if (/^(shown?|on)$/i.test(value)) return { thinking: "shown" };
+      return /^(hidden|hide|off)$/i.test(value) ? { thinking: undefined } : "`shown` or `hidden`";
+    },
+    usual: { thinking: undefined },
+    describe: ({ thinking }) => (thinking === undefined ? undefined : "with the model's thinking shown first"),
+  },
+  web: {
+    flag: "web",
+    hint: "How much the model reads when it searches the web",
+    choices: ["low", "medium", "high", "off"],
+    read(value) {
+      if (/^off$/i.test(value)) return { web: undefined };
+      const { success, data } = answerOptions.shape.web.safeParse(value.toLowerCase());
+      return success ? { web: data } : "`low`, `medium`, `high` or `off`";
+    },
+    usual: { web: undefined },
+    describe: ({ web }) => (web === undefined ? undefined : `with a web search (${web})`),
+  },
+  context: {
+    flag: "context",
+    hint: `How many of the channel's last messages I read with a question: 0 to ${MAX_CONTEXT}, or default`,
+    read(value) {
+      const count = /^off$/i.test(value) ? 0 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
+      return count >= 0 && count <= MAX_CONTEXT ? { context: count } : `a number of messages from 0 to ${MAX_CONTEXT}`;
+    },
+    usual: { context: undefined },
+    describe({ context }) {
+      if (context === undefined) return undefined;
+      if (context === 0) return "without the channel's earlier messages";
+      return `with the channel's last ${context === 1 ? "message" : `${context} messages`}`;
+    },
+  },
+};
+const ALL = Object.values(WORDS);
+const FLAGS = ALL.map(({ flag }) => `\`--${flag}\``).join(", ");
+
+export const OPTIONS_HINT = `To change how I answer here, add ${FLAGS}, each with a value or \`default\`.`;
+
+export const ANSWER_OPTION_FIELDS: readonly CommandField[] = ALL.map(({ flag, hint, choices }) => ({
+  name: flag,
+  description: hint,
+  kind: "text",
+  ...(choices ? { choices: choices.map((value) => ({ name: value, value })) } : { maxChars: MAX_FIELD_CHARS }),
+}));
+
+/** Undefined if no option is left. */
 export function changeOptions(before: AnswerOptions, changes: OptionChanges): AnswerOptions | undefined {
   const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
   return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
 }
 
-/** Ends a sentence; "" where all is as usual. */
-export function describeOptions({ temperature, maxTokens, format, thinking, context }: AnswerOptions = {}): string {
-  const parts = [
-    ...(temperature === undefined ? [] : [`with temperature ${temperature}`]),
-    ...(maxTokens === undefined ? [] : [`in at most ${maxTokens} tokens`]),
-    ...(format === undefined ? [] : ["as JSON"]),
-    ...(thinking === undefined ? [] : ["with what the model thinks shown before"]),
-    ...(context === undefined ? [] : [describeContext(context)]),
-  ];
-  return parts.join(", ");
+/** Returns a phrase for the end of a sentence; "" if no option is set. */
+export function describeOptions(options: AnswerOptions = {}): string {
+  return ALL.flatMap((option) => option.describe(options) ?? []).join(", ");
 }
 
-function describeContext(count: number): string {
-  if (count === 0) return "without what was said in the channel before";
-  return `knowing the last ${count === 1 ? "message" : `${count} messages`} of the channel`;
+export interface WrittenOptions {
+  /** The text without the options. */
+  rest: string;
+  changes: OptionChanges;
+  /** Each problem is part of a sentence. */
+  problems: string[];
+}
+
+/** Separates the options from the rest of the text, and finds every problem. Pure. */
+export function readAnswerOptions(text: string): WrittenOptions {
+  const problems: string[] = [];
+  const changes: OptionChanges = {};
+  const rest = takeFlags(text, ({ name, value = "" }) => {
+    const option = ALL.find(({ flag }) => flag === name);
+    if (option === undefined) {
+      problems.push(`there is no option ${quoteName(`--${name}`)}, only ${FLAGS}`);
+      return "";
+    }
+    const found = DEFAULT.test(value) ? option.usual : option.read(value);
+    if (typeof found === "string") problems.push(`\`--${name}\` must be ${found}, or \`default\``);
+    else Object.assign(changes, found);
+    return "";
+  });
+  return { rest, changes, problems };
 }

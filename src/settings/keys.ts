@@ -1,206 +1,131 @@
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
-import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import { readKeyPart, toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 import { createDamageLog, walk } from "../store/values.ts";
-import { type AnswerOptions, answerOptions } from "./answer-options.ts";
+import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Stored } from "./list.ts";
 
-/** The shapes that the settings store, and the keys they are stored under. */
+/** The keys under which the settings are stored. */
 
 const NAMESPACE = "settings";
-/** A setting in use is written anew, for another whole time to live, once this share of it is over. */
+/** After this share of its TTL, a setting that is used is rewritten with a full TTL. */
 const REFRESH_SHARE = 0.1;
 
-/** The settings of channels, as their keys begin. */
-export const SETTING_KINDS = ["model", "persona", "prompts", "options", "servers", "listens"] as const;
-type SettingKind = (typeof SETTING_KINDS)[number];
-
-/** Workspaces may have a channel with the same id: Slack's shared ones do. */
+/** Includes the workspace, because two workspaces that share a channel use the same channel id. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
 
-const modelSchema = z.object({ model: z.string() });
-const personaSchema = z.object({ text: z.string(), authorId: z.string() });
-const promptsSchema = z.object({ prompts: z.array(z.string()), authorId: z.string() });
-const optionsSchema = z.object({ options: answerOptions });
-const serversSchema = z.object({ off: z.array(z.string()) });
-const listeningSchema = z.object({ listens: z.literal(true) });
-const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
+const stored = z.object({
+  value: z.unknown(),
+  /** The author, if the setting must be erased with their data. */
+  authorId: z.string().exactOptional(),
+  /** When it was written, by the store's clock. */
+  at: z.number(),
+});
 
-export type StoredPersona = z.infer<typeof personaSchema>;
-export type StoredPrompts = z.infer<typeof promptsSchema>;
-
-/** A channel for which a person wrote the persona or the prompts; somebody else may have replaced them since. */
-export interface OwnedSetting {
-  key: string;
-  /** Undefined when that cannot be read. */
-  channel: Channel | undefined;
-}
-
-/** A channel's settings as they are stored. */
-export interface Stored {
-  model: string | undefined;
-  persona: StoredPersona | undefined;
-  /** Suggested to people who begin to talk to the bot. */
-  prompts: StoredPrompts | undefined;
-  options: AnswerOptions | undefined;
-  /** Servers of tools that are switched off. */
-  serversOff: readonly string[] | undefined;
-  /** Some of it was last written so long ago, or under such an old key, that it should be written anew. */
-  isAging: boolean;
-}
-
-/** The stored settings, a key each, so that setting one never writes another back. Rejects with the store. */
+/** Stores each setting under its own key, so that writing one never overwrites another. Rejects if the store does. */
 export interface SettingKeys {
-  read(channel: Channel): Promise<Stored>;
-  writeModel(channel: Channel, model: string): Promise<void>;
-  writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
-  writePrompts(channel: Channel, prompts: StoredPrompts): Promise<void>;
-  writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
-  writeServersOff(channel: Channel, off: readonly string[]): Promise<void>;
-  /** Read by itself, because it is asked for every message of a channel. */
-  readListening(channel: Channel): Promise<{ listens: boolean; isAging: boolean }>;
-  writeListening(channel: Channel): Promise<void>;
-  erase(keys: readonly string[]): Promise<void>;
-  walkOwned(platform: string, authorId: string): AsyncIterable<OwnedSetting>;
-  /** All channels that have a setting, each once. Costs as much as there are settings. */
+  /** `isAging` is true if a value is old enough for `refresh`. */
+  read(channel: Channel, names: readonly SettingName[]): Promise<Stored & { isAging: boolean }>;
+  /** If there is an author, the setting is erased with their data. */
+  write<Name extends SettingName>(
+    channel: Channel,
+    name: Name,
+    value: SettingValues[Name],
+    authorId?: string,
+  ): Promise<void>;
+  /** Rewrites the stored settings with a full TTL. A setting that is erased meanwhile stays erased. */
+  refresh(channel: Channel, names: readonly SettingName[]): Promise<void>;
+  erase(channel: Channel, names: readonly SettingName[]): Promise<void>;
+  /** Resolves to the settings that a person wrote, by channel. */
+  ownedBy(platform: string, authorId: string): Promise<Array<Channel & Stored>>;
+  /** Resolves to all channels with a setting, each once. The cost grows with the number of settings. */
   channels(): Promise<Channel[]>;
 }
 
-export interface SettingKeysOptions extends Pick<Stores, "open"> {
+export interface SettingKeysOptions extends Pick<Stores, "open" | "now"> {
   ttlMs: number;
   log: Logger;
-  /** There, settings stored before keys named the workspace count as absent: their channel is unknown. */
-  severalWorkspaces?: ReadonlySet<string>;
 }
 
-export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
-  const { open, ttlMs, log, severalWorkspaces = new Set() } = options;
-  const keyv = open(NAMESPACE);
-  const parse = createParse(log);
+export function createSettingKeys({ open, ttlMs, now, log }: SettingKeysOptions): SettingKeys {
+  const entries = open(NAMESPACE);
+  const logDamage = createDamageLog(log);
 
-  async function readValue<T>(key: string, schema: z.ZodType<T>): Promise<{ value: T | undefined; isAging: boolean }> {
-    const raw = await keyv.getRaw(key);
-    const value = parse(key, raw?.value, schema);
-    const leftMs = (raw?.expires ?? 0) - Date.now();
-    return { value, isAging: value !== undefined && leftMs < ttlMs * (1 - REFRESH_SHARE) };
+  function parse(name: SettingName, key: string, given: unknown): Stored {
+    if (given === undefined) return {};
+    const { success, data } = SETTINGS[name].schema.safeParse(stored.safeParse(given).data?.value);
+    if (!success) logDamage(key);
+    return success ? { [name]: data } : {};
   }
 
-  async function readSetting<T>(channel: Channel, kind: SettingKind, schema: z.ZodType<T>) {
-    const [key, formerKey] = toSettingKeys(kind, channel);
-    const found = await readValue(key, schema);
-    if (found.value !== undefined || formerKey === undefined || severalWorkspaces.has(channel.platform)) return found;
-    const { value } = await readValue(formerKey, schema);
-    return { value, isAging: value !== undefined };
+  function isAging(value: unknown): boolean {
+    return now() - (stored.safeParse(value).data?.at ?? Infinity) > ttlMs * REFRESH_SHARE;
   }
 
-  async function write(values: Record<string, object>, former: readonly (string | undefined)[]): Promise<void> {
-    const entries = Object.entries(values);
-    await keyv.setMany(entries.map(([key, value]) => ({ key, value: { v: 1, ...value }, ttl: ttlMs })));
-    const erased = former.filter((key) => key !== undefined);
-    if (erased.length > 0) await keyv.deleteMany(erased);
-  }
-
-  /** Writes the value under its own key, and a second key that finds it by its writer. */
-  function writeOwned(channel: Channel, [key, formerKey]: SettingKey, value: StoredPersona | StoredPrompts) {
-    const { platform, channelId, workspaceId } = channel;
-    const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, value.authorId), channel);
-    const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
-    return write({ [key]: value, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
+  function toEntry({ platform }: Channel, key: string, { value, authorId }: z.infer<typeof stored>) {
+    const owner = authorId === undefined ? undefined : { platform, id: authorId };
+    return { key, value: { value, ...(authorId !== undefined && { authorId }), at: now() }, ttlMs, owner };
   }
 
   return {
-    async read(channel) {
-      const [model, persona, options, servers, prompts] = await Promise.all([
-        readSetting(channel, "model", modelSchema),
-        readSetting(channel, "persona", personaSchema),
-        readSetting(channel, "options", optionsSchema),
-        readSetting(channel, "servers", serversSchema),
-        readSetting(channel, "prompts", promptsSchema),
-      ]);
-      const isAging = [model, persona, options, servers, prompts].some((setting) => setting.isAging);
-      return {
-        model: model.value?.model,
-        persona: persona.value,
-        prompts: prompts.value,
-        options: options.value?.options,
-        serversOff: servers.value?.off,
-        isAging,
-      };
+    async read(channel, names) {
+      const keys = names.map((name) => toKey(name, channel));
+      const values: unknown[] = await entries.getMany<unknown>(keys);
+      const found = names.map((name, index) => parse(name, keys[index] ?? "", values[index]));
+      return { ...Object.assign({}, ...found), isAging: values.some(isAging) };
     },
-    writeModel(channel, model) {
-      const [key, formerKey] = toSettingKeys("model", channel);
-      return write({ [key]: { model } }, [formerKey]);
+    async write(channel, name, value, authorId) {
+      const given = { value, at: now(), ...(authorId !== undefined && { authorId }) };
+      await entries.write([toEntry(channel, toKey(name, channel), given)]);
     },
-    writePersona: (channel, persona) => writeOwned(channel, toSettingKeys("persona", channel), persona),
-    writePrompts: (channel, prompts) => writeOwned(channel, toSettingKeys("prompts", channel), prompts),
-    writeOptions: (channel, options) => write({ [toSettingKeys("options", channel)[0]]: { options } }, []),
-    writeServersOff: (channel, off) => write({ [toSettingKeys("servers", channel)[0]]: { off } }, []),
-    async readListening(channel) {
-      const { value, isAging } = await readSetting(channel, "listens", listeningSchema);
-      return { listens: value !== undefined, isAging };
+    async refresh(channel, names) {
+      const keys = names.map((name) => toKey(name, channel));
+      const values: unknown[] = await entries.getMany<unknown>(keys);
+      const kept = keys.flatMap((key, index) => {
+        const { data } = stored.safeParse(values[index]);
+        return data === undefined ? [] : [{ ...toEntry(channel, key, data), isRewrite: true as const }];
+      });
+      await entries.write(kept);
     },
-    writeListening: (channel) => write({ [toSettingKeys("listens", channel)[0]]: { listens: true } }, []),
-    async erase(erased) {
-      await keyv.deleteMany([...erased]);
-    },
-    async *walkOwned(platform, authorId) {
-      const owner = toOwnerKey(platform, authorId);
-      for await (const [part, value] of walk(open(`${NAMESPACE}:${owner}`))) {
-        const key = `${owner}:${part}`;
-        const owned = parse(key, value, ownedSchema);
-        yield { key, channel: owned && { platform, ...owned } };
+    erase: async (channel, names) => void (await entries.deleteMany(names.map((name) => toKey(name, channel)))),
+    async ownedBy(platform, id) {
+      const found = new Map<string, Channel & Stored>();
+      for await (const [key, value] of entries.entriesOf({ owner: { platform, id } })) {
+        const known = readKey(key);
+        if (known === undefined) continue;
+        const others = found.get(toPlace(key));
+        found.set(toPlace(key), { ...known.channel, ...others, ...parse(known.name, key, value) });
       }
+      return [...found.values()];
     },
     async channels() {
       const found = new Map<string, Channel>();
-      for await (const [key] of walk(keyv)) {
-        const channel = readChannel(key);
-        // The part after the kind is the same for all settings of a channel.
-        if (channel !== undefined) found.set(key.slice(key.indexOf(":")), channel);
+      for await (const [key] of walk(entries)) {
+        const channel = readKey(key)?.channel;
+        if (channel !== undefined) found.set(toPlace(key), channel);
       }
       return [...found.values()];
     },
   };
 }
 
-/** The key of a setting, and the one it had before keys named the workspace, where that is another one. */
-type SettingKey = [key: string] | [key: string, formerKey: string];
-
-export function toSettingKeys(kind: SettingKind, channel: Channel): SettingKey {
-  const keys = toKeys(`${kind}:${toKeyPart(channel.platform)}`, channel);
-  // The other keys have named the workspace from the beginning.
-  return kind === "model" || kind === "persona" ? keys : [keys[0]];
+function toKey(name: SettingName, { platform, workspaceId = "", channelId }: Channel): string {
+  return [name, ...[platform, workspaceId, channelId].map(toKeyPart)].join(":");
 }
 
-/** Undefined for other keys, and for ids that are too long to be read back. */
-function readChannel(key: string): Channel | undefined {
-  const [kind = "", ...parts] = key.split(":");
-  if (!SETTING_KINDS.some((known) => known === kind) || parts.length < 2 || parts.length > 3) return undefined;
-  const [platform, workspaceId, channelId] = (parts.length === 2 ? [parts[0], "", parts[1]] : parts).map((part = "") =>
-    readKeyPart(part),
-  );
-  if (platform === undefined || workspaceId === undefined || channelId === undefined) return undefined;
-  return { platform, channelId, ...(workspaceId !== "" && { workspaceId }) };
-}
-
-function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey {
-  const formerKey = `${prefix}:${toKeyPart(channelId)}`;
-  return workspaceId === undefined
-    ? [formerKey]
-    : [`${prefix}:${toKeyPart(workspaceId)}:${toKeyPart(channelId)}`, formerKey];
-}
-
-/** Reads a stored value. Undefined: it is absent, or damaged or of another version. */
-function createParse(log: Logger) {
-  const logDamage = createDamageLog(log);
-  const version = z.object({ v: z.literal(1) });
-
-  return <T>(key: string, value: unknown, schema: z.ZodType<T>): T | undefined => {
-    if (value === undefined) return undefined;
-    const result = schema.safeParse(value);
-    if (result.success && version.safeParse(value).success) return result.data;
-    logDamage(key);
+/** Undefined for ids that are too long to be parsed. */
+function readKey(key: string): { name: SettingName; channel: Channel } | undefined {
+  const [first, ...parts] = key.split(":");
+  const name = SETTING_NAMES.find((known) => known === first);
+  const [platform, workspaceId, channelId] = parts.map(readKeyPart);
+  if (name === undefined || platform === undefined || workspaceId === undefined || channelId === undefined) {
     return undefined;
-  };
+  }
+  return { name, channel: { platform, channelId, ...(workspaceId !== "" && { workspaceId }) } };
+}
+
+/** Returns the part after the name. It is the same for all settings of a channel. */
+function toPlace(key: string): string {
+  return key.slice(key.indexOf(":"));
 }

@@ -1,16 +1,16 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { MAX_TEXT_CHARS } from "../../src/bot/accept.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 describe("an event", () => {
-  test("that replies to a message belongs to that message's conversation", async () => {
+  test("an event that replies to a message belongs to that message's conversation", async () => {
     const { accept, idle, requests } = startEngine();
     const root = message("I like tea", { conversationId: "test:root" });
     await accept(root);
@@ -20,7 +20,7 @@ describe("an event", () => {
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "I like tea\n\nWhat do I like?"]);
   });
 
-  test("that replies to an answer belongs to it, also while the answer is still being written", async () => {
+  test("an event that replies to an answer belongs to its conversation, even while the answer is being written", async () => {
     const hold = held();
     const { accept, idle, channel, until, requests } = startEngine({ scripts: [["One", hold.promise], ["Two"]] });
     await accept(message("Begin", { conversationId: "test:root" }));
@@ -33,7 +33,7 @@ describe("an event", () => {
     expect(requests[1]?.messages[1]?.content).toBe("Ada: Begin");
   });
 
-  test("that replies to a message still waiting joins its line", async () => {
+  test("an event that replies to a waiting message joins its queue", async () => {
     const hold = held();
     const { accept, idle, requests } = startEngine({ scripts: [[hold.promise, "One"], ["Two"], ["Three"]] });
     await accept(message("first", { conversationId: "test:root" }));
@@ -45,7 +45,7 @@ describe("an event", () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toContain("Ben: second");
   });
 
-  test("with more text than any platform takes keeps its beginning and its end, and its answer says so", async () => {
+  test("a message that is too long keeps its beginning and end, and its answer says so", async () => {
     const { accept, idle, history, channel } = startEngine();
     const long = message(`Summarise: ${"lorem ipsum ".repeat(20_000)} In one word.`);
     await accept(long);
@@ -58,7 +58,7 @@ describe("an event", () => {
     expect(JSON.stringify(channel)).toContain("Your message was too long");
   });
 
-  test("that edits or deletes a message reaches it wherever it is", async () => {
+  test("an edit or a deletion reaches its message in any conversation", async () => {
     const { accept, idle, history } = startEngine();
     const [kept, unwanted] = [message("I like tea"), message("forget this")];
     await accept(kept);
@@ -74,7 +74,7 @@ describe("an event", () => {
     expect(texts).not.toContain("forget this");
   });
 
-  test("of a button belongs to the conversation of its turn", async () => {
+  test("a button press belongs to the conversation of its turn", async () => {
     const { accept, idle, texts } = startEngine({ scripts: [[new GatewayError("interrupted", "cut")], ["Good."]] });
     const question = message("Hello", { conversationId: "test:root" });
     await accept(question);
@@ -84,14 +84,14 @@ describe("an event", () => {
     expect(texts()).toEqual(["Good."]);
   });
 
-  test("that replies to something nobody knows keeps the conversation it came with", async () => {
+  test("a reply to an unknown message keeps its conversation", async () => {
     const { accept, idle, history } = startEngine();
     await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
     await idle();
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
-  test("that is not accepted is rejected and counted, so that it can be brought again", async () => {
+  test("an event that is not accepted rejects and is counted, so the platform can redeliver it", async () => {
     const { accept, queue, metrics } = startEngine();
     await queue.close(0);
     await expect(accept(message("too late"))).rejects.toThrow("shutting down");
@@ -102,7 +102,7 @@ describe("an event", () => {
 describe("a private question", () => {
   const only = { platform: "test", channelId: "general", visibleTo: "ada" };
 
-  test("is a conversation of its own, and the next to ask is shown nothing of it", async () => {
+  test("each private question starts a new conversation, and the next asker sees nothing of it", async () => {
     const { accept, idle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
     await accept(message("my secret", { reply: only }));
     await idle();
@@ -115,7 +115,7 @@ describe("a private question", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
-  test("goes on where it is continued and asked anew", async () => {
+  test("a private question keeps its conversation when it is continued and retried", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const { accept, idle, requests, channel, history } = startEngine({
       scripts: [[cut], ["Half", { finish: "length" }], [" and half."]],
@@ -132,7 +132,7 @@ describe("a private question", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("is not joined by a public message, even by a reply to it", async () => {
+  test("a public message never joins a private question's conversation, even as a reply to it", async () => {
     const { accept, idle, requests } = startEngine();
     const question = message("my secret", { reply: only });
     await accept(question);
@@ -142,7 +142,7 @@ describe("a private question", () => {
     expect(JSON.stringify(requests[1])).not.toContain("my secret");
   });
 
-  test("is found by its person's /export, and erased by nobody else's /forget", async () => {
+  test("a private question is in its author's /export, and no one else's /forget erases it", async () => {
     const { accept, idle, history } = startEngine();
     const question = message("my secret", { reply: only });
     await accept(question);
@@ -156,7 +156,7 @@ describe("a private question", () => {
     expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
   });
 
-  test("takes nothing of the others' earlier talk, which stays for them", async () => {
+  test("a private question takes nothing of the other people's earlier messages, which stay for them", async () => {
     const platform = fakePlatform();
     const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
     platform.adapter.readEarlier = async () => ({ messages: [said] });
@@ -170,20 +170,20 @@ describe("a private question", () => {
   });
 });
 
-describe("a command that is said in words", () => {
-  test("to the bot is carried out in the conversation of the message it replies to", async () => {
+describe("a spoken command", () => {
+  test("a spoken command to the bot runs in the conversation of the message it replies to", async () => {
     const { accept, idle, texts, requests, history } = startEngine();
     const root = message("my secret", { conversationId: "test:root" });
     await accept(root);
     await idle();
     await accept(message("!forget conversation", { conversationId: "test:other", inReplyTo: root.messageId }));
     await idle();
-    expect(texts().at(-1)).toMatch(/^Erased: 2 /);
+    expect(texts().at(-1)).toMatch(/^Erased 2 /);
     expect((await history.read("test:root", { maxEntries: 10 })).entries).toEqual([]);
     expect(requests).toHaveLength(1);
   });
 
-  test("to nobody in particular counts only where the bot follows the conversation", async () => {
+  test("a spoken command without a mention counts only if the bot follows the conversation", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("!help", { addressed: "open" }));
     await idle();
@@ -196,7 +196,7 @@ describe("a command that is said in words", () => {
     expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
   });
 
-  test("delivered twice is carried out once, and words that only look like one are answered", async () => {
+  test("a spoken command that is delivered twice runs once, and words that only look like one are answered", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const said = message("!help");
     await Promise.all([accept(said), accept(said)]);

@@ -1,17 +1,17 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, message } from "../../lab/support/events.ts";
+import { recordingLog } from "../../lab/support/log.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
-import { recordingLog } from "../support/log.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 describe("a message", () => {
-  test("is answered once, with the conversation so far before the model", async () => {
+  test("a message is answered once, with the conversation so far in the request", async () => {
     const { accept, idle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
     await accept(message("I am Ada."));
     await idle();
@@ -28,7 +28,7 @@ describe("a message", () => {
     expect(violations).toEqual([]);
   });
 
-  test("delivered twice is answered once", async () => {
+  test("a message delivered twice is answered once", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const event = message("Hello");
     await Promise.all([accept(event), accept(event)]);
@@ -37,7 +37,7 @@ describe("a message", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("grows in place: what was streamed is edited into one message", async () => {
+  test("an answer grows in place: the bot edits one message as the text streams", async () => {
     const hold = held();
     const { accept, idle, channel, until, calls } = startEngine({ scripts: [["One", hold.promise, " two"]] });
     await accept(message("Count"));
@@ -49,7 +49,7 @@ describe("a message", () => {
     expect(calls.filter((name) => name === "post")).toHaveLength(1);
   });
 
-  test("of one author that waited with others of theirs is answered together with them", async () => {
+  test("waiting messages of one author are answered together", async () => {
     const hold = held();
     const { accept, idle, texts, requests } = startEngine({ scripts: [[hold.promise, "first"], ["rest"]] });
     await accept(message("one"));
@@ -62,7 +62,7 @@ describe("a message", () => {
     expect(requests[1]?.messages.at(-1)?.content).toBe("two\n\nthree");
   });
 
-  test("to nobody in particular is answered only while the bot follows the conversation", async () => {
+  test("a message without a mention is answered only while the bot follows the conversation", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Lunch?", { addressed: "open" }));
     await idle();
@@ -77,7 +77,7 @@ describe("a message", () => {
     expect(texts()).toHaveLength(2);
   });
 
-  test("written before the bot was asked is not answered, also when it comes after the question", async () => {
+  test("a message written before the question is not answered, even if it arrives later", async () => {
     const { accept, idle, texts } = startEngine();
     const before = message("I like soup.", { addressed: "open", author: ben });
     await accept(message("Bot, decide"));
@@ -89,7 +89,7 @@ describe("a message", () => {
     expect(texts()).toHaveLength(2);
   });
 
-  test("longer than one message can be arrives whole, in several", async () => {
+  test("an answer longer than one message arrives complete, in several messages", async () => {
     const words = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join(" ");
     const { accept, idle, texts, violations } = startEngine({ scripts: [[words]] });
     await accept(message("Write a lot"));
@@ -100,8 +100,8 @@ describe("a message", () => {
   });
 });
 
-describe("an ending", () => {
-  test("in an error keeps the text so far, says why, and offers to ask again", async () => {
+describe("the end of an answer", () => {
+  test("an answer that fails keeps its text, says why, and offers Retry", async () => {
     const cut = new GatewayError("interrupted", "socket closed by sk-secret");
     const { accept, idle, channel } = startEngine({ scripts: [["So far", cut]] });
     await accept(message("Hello"));
@@ -112,7 +112,7 @@ describe("an ending", () => {
   });
 
   test.each([[[]], [[" \n"]], [["\0\u202E"]]])(
-    "without any text that can be seen is one plain sentence",
+    "an answer without visible text becomes one plain sentence",
     async (script) => {
       const { accept, idle, texts } = startEngine({ scripts: [script] });
       await accept(message("Hello"));
@@ -121,7 +121,7 @@ describe("an ending", () => {
     },
   );
 
-  test("leaves no progress behind", async () => {
+  test("an answer that ends leaves no progress behind", async () => {
     const { accept, idle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
     await accept(message("Hello"));
     await idle();
@@ -130,7 +130,7 @@ describe("an ending", () => {
 });
 
 describe("a question that the gateway refuses", () => {
-  test("is not in front of the model again, and Retry asks it all the same", async () => {
+  test("a question that the gateway refuses is left out of later requests, and Retry still asks it", async () => {
     const refusal = new GatewayError("rejected", "no", { status: 400, reason: "filtered" });
     const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
     const question = message("something forbidden");
@@ -149,7 +149,7 @@ describe("a question that the gateway refuses", () => {
     expect(requests[3]?.messages.at(-1)?.content).toBe("something forbidden");
   });
 
-  test("stays when the gateway only could not be reached", async () => {
+  test("a question stays in later requests if the gateway was only unreachable", async () => {
     const { accept, idle, requests } = startEngine({ scripts: [[new GatewayError("unreachable", "no")], ["Fine."]] });
     await accept(message("What is the tide?"));
     await idle();
@@ -160,7 +160,7 @@ describe("a question that the gateway refuses", () => {
 });
 
 describe("a command", () => {
-  test("is answered, and an unknown one with the list of those there are", async () => {
+  test("a command is answered, and an unknown one with the list of commands", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(command("help"));
     await accept(command("dance"));
@@ -169,7 +169,7 @@ describe("a command", () => {
     expect(texts()[1]).toContain("/help");
   });
 
-  test("in a place that no longer takes messages counts as done", async () => {
+  test("a command counts as done if its channel no longer accepts messages", async () => {
     const { accept, idle, setTrouble, queue } = startEngine();
     setTrouble(() => ({ kind: "gone" }));
     await accept(command("help"));
@@ -177,7 +177,7 @@ describe("a command", () => {
     await eventually(() => queue.depth().waiting).toBe(0);
   });
 
-  test("/forget ends the answers to that person everywhere, keeps nothing of them, and answers nothing more", async () => {
+  test("/forget stops the person's answers everywhere, keeps nothing of them, and answers nothing more", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, channel, until, texts, requests, openStreams } = startEngine({
       database,
@@ -198,7 +198,7 @@ describe("a command", () => {
     expect(JSON.stringify(rows)).not.toMatch(/secret|\bada\b/i);
   });
 
-  test.skipIf(isOnRedis)("/forget that a process did not live to finish is carried out by the next one", async () => {
+  test.skipIf(isOnRedis)("a /forget that is interrupted by a crash is finished by the next process", async () => {
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database });
     const asked = command("forget", "me for good");
@@ -212,7 +212,7 @@ describe("a command", () => {
     expect((await second.history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("/quiet keeps the bot silent until it is addressed", async () => {
+  test("/quiet keeps the bot silent until it is mentioned", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Hello"));
     await accept(command("quiet"));
@@ -223,7 +223,7 @@ describe("a command", () => {
 });
 
 describe("a conversation longer than the window", () => {
-  test("says in one line that older messages were left out", async () => {
+  test("an answer says in one line that older messages were left out", async () => {
     const { accept, idle, texts, requests } = startEngine({ maxEntries: 3 });
     for (const text of ["one", "two", "three"]) {
       await accept(message(text));
@@ -236,7 +236,7 @@ describe("a conversation longer than the window", () => {
 });
 
 describe("the log", () => {
-  test("describes a turn without a word of the conversation", async () => {
+  test("the log describes a turn without a word of the conversation", async () => {
     const { log, lines } = recordingLog();
     const { accept, idle } = startEngine({ scripts: [["canary in the answer"]], log });
     await accept(message("canary in the question"));
@@ -246,8 +246,8 @@ describe("the log", () => {
   });
 });
 
-describe.skipIf(isOnRedis)("while the store takes nothing", () => {
-  test("the person who gave a command is told once that it waits, and it is carried out when the store is back", async () => {
+describe.skipIf(isOnRedis)("an unavailable store", () => {
+  test("while the store is unavailable, the author of a command gets one notice, and the command runs when it is back", async () => {
     const storeDatabase = new DatabaseSync(":memory:");
     const { log, lines } = recordingLog();
     const { accept, idle, texts, until } = startEngine({ storeDatabase, log });
@@ -256,15 +256,16 @@ describe.skipIf(isOnRedis)("while the store takes nothing", () => {
     storeDatabase.exec("PRAGMA query_only = ON");
     await accept(command("quiet"));
     await until(() => texts().length === 2);
-    while (lines.filter(({ msg }) => String(msg).includes("tried again")).length < 3) await new Promise(setImmediate);
-    expect(texts()).toEqual(["Hello.", expect.stringContaining("as soon as it is back")]);
+    while (lines.filter(({ msg }) => String(msg).includes("will be retried")).length < 3)
+      await new Promise(setImmediate);
+    expect(texts()).toEqual(["Hello.", expect.stringContaining("as soon as it's back")]);
     storeDatabase.exec("PRAGMA query_only = OFF");
     await idle();
     expect(texts()).toHaveLength(3);
-    expect(texts()[2]).toContain("I stay silent here");
+    expect(texts()[2]).toContain("I'll stay silent here");
   });
 
-  test("whoever says a command in a message while it cannot be stored is told once that it waits, a question is not", async () => {
+  test("the author of a typed command that can't be stored gets one notice; the author of a question gets none", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, texts, until } = startEngine({ database, storeDatabase: new DatabaseSync(":memory:") });
     database.exec("PRAGMA query_only = ON");
@@ -272,11 +273,11 @@ describe.skipIf(isOnRedis)("while the store takes nothing", () => {
     await expect(accept(asked)).rejects.toThrow();
     await expect(accept(said)).rejects.toThrow();
     await until(() => texts().length === 1);
-    expect(texts()).toEqual([expect.stringContaining("when it is back within a few minutes")]);
+    expect(texts()).toEqual([expect.stringContaining("if it's back within a few minutes")]);
     await expect(accept(said)).rejects.toThrow();
     database.exec("PRAGMA query_only = OFF");
     await accept(said);
     await idle();
-    expect(texts()).toEqual([expect.anything(), expect.stringContaining("I stay silent here")]);
+    expect(texts()).toEqual([expect.anything(), expect.stringContaining("I'll stay silent here")]);
   });
 });

@@ -1,18 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { events, FINISH, json, startFaultServer, words } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 describe("a button", () => {
-  test("stops the answer, closes the stream, and keeps what was said", async () => {
+  test("Stop ends the answer, closes the stream, and keeps the text", async () => {
     const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello");
     await accept(question);
@@ -26,9 +26,9 @@ describe("a button", () => {
   test.each([
     ["the person who asked, where nobody else reads it", ada, "_You stopped this answer._"],
     ["somebody else", { ...ben, isModerator: true }, "_`Ben` stopped this answer._"],
-    // The dashboard presses the button of whoever asked.
+    // The dashboard presses the button with the asker's id.
     ["the dashboard", { ...ada, name: "an administrator" }, "_`an administrator` stopped this answer._"],
-  ])("says who stopped an answer: %s", async (_, author, said) => {
+  ])("the answer says who stopped it: %s", async (_, author, said) => {
     const reply = { platform: "test", channelId: "direct", isDirect: true as const };
     const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello", { reply });
@@ -39,7 +39,7 @@ describe("a button", () => {
     expect(texts()[0]?.split("\n\n")[1]).toBe(said);
   });
 
-  test("pressed by a stranger is refused in private at once; a moderator's press counts", async () => {
+  test("Stop by a stranger is refused in private at once; a moderator's press counts", async () => {
     const { accept, idle, calls, channel, texts, until, openStreams } = startEngine({
       scripts: [["So far", held().promise]],
     });
@@ -53,11 +53,11 @@ describe("a button", () => {
     await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
     await idle();
     expect(openStreams()).toBe(0);
-    // The answer, and what ben was told: when it is over he is not told again.
+    // The answer, and Ben's notice. When the answer ends, Ben gets no second notice.
     expect(calls.filter((call) => call === "post")).toHaveLength(2);
   });
 
-  test('is not needed to stop: the word "stop" does it, and is no question', async () => {
+  test('the word "stop" stops an answer too, and is not answered as a question', async () => {
     const { accept, idle, channel, texts, until, openStreams, requests } = startEngine({
       scripts: [["So far", held().promise]],
     });
@@ -69,17 +69,17 @@ describe("a button", () => {
     expect([openStreams(), requests.length]).toEqual([0, 1]);
     await accept(message("!stop"));
     await idle();
-    expect(texts()[1]).toMatch(/^There is no answer of mine to stop here/);
+    expect(texts()[1]).toMatch(/^I'm not answering anything here/);
   });
 
-  test("is not needed to stop before there is a word, nor while a question waits for its turn", async () => {
+  test('the word "stop" also works before the first text and while a question is waiting', async () => {
     const { accept, idle, texts, requests, until } = startEngine({ scripts: [[held().promise]] });
     await accept(message("Hello"));
     await accept(message("And you?", { author: ben }));
     while (requests.length === 0) await new Promise(setImmediate);
     await accept(message("stop", { author: ben }));
     await until(() => texts().length === 1);
-    // It is ada's answer, and ben's question is not yet begun.
+    // The answer is Ada's, and Ben's question has not started.
     expect(texts()).toEqual(["Only the person who asked, or a moderator, can do that."]);
     await accept(message("stop"));
     await idle();
@@ -90,31 +90,31 @@ describe("a button", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("is not needed to stop an answer from elsewhere in its place, where each mention begins a conversation", async () => {
+  test('the word "stop" reaches an answer elsewhere in its channel, if each mention starts a conversation', async () => {
     const { accept, idle, channel, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
     await accept(message("Hello", { conversationId: "test:a" }));
     await until(() => channel.length === 1);
     await accept(message("stop", { conversationId: "test:b", author: ben }));
     await until(() => channel.length === 2);
-    expect(texts()[1]).toMatch(/^There is no answer of mine/);
+    expect(texts()[1]).toMatch(/^I'm not answering anything here/);
     await accept(message("stop", { conversationId: "test:c" }));
     await idle();
     expect(texts()[0]).toMatch(/^So far\n\n_`\w+` stopped/);
     expect(texts()).toHaveLength(2);
   });
 
-  test("that stops says so when there is nothing left to stop, and changes nothing", async () => {
+  test("Stop says so if nothing is left to stop, and changes nothing", async () => {
     const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
     const question = message("Hello");
     await accept(question);
     await idle();
     await accept(action("stop", toTurnId(question.key)));
     await idle();
-    expect(texts()).toEqual(["Done", "This answer has ended already."]);
+    expect(texts()).toEqual(["Done", "This answer has already ended."]);
     expect(channel[0]?.draft.buttons).toEqual([]);
   });
 
-  test("shows the end of an answer that the platform had refused before", async () => {
+  test("a late Stop shows the end of an answer whose edits the platform had refused", async () => {
     const { accept, idle, texts, channel, setTrouble, until } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
@@ -127,15 +127,15 @@ describe("a button", () => {
     expect(channel[0]?.draft.buttons).toEqual([stop]);
     await accept(action("retry", toTurnId(question.key)));
     await idle();
-    expect(texts()[1]).toMatch(/cannot write to this answer any more/);
+    expect(texts()[1]).toMatch(/can't change this answer any more/);
     setTrouble(() => undefined);
     for (const author of [ben, { ...ben, isModerator: true }]) {
       await accept(action("stop", toTurnId(question.key), { author }));
       await idle();
-      expect(texts().at(-1)).toBe("This answer has ended already.");
+      expect(texts().at(-1)).toBe("This answer has already ended.");
     }
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
-    expect(texts()[0]).toMatch(/_This channel accepts no more/);
+    expect(texts()[0]).toMatch(/_I can't write more/);
   });
 
   test("a late Stop does not change an answer that was delivered", async () => {
@@ -158,10 +158,10 @@ describe("a button", () => {
     expect(texts()).toEqual(["Again"]);
     await accept(action("stop", toTurnId(question.key)));
     await idle();
-    expect(texts()).toEqual(["Again", "This answer has ended already."]);
+    expect(texts()).toEqual(["Again", "This answer has already ended."]);
   });
 
-  test("writes the answer once more in the same message, from the same question", async () => {
+  test("Retry writes a new answer to the same question in the same message", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const { accept, idle, texts, requests } = startEngine({
       scripts: [["Bad", cut], ["Worse", cut], ["Later"], ["Good"]],
@@ -181,7 +181,7 @@ describe("a button", () => {
     expect(requests[3]?.messages).toHaveLength(2);
   });
 
-  test("that fails leaves the shown answer, and may be pressed again", async () => {
+  test("a Retry that fails keeps the shown answer, and can be pressed again", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const { accept, idle, texts, requests, history } = startEngine({
       scripts: [["So far", cut], [new GatewayError("overloaded", "busy")], ["Whole"]],
@@ -201,7 +201,7 @@ describe("a button", () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
   });
 
-  test("asks a model at once that wants to be left alone, which no new question does", async () => {
+  test("Retry calls a model that asked to wait at once, while new questions wait", async () => {
     const busy = json(429, {}, { "retry-after": "3600" });
     const { url, received } = await startFaultServer(busy, events(words("Here I am"), FINISH));
     const { accept, idle, texts } = startEngine({ gateway: connect(url) });
@@ -217,7 +217,7 @@ describe("a button", () => {
     expect(texts()[0]).toBe("Here I am");
   });
 
-  test("pressed twice for one more answer brings one", async () => {
+  test("Retry pressed twice creates one new answer", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["Good"], ["A second one"]];
     const { accept, idle, texts, requests } = startEngine({ scripts });
     const question = message("Hello");
@@ -230,7 +230,7 @@ describe("a button", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("asks again from the place of the question, however long the conversation went on without an answer to it", async () => {
+  test("Retry asks at the question's place in the conversation, however long it went on without an answer", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["About tea"], ["At last"]];
     const { accept, idle, texts, requests, history } = startEngine({ scripts });
     const question = message("About coffee?");
@@ -251,7 +251,7 @@ describe("a button", () => {
     ]);
   });
 
-  test("asks nothing again whose question was deleted meanwhile", async () => {
+  test("Retry does nothing if the question was deleted meanwhile", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
     const question = message("Hello");
     await accept(question);
@@ -263,7 +263,7 @@ describe("a button", () => {
     expect(texts().at(-1)).toContain("deleted");
   });
 
-  test("stops also the answer that an edit has just begun again", async () => {
+  test("Stop also ends an answer that an edit has just restarted", async () => {
     const [more, slow] = [held(), held()];
     const { accept, idle, channel, until, setTrouble, calls, requests, openStreams } = startEngine({
       scripts: [
@@ -289,7 +289,7 @@ describe("a button", () => {
     });
   });
 
-  test("stops an answer while the files of its question are fetched", async () => {
+  test("Stop ends an answer while the files of its question are downloading", async () => {
     const platform = fakePlatform();
     const [fetching, never] = [held(), held()];
     platform.adapter.openAttachment = () => {
@@ -306,7 +306,7 @@ describe("a button", () => {
     expect(requests).toHaveLength(0);
   });
 
-  test("works after a restart", async () => {
+  test("a button works after a restart", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["Bad", new GatewayError("interrupted", "cut")]] });
     const question = message("Hello");
@@ -319,7 +319,7 @@ describe("a button", () => {
     expect(second.texts()).toEqual(["Good"]);
   });
 
-  test("goes on with an answer that was cut off, once, and for those who may", async () => {
+  test("Continue extends a truncated answer once, for people who are allowed to", async () => {
     const { accept, idle, texts, channel, requests } = startEngine({
       scripts: [["The first half", { finish: "length" }], ["and the second."]],
     });
@@ -341,7 +341,7 @@ describe("a button", () => {
     ]);
   });
 
-  test("of an unknown answer says so to the person who pressed", async () => {
+  test("a button of an unknown answer says so to the person who pressed it", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(action("retry", "unknown"));
     await idle();

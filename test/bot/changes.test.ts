@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { startEngine } from "../support/engine.ts";
-import { ben, deleted, edited, message } from "../support/events.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { ben, deleted, edited, message } from "../../lab/support/events.ts";
 import { eventually } from "../support/eventually.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 describe("a deletion that comes before its message", () => {
-  test("leaves nothing to be answered, and the other messages to be", async () => {
+  test("a deletion that arrives before its message leaves that one unanswered, and the others are answered", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Tea."]] });
     const question = message("Never mind");
     await accept(deleted(question));
@@ -20,7 +20,7 @@ describe("a deletion that comes before its message", () => {
     expect(JSON.stringify(requests)).not.toContain("Never mind");
   });
 
-  test("leaves it out of what is answered together", async () => {
+  test("a deletion that arrives before its message excludes it from a combined answer", async () => {
     const hold = held();
     const { accept, idle, texts, requests, until, channel } = startEngine({
       scripts: [["Soup", hold.promise], ["Tea."]],
@@ -38,7 +38,7 @@ describe("a deletion that comes before its message", () => {
 });
 
 describe("an edit", () => {
-  test("that makes a message one to the bot has it answered, once and only where it was not", async () => {
+  test("an edit that addresses a message to the bot gets one answer, if it had none", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
     const open = message("Soup or salad?", { addressed: "open" });
     await accept(open);
@@ -58,21 +58,7 @@ describe("an edit", () => {
     expect(texts()).toEqual(["Salad.", "Tea."]);
   });
 
-  test("of the message that is being answered begins the answer again in the same message", async () => {
-    const { accept, idle, texts, channel, until, requests, violations } = startEngine({
-      scripts: [["Wrong", held().promise], ["Right"]],
-    });
-    const question = message("Helo");
-    await accept(question);
-    await until(() => channel.length === 1);
-    await accept(edited(question, "Hello"));
-    await idle();
-    expect(texts()).toEqual(["Right"]);
-    expect(requests[1]?.messages.at(-1)?.content).toBe("Hello");
-    expect(violations).toEqual([]);
-  });
-
-  test("that comes while the end of the answer is being written still begins it again", async () => {
+  test("an edit that arrives while the end of the answer is being written still restarts it", async () => {
     const [rest, slow] = [held(), held()];
     const { accept, idle, texts, channel, setTrouble, until, calls, openStreams } = startEngine({
       scripts: [["Wrong", rest.promise], ["Right"]],
@@ -89,7 +75,7 @@ describe("an edit", () => {
     expect(texts()).toEqual(["Right"]);
   });
 
-  test("that changes nothing leaves the answer alone", async () => {
+  test("an edit that changes nothing leaves the answer alone", async () => {
     const hold = held();
     const { accept, idle, channel, until, requests } = startEngine({ scripts: [["So far", hold.promise]] });
     const question = message("Hello");
@@ -101,7 +87,7 @@ describe("an edit", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("of an answered message is read by the model next time", async () => {
+  test("an edit of an answered message reaches the model with the next question", async () => {
     const { accept, idle, requests } = startEngine();
     const question = message("I like tea");
     await accept(question);
@@ -114,21 +100,7 @@ describe("an edit", () => {
 });
 
 describe("a deletion", () => {
-  test("of the message that is being answered cancels the answer and takes it back", async () => {
-    const { accept, idle, texts, channel, until, openStreams, history } = startEngine({
-      scripts: [["So far", held().promise]],
-    });
-    const question = message("Hello");
-    await accept(question);
-    await until(() => channel.length === 1);
-    await accept(deleted(question));
-    await idle();
-    expect(texts()).toEqual([]);
-    expect(openStreams()).toBe(0);
-    expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
-  });
-
-  test("of a message that still waits means that it is never answered", async () => {
+  test("a deletion of a waiting message means that it is never answered", async () => {
     const hold = held();
     const { accept, idle, texts } = startEngine({ scripts: [[hold.promise, "first"], ["second"]] });
     await accept(message("one"));
@@ -140,7 +112,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual(["first"]);
   });
 
-  test("takes back also a message whose post seemed to fail", async () => {
+  test("a deletion also removes a message whose post seemed to fail", async () => {
     const refused = held();
     const { accept, idle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     let first = true;
@@ -159,7 +131,7 @@ describe("a deletion", () => {
     expect(channel).toEqual([]);
   });
 
-  test("is tried again until the platform takes the answer back", async () => {
+  test("a deletion is retried until the platform removes the answer", async () => {
     const { accept, idle, texts, channel, until, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello");
     await accept(question);
@@ -171,7 +143,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("is tried again also where the answer is written once more because of an edit", async () => {
+  test("a deletion is retried even if an edit restarts the answer meanwhile", async () => {
     const { accept, idle, texts, until, setTrouble } = startEngine({
       scripts: [["One answer"], ["Another", held().promise]],
     });
@@ -187,7 +159,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("of one of several messages answered together begins the answer again without it", async () => {
+  test("a deletion of one of several messages answered together restarts the answer without it", async () => {
     const hold = held();
     const { accept, idle, texts, channel, until, requests } = startEngine({
       scripts: [[hold.promise, "first"], ["both", held().promise], ["one"]],
@@ -205,7 +177,7 @@ describe("a deletion", () => {
     expect(requests[2]?.messages.at(-1)?.content).toBe("kept");
   });
 
-  test("of the reply by a person ends the answer: nothing is posted again", async () => {
+  test("if a person deletes the bot's reply, the answer ends and nothing is posted again", async () => {
     const hold = held();
     const { accept, idle, channel, until, calls, openStreams } = startEngine({
       scripts: [["So far", hold.promise, " and more", held().promise]],

@@ -1,17 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { acceptElsewhere, startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { openEventTable } from "../../src/queue/embedded/event-table.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 
 const held = () => Promise.withResolvers<void>();
 
 describe.skipIf(isOnRedis)("a process that dies", () => {
-  test("in the middle of an answer is followed by one that completes it in the same message", async () => {
+  test("a process that dies during an answer is followed by one that completes it in the same message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("Hello"));
@@ -22,7 +23,42 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
-  test("while it only tells of a wait is followed by one whose answer takes that message", async () => {
+  test("a process that dies during an answer is followed by one that keeps the sources cited until then", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const source = { url: "https://a.example/", title: "A", marks: [1] };
+    const beginning = `${"So far, so good, says the page. ".repeat(3)}[1] And`;
+    const first = startEngine({ database, platform, scripts: [[{ sources: [source] }, beginning, held().promise]] });
+    await first.accept(message("Hello"));
+    await platform.until(() => platform.channel.length === 1);
+    // The model repeats its last words.
+    const rest = `${beginning.slice(-50)} then it rained.`;
+    const second = startEngine({ database, platform, scripts: [[rest]] });
+    await second.idle();
+    const linked = `${beginning} then it rained.`.replace("[1]", "[[1]](https://a.example/)");
+    expect(platform.texts()).toEqual([`${linked}\n\n-# Sources:\n-# 1. [A](https://a.example/)`]);
+  });
+
+  test("a process that dies after it has read a page is followed by one that lists the page", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const read = defineTool({
+      name: "read",
+      description: "Reads.",
+      schema: z.object({}),
+      timeoutMs: 60_000,
+      run: async () => ({ text: "rain", sources: [{ url: "https://a.example/", title: "" }] }),
+      describeCall: () => "reading",
+    });
+    const call = { index: 0, id: "c", type: "function" as const, function: { name: "read", arguments: "{}" } };
+    const scripts = [[{ tool_calls: [call] }], ["It", held().promise]];
+    const first = startEngine({ database, platform, scripts, tools: [read] });
+    await first.accept(message("Hello"));
+    await platform.until(() => platform.channel.length === 1);
+    const second = startEngine({ database, platform, scripts: [["It rains."]], tools: [read] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["It rains.\n\n-# Sources:\n-# 1. [a.example](https://a.example/)"]);
+  });
+
+  test("a process that dies while it shows a wait is followed by one that writes the answer into that message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ tellsWaits: true })];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("Hello"));
@@ -33,7 +69,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
-  test("between a post and its record makes no second message", async () => {
+  test("a process that dies between a post and its record leaves no second message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");
@@ -45,7 +81,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["So far, so good."]);
   });
 
-  test("between the end of an answer and the end of its event does not ask again", async () => {
+  test("a process that dies between the end of an answer and that of its event does not ask the model again", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform });
     const question = message("Hello");
@@ -58,20 +94,20 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["Hello."]);
   });
 
-  test("between the end of an answer and the end of its event still answers what came after it", async () => {
+  test("a process that dies between the end of an answer and that of its event still answers the later messages", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["First."]] });
     const [question, next] = [message("one"), message("two")];
     await first.accept(question);
     await first.idle();
     database.prepare("UPDATE queue_event SET event = ? WHERE key = ?").run(JSON.stringify(question), question.key);
-    openEventTable(database).claim(next);
+    await acceptElsewhere(database, next);
     const second = startEngine({ database, platform, scripts: [["Second."]] });
     await second.idle();
     expect(platform.texts()).toEqual(["First.", "Second."]);
   });
 
-  test("is followed by one that answers the begun messages together, and later ones after them", async () => {
+  test("after a crash, started messages are answered together, and later ones after them", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("one"));
@@ -85,14 +121,14 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(second.requests[1]?.messages.at(-1)?.content).toBe("two, changed");
   });
 
-  test("after a person pressed Stop is followed by one that stops", async () => {
+  test("after a crash, an answer that a person stopped stays stopped", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");
     await first.accept(question);
     await platform.until(() => platform.channel.length === 1);
-    // Claimed by a process that died before it could act.
-    openEventTable(database).claim(action("stop", toTurnId(question.key)));
+    // A process claimed it and died before it could act.
+    await acceptElsewhere(database, action("stop", toTurnId(question.key)));
     const second = startEngine({ database, platform });
     await second.idle();
     expect(second.requests).toHaveLength(0);
@@ -102,7 +138,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     });
   });
 
-  test("after one of several questions was deleted is followed by one that no longer knows it", async () => {
+  test("after a crash, a deleted question is left out of the combined answer", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const hold = held();
     const first = startEngine({
@@ -119,14 +155,14 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     await first.accept(unwanted);
     hold.resolve();
     await platform.until(() => platform.channel.length === 2);
-    openEventTable(database).claim(deleted(unwanted));
+    await acceptElsewhere(database, deleted(unwanted));
     const second = startEngine({ database, platform, scripts: [["one"]] });
     await second.idle();
     expect(platform.texts()).toEqual(["zero", "one"]);
     expect(second.requests[0]?.messages.at(-1)?.content).toBe("kept");
   });
 
-  test("between a post and its record never leaves the text of before", async () => {
+  test("a process that dies between a post and its record never leaves the old text", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ maxLength: 200 })];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");
@@ -142,7 +178,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
-  test("answers afterwards the questions that were accepted and not begun", async () => {
+  test("after a crash, the accepted questions that had not started are answered", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("one"));
@@ -156,7 +192,10 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
 describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
   const never = new Promise<never>(() => {});
 
-  /** Starts, lets the work begin, and "dies" in it: nothing is closed, and nothing of it says another word. */
+  /**
+   * Starts an engine, lets the work begin, and "dies" during the work: nothing is closed, and the engine does nothing
+   * more.
+   */
   async function dieOn(event: InboundEvent, deaths: number) {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     for (let death = 0; death < deaths; death++) {
@@ -182,13 +221,13 @@ describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
     return { ...platform, requests: last.requests, metrics: last.metrics };
   }
 
-  test("is taken up five times: a question", async () => {
+  test("work that kills its process is tried five times: a question", async () => {
     const { texts, requests } = await dieOn(message("Deadly?"), 5);
     expect(texts()).toEqual(["At last."]);
     expect(requests).toHaveLength(1);
   });
 
-  test("ends in one sentence after that, with Retry: a question", async () => {
+  test("work that kills its process ends in one sentence after five tries, with Retry: a question", async () => {
     const { channel, requests, metrics } = await dieOn(message("Deadly?"), 6);
     expect((await metrics.render()).body).toContain("palaver_given_up_total 1\n");
     expect(channel).toHaveLength(1);
@@ -197,9 +236,9 @@ describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
     expect(requests).toEqual([]);
   });
 
-  test("ends in one sentence after that: a picture", async () => {
+  test("work that kills its process ends in one sentence after five tries: an image", async () => {
     const { channel } = await dieOn(command("imagine", "a fox"), 6);
     expect(channel).toHaveLength(1);
-    expect(channel[0]?.draft.markdown).toContain("Given up");
+    expect(channel[0]?.draft.markdown).toContain("I tried several times");
   });
 });

@@ -3,6 +3,9 @@ import fc from "fast-check";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { access as accessSchema } from "../../src/config/policy/access.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { type Delta, textOf } from "../../src/gateway/chunks.ts";
@@ -11,20 +14,17 @@ import type { ChatRequest } from "../../src/gateway/request.ts";
 import { ACTIONS, type InboundEvent, type MessageEvent, type PressedAction } from "../../src/port/events.ts";
 import { toCallsId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
-/*
- * Everything that people do reaches the bot as one of five events: adapters are handed nothing else that asks, draws or
- * changes (`listen`), and may import nothing that does (test/architecture.test.ts). Which of their surfaces becomes which:
- *
- * message  mention, direct message, thread, reply, `!name`, `!server:prompt`, /palaver, Slack's suggested prompts and
- *          message shortcuts, Discord's context menus, the page's composer
- * edited   an edit, also of a question whose answer is under way; the page's edit
- * command  slash commands of both, `!name`, imagine's form and the persona's, Slack's home tab, the page's panel
- * action   each button, entry of an overflow menu and reaction, the forms for a reason and for another picture
- * deleted  a deletion
+/**
+ * People can reach the bot only through five events. Adapters get no other function that asks, creates or changes
+ * something (`listen`), and they cannot import one (test/architecture.test.ts). The events and their surfaces:
+ * - message: mention, direct message, thread, reply, `!name`, `!server:prompt`, /palaver, Slack's suggested prompts and
+ *   message shortcuts, Discord's context menus, the page's composer
+ * - edited: an edit, even of a question whose answer is being written; an edit on the page
+ * - command: slash commands of both platforms, `!name`, the forms of imagine and the persona, Slack's home tab, the
+ *   page's panel
+ * - action: each button, reaction and entry in an overflow menu; the forms for a reason and for another image
+ * - deleted: a deletion
  */
 
 const PICTURE = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
@@ -47,7 +47,10 @@ function toTool(name: string, onRun: (name: string) => void, more: Partial<Tool>
   return { ...tool, ...more };
 }
 
-/** A model that calls what a message names in brackets, once, whether it was offered or not; and one that draws. */
+/**
+ * Creates a gateway whose model calls each tool once that a message names in brackets, offered or not. The gateway also
+ * creates images.
+ */
 function openGateway(onAsk: (what: string) => void): Gateway {
   async function streamChat({ messages }: ChatRequest, _: AbortSignal, { onChunk }: StreamOptions): Promise<void> {
     onAsk("chat");
@@ -84,14 +87,14 @@ function openGateway(onAsk: (what: string) => void): Gateway {
   };
 }
 
-/** Ada has an answer, a picture, and a call that waits for a word; then the rules change. */
+/** Ada has an answer, an image, and a tool call that waits for approval. Later the rules change. */
 async function startWorld(rules: object[]) {
   const did: string[] = [];
   const note = (what: string) => void did.push(what);
   let policy: Policy = {};
   const platform = fakePlatform();
   Object.assign(platform.adapter, {
-    postPrivately: async () => {},
+    notifyPrivately: async () => {},
     openAttachment: async () => {
       did.push("file");
       return Readable.from([Buffer.from("words")]);
@@ -151,7 +154,7 @@ const FORMS: ReadonlyArray<Record<string, string>> = [
 ];
 const TEXTS = ["", "a fox", "on", "off", "a pirate", "small", "shop off", "set x", "clear", "deny chat to person:ben"];
 
-/** One thing that somebody does, as data: `World` says which answer and which picture it means. */
+/** One action of a person, as data. `World` connects it with an answer and an image. */
 const way = fc.oneof(
   fc.record({
     kind: fc.constant("message" as const),
@@ -183,19 +186,19 @@ const way = fc.oneof(
 );
 
 type Way = typeof way extends fc.Arbitrary<infer T> ? T : never;
-/** A kind of event that is added has to be tried as well. */
+/** A new kind of event must be added here too. */
 type Missing = Exclude<InboundEvent["kind"], Way["kind"]>;
 const missing: Missing[] = [];
 
 function toTarget(target: (typeof TARGETS)[number], { asked, toBuy, drawn, channel }: World): string {
   const waiting = channel.flatMap(({ draft }) => draft.buttons).find((button) => button.action === "approve");
-  const [turnId, jobId] = [toTurnId(asked.key), toTurnId(drawn.key)];
+  const [turnId, drawnId] = [toTurnId(asked.key), toTurnId(drawn.key)];
   const ids = {
     turn: turnId,
     edition: toEditionId(turnId, 1),
     calls: waiting?.turnId ?? toCallsId(toTurnId(toBuy.key), "none"),
-    picture: toPictureId(jobId, 1),
-    job: toPictureId(jobId, 0),
+    picture: toPictureId(drawnId, 1),
+    job: toPictureId(drawnId, 0),
   };
   return ids[target];
 }
@@ -223,30 +226,27 @@ function toEvent(one: Way, world: World): InboundEvent {
   }
 }
 
-describe("an id that is forged", () => {
+describe("a forged id", () => {
   const elsewhere = { platform: "test", channelId: "elsewhere" };
   const boss = { ...ben, isModerator: true };
 
-  test.each(PRESSES)(
-    "of the button %s does nothing for a moderator of another place, whatever it names",
-    async (name) => {
-      const world = await startWorld([]);
-      const shown = () => world.channel.map((one) => JSON.stringify(one));
-      const remembered = () => world.history.read("test:a", { maxEntries: 10 });
-      const [before, known] = [shown(), await remembered()];
-      for (const target of TARGETS) {
-        const press = action(name, toTarget(target, world), { author: boss });
-        await world.accept({ ...press, reply: elsewhere, reason: "It is wrong." });
-        await world.idle();
-      }
-      expect(world.did).toEqual([]);
-      expect(shown().slice(0, before.length)).toEqual(before);
-      expect(await world.records.readFeedback("test", ben.id)).toEqual([]);
-      expect(await remembered()).toEqual(known);
-    },
-  );
+  test.each(PRESSES)("a forged id in the button %s does nothing for a moderator of another channel", async (name) => {
+    const world = await startWorld([]);
+    const shown = () => world.channel.map((one) => JSON.stringify(one));
+    const remembered = () => world.history.read("test:a", { maxEntries: 10 });
+    const [before, known] = [shown(), await remembered()];
+    for (const target of TARGETS) {
+      const press = action(name, toTarget(target, world), { author: boss });
+      await world.accept({ ...press, reply: elsewhere, reason: "It is wrong." });
+      await world.idle();
+    }
+    expect(world.did).toEqual([]);
+    expect(shown().slice(0, before.length)).toEqual(before);
+    expect(await world.records.readFeedback("test", ben.id)).toEqual([]);
+    expect(await remembered()).toEqual(known);
+  });
 
-  test("of a picture in a form draws nothing from it for somebody in another place", async () => {
+  test("a forged image id in a form creates nothing from it for a person in another channel", async () => {
     const world = await startWorld([]);
     const options = { basis: toTarget("picture", world) };
     await world.accept({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });
@@ -255,15 +255,15 @@ describe("an id that is forged", () => {
   });
 });
 
-describe("actions of a person to whom they are denied", () => {
+describe("denied actions", () => {
   const ways = fc.array(way, { minLength: 1, maxLength: 12 });
 
-  test("each kind of event is tried", () => expect(missing).toEqual([]));
+  test("the denied actions include every kind of event", () => expect(missing).toEqual([]));
 
-  test("have no effect where asking, drawing, reading, calling and setting are denied", async () => {
+  test("actions have no effect if asking, images, files, tools and settings are denied", async () => {
     await fc.assert(
       fc.asyncProperty(ways, async (tried) => {
-        // Not the models, which would keep questions back by themselves.
+        // Models are not denied, because that alone would already stop every question.
         const deny = ["chat", "pictures", "files", "tools", "settings"];
         const world = await startWorld([{ deny, to: "person:ada" }]);
         const before = await world.settings.read(world.asked.reply);
@@ -278,7 +278,7 @@ describe("actions of a person to whom they are denied", () => {
     );
   });
 
-  test("have no effect but an answer where only asking is allowed", async () => {
+  test("actions have no effect except answers if only asking is allowed", async () => {
     const rules = [{ allow: "chat", to: "person:ada" }, { allow: "models", to: "person:ada" }, { deny: "everything" }];
     await fc.assert(
       fc.asyncProperty(ways, async (tried) => {
@@ -298,7 +298,7 @@ describe("actions of a person to whom they are denied", () => {
     );
   });
 
-  test("have their effect for somebody else", async () => {
+  test("actions that are denied to one person have an effect for another", async () => {
     const world = await startWorld([{ deny: "everything", to: "person:ada" }]);
     for (const text of WORDS) for (const how of HOW) await world.accept(message(text, { author: ben, ...how }));
     await world.idle();

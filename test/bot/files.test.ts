@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { command, deleted, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { toDocx, toParagraph } from "../../lab/support/office.ts";
 import { textOf } from "../../src/gateway/chunks.ts";
-import { startEngine } from "../support/engine.ts";
-import { command, deleted, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { toDocx, toParagraph } from "../support/office.ts";
 
 const letter = { platform: "test", id: "letter", name: "letter.docx", sizeBytes: 1_000 };
 
-/** The bot on a platform that counts how often the letter is opened. */
+/** Starts the bot on a platform that counts how often the letter is downloaded. */
 function start(scripts: string[][]) {
   const platform = fakePlatform();
   let opened = 0;
@@ -22,7 +22,7 @@ function start(scripts: string[][]) {
 }
 
 describe("a document in a conversation", () => {
-  test("is read once for the turns that follow, and anew after everything about somebody was erased", async () => {
+  test("a document is read once for the following turns, and again after all data of its author was erased", async () => {
     const { accept, idle, asked, opened } = start([["On Monday."], ["Yes."], ["Again."]]);
     await accept(message("When?", { attachments: [letter] }));
     await idle();
@@ -37,7 +37,7 @@ describe("a document in a conversation", () => {
     expect(opened()).toBe(2);
   });
 
-  test("goes with its message", async () => {
+  test("a document is erased with its message", async () => {
     const { accept, idle, asked } = start([["On Monday."], ["I do not know."]]);
     const question = message("When?", { attachments: [letter] });
     await accept(question);

@@ -1,14 +1,17 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
 import { access as accessSchema } from "../../src/config/policy/access.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { createInsight, type Insight } from "../../src/insight/insight.ts";
 import type { Author } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
+import { eventually } from "../support/eventually.ts";
 
 const root: Author = { id: "root", name: "Root" };
 
@@ -16,31 +19,56 @@ function toPolicy(rules: object[]): Policy {
   return { access: accessSchema.parse({ admins: ["person:root"], rules }) };
 }
 
-/** The bot under rules that can be changed, on a platform that posts in private. */
+/** Starts the bot with rules that can change, on a platform that can post in private. */
 function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] = {}) {
   let policy = toPolicy(rules);
   const platform = fakePlatform();
   const privatePosts: Array<{ to: string; text: string }> = [];
   Object.assign(platform.adapter, {
-    postPrivately: async (_: unknown, to: string, text: string) => void privatePosts.push({ to, text }),
+    notifyPrivately: async (_: unknown, to: string, text: string) => void privatePosts.push({ to, text }),
   });
   const engine = startEngine({ platform, policy: () => policy, scripts: [["One."], ["Two."], ["Three."]], ...options });
   return { ...engine, privatePosts, setRules: (next: object[]) => void (policy = toPolicy(next)) };
 }
 
-describe("a question that is denied", () => {
-  test("is answered by one private notice in ten minutes", async () => {
+describe("a denied question", () => {
+  test("a denied question gets one private notice in ten minutes", async () => {
     const { accept, idle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hello"));
     await accept(message("hello?"));
     await accept(message("hi", { author: ben }));
     await idle();
-    expect(privatePosts).toEqual([{ to: "ada", text: expect.stringContaining("You may not ask me here.") }]);
+    expect(privatePosts).toEqual([{ to: "ada", text: expect.stringContaining("You can't ask me here.") }]);
     expect(requests).toHaveLength(1);
     expect(texts()).toEqual(["One."]);
   });
 
-  test("and was said to nobody, or in a channel with /listen on, is ignored", async () => {
+  test("a denied question gets a notice each time on Palaver's own page, and the dashboard shows it", async () => {
+    const platform = fakePlatform();
+    Object.assign(platform.adapter, { isOwn: true });
+    let insight: Insight | undefined;
+    const engine = startEngine({
+      platform,
+      policy: () => toPolicy([{ deny: "chat" }]),
+      openInsight(stores, database) {
+        const describe = () => Promise.reject(new Error("Nobody asks."));
+        insight = createInsight({ stores, database, processName: "one", describe, log: silent });
+        return insight;
+      },
+    });
+    await engine.accept(message("hello"));
+    await engine.accept(message("hello?"));
+    await engine.idle();
+    const refusal = expect.stringContaining("You can't ask me here.");
+    expect(engine.texts()).toEqual([refusal, refusal]);
+    const told = async () => (await insight?.turns.turns())?.map(({ outcome, note }) => [outcome, note]);
+    await eventually(told).toEqual([
+      ["refused", refusal],
+      ["refused", refusal],
+    ]);
+  });
+
+  test("a denied message is ignored if it mentions no one, or in a channel with /listen on", async () => {
     const { accept, idle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hi", { author: ben }));
     await idle();
@@ -50,7 +78,7 @@ describe("a question that is denied", () => {
     expect([privatePosts, requests.length]).toEqual([[], 1]);
   });
 
-  test("does not concern answers that were begun before", async () => {
+  test("a new rule does not stop answers that had already started", async () => {
     const database = new DatabaseSync(":memory:");
     const hold = Promise.withResolvers<void>();
     const scripts = [["One ", hold.promise, "more."]];
@@ -64,7 +92,7 @@ describe("a question that is denied", () => {
     expect(texts()).toEqual(["One more."]);
   });
 
-  test("is not put in place of another one by an edit while that is answered", async () => {
+  test("a denied edit does not replace the question that is being answered", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, setRules, requests, texts, calls } = start([], {
       scripts: [["One ", hold.promise], ["Two."]],
@@ -77,10 +105,10 @@ describe("a question that is denied", () => {
     await idle();
     expect(calls).not.toEqual([]);
     expect(requests).toHaveLength(1);
-    expect(texts().join()).toContain("You may not ask me here.");
+    expect(texts().join()).toContain("You can't ask me here.");
   });
 
-  test("is not asked by an edit that addresses the bot while the message waits", async () => {
+  test("a denied edit that addresses the bot does not ask while the message waits", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, privatePosts, requests, texts, until } = start([{ deny: "chat", to: "person:ben" }], {
       scripts: [["One ", hold.promise, "more."], ["Two."]],
@@ -94,10 +122,10 @@ describe("a question that is denied", () => {
     await idle();
     expect(requests).toHaveLength(1);
     expect(texts()).toEqual(["One more."]);
-    expect(privatePosts).toEqual([{ to: "ben", text: expect.stringContaining("You may not ask me here.") }]);
+    expect(privatePosts).toEqual([{ to: "ben", text: expect.stringContaining("You can't ask me here.") }]);
   });
 
-  test("is asked again neither by a button, nor by going on, nor by an edit", async () => {
+  test("a denied question can't be asked by a button, Continue or an edit", async () => {
     const { accept, idle, setRules, requests } = start();
     const asked = message("hello");
     await accept(asked);
@@ -115,7 +143,7 @@ describe("a question that is denied", () => {
 });
 
 describe("the model, the tools and the files of an answer", () => {
-  test("fall back to the usual model where the channel's own is denied", async () => {
+  test("an answer uses the usual model if the channel's own is denied", async () => {
     const { accept, idle, setRules, requests, texts } = start([], { model: "small" });
     await accept(message("hello"));
     await idle();
@@ -126,7 +154,7 @@ describe("the model, the tools and the files of an answer", () => {
     expect(texts()).toHaveLength(1);
   });
 
-  test("leave out denied tools and files, even if the model calls them", async () => {
+  test("an answer gets no denied tools and files, even if the model calls them", async () => {
     let runs = 0;
     const tool = defineTool({
       name: "count",
@@ -140,10 +168,13 @@ describe("the model, the tools and the files of an answer", () => {
       tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "count", arguments: "{}" } }],
     };
     const scripts = [[call], ["Done."], [call], ["Done."]];
-    const { accept, idle, requests, channel } = start([{ deny: ["tool:count", "files"], to: "person:ada" }], {
-      scripts,
-      tools: [tool],
-    });
+    const { accept, idle, requests, channel } = start(
+      [{ deny: ["tool:count", "tool:schedule", "files"], to: "person:ada" }],
+      {
+        scripts,
+        tools: [tool],
+      },
+    );
     const file = { platform: "test", id: "file", name: "a.txt", sizeBytes: 5 };
     await accept(message("how many?", { attachments: [file] }));
     await idle();
@@ -156,33 +187,33 @@ describe("the model, the tools and the files of an answer", () => {
 });
 
 describe("/access", () => {
-  test("tells everybody what they may do, and why", async () => {
+  test("/access shows everyone what they can do, and why", async () => {
     const { accept, idle, texts } = start([{ deny: "pictures", to: "person:ada" }]);
     await accept(command("access"));
     await idle();
     expect(texts()[0]).toContain(
-      "You may not have pictures drawn here: rule 1 of the policy file says: deny pictures to person:ada.",
+      "You can't create images here: rule 1 in the policy file says: deny pictures to person:ada.",
     );
-    expect(texts()[0]).toContain("You may ask me here: no rule says otherwise.");
+    expect(texts()[0]).toContain("You can ask me here: no rule says otherwise.");
   });
 
-  test("names no other people, places and models of a rule", async () => {
+  test("/access names none of the other people, channels and models of a rule", async () => {
     const deny = ["pictures", "model:secret"];
     const { accept, idle, texts } = start([{ deny, to: ["person:ben", "person:ada"], in: ["channel:c1", "channels"] }]);
     await accept(command("access"));
     await accept(command("access", "why pictures"));
     await idle();
-    const said = "rule 1 of the policy file says: deny pictures to person:ada in channels.";
+    const said = "rule 1 in the policy file says: deny pictures to person:ada in channels.";
     expect(texts()).toEqual([expect.stringContaining(said), expect.stringContaining(said)]);
     expect(texts().join()).not.toMatch(/ben|c1|secret/);
   });
 
-  test("changes the rules for admins alone, at once and for good", async () => {
+  test("/access changes the rules for admins only, at once and permanently", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, texts, requests } = start([], { database });
     await accept(command("access", "deny chat to person:ada", { author: ben }));
     await idle();
-    expect(texts()[0]).toContain("Only admins may do that");
+    expect(texts()[0]).toContain("Only admins can do that");
     await accept(command("access", "deny chat to person:ada in here", { author: root }));
     await idle();
     expect(texts()[1]).toMatch(/^From now on: deny chat to person:ada in channel:general\. `\/access remove \w{5}`/);
@@ -191,7 +222,7 @@ describe("/access", () => {
     expect(requests).toHaveLength(0);
     await accept(command("access", "why person:ada chat", { author: root }));
     await idle();
-    expect(texts().at(-1)).toMatch(/^`ada` may not ask me here, because rule \w{5} of the chat says: deny chat/);
+    expect(texts().at(-1)).toMatch(/^`ada` can't ask me here, because rule \w{5} set in chat says: deny chat/);
     const id = /remove (\w{5})/.exec(texts()[1] ?? "")?.[1] ?? "";
     await accept(command("access", `remove ${id}`, { author: root }));
     await accept(message("hello again"));
@@ -199,7 +230,7 @@ describe("/access", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("says what is wrong with a rule", async () => {
+  test("/access says what is wrong with a rule", async () => {
     const { accept, idle, texts } = start();
     await accept(command("access", "deny cats to person:ada", { author: root }));
     await idle();

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 describe("/export", () => {
-  test("/export holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
+  test("/export contains a person's messages, answers and ratings, and /forget erases all of them", async () => {
     const { accept, idle, channel, records, looking } = startEngine();
     await looking.note({ platform: "test", authorId: "ada" }, "C1");
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
@@ -33,9 +33,9 @@ describe("/export", () => {
   });
 
   test.each([
-    ["files:write", /^I could not give you the file .*lacks the permission `files:write`.*Then ask for it again\.$/],
-    [undefined, /^I could not give you the file .*No file is taken here\. Ask for it in another place\.$/],
-  ])("/export reports a refused file; missing permission: %s", async (missing, words) => {
+    ["files:write", /^I couldn't send you the file .*lacks the permission `files:write`.*Then ask again\.$/],
+    [undefined, /^I couldn't send you the file .*This channel doesn't accept files\. Ask me somewhere else\.$/],
+  ])("/export says that the platform refused the file; missing permission: %s", async (missing, words) => {
     const platform = fakePlatform();
     const { accept, idle } = startEngine({ platform });
     const refusal = { kind: "forbidden", ...(missing !== undefined && { missing }) } as const;

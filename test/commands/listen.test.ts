@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { startEngine } from "../support/engine.ts";
-import { ada, command } from "../support/events.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { ada, command } from "../../lab/support/events.ts";
 
-test("/listen is said and set by those who may settle things in the channel, and is told to the adapters", async () => {
+test("/listen is shown to everyone and set by the channel's managers, and adapters see the change", async () => {
   const { accept, idle, texts, isListening } = startEngine();
   const here = { platform: "test", channelId: "general" };
   for (const event of [
@@ -15,10 +15,10 @@ test("/listen is said and set by those who may settle things in the channel, and
     await idle();
   }
   expect(texts()).toEqual([
-    expect.stringMatching(/^In this channel I answer only when I am mentioned/),
-    "Only people who manage this channel may change that.",
-    expect.stringMatching(/^From now on I answer everything/),
-    expect.stringMatching(/^From now on I answer everything/),
+    expect.stringMatching(/^In this channel, I answer only when I'm mentioned/),
+    "Only this channel's managers can change that.",
+    expect.stringMatching(/^From now on, I'll answer every message/),
+    expect.stringMatching(/^From now on, I'll answer every message/),
   ]);
   expect(await isListening(here)).toBe(true);
   expect(await isListening({ ...here, channelId: "another" })).toBe(false);

@@ -1,20 +1,22 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createModelCommand } from "../../src/commands/model.ts";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, command, message } from "../../lab/support/events.ts";
+import { fakeGateway, type Step } from "../../lab/support/fake-gateway.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { recordingLog } from "../../lab/support/log.ts";
+import { fakeServices } from "../../lab/support/services.ts";
+import type { CommandDeps } from "../../src/commands/command.ts";
+import { MODEL } from "../../src/commands/model.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { isOnRedis } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
-import { fakeGateway, type Step } from "../support/fake-gateway.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { recordingLog } from "../support/log.ts";
 
 const OFFERED = ["fake", "maker/large", "maker/small", "maker/image"];
 type Setup = Omit<NonNullable<Parameters<typeof startEngine>[0]>, "gateway"> & { list?: () => Promise<string[]> };
 
-/** An engine whose gateway lists models. */
+/** Starts an engine whose gateway lists models. */
 function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options }: Setup = {}) {
   const { gateway, requests } = fakeGateway(...scripts);
   const engine = startEngine({ ...options, gateway: { ...gateway, listModels: list } });
@@ -24,22 +26,22 @@ function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options 
     return engine.texts().at(-1);
   };
   const prompts = () => requests.map(({ messages }) => messages[0]?.content);
-  const fields = () => requests.map(({ messages: _messages, user: _user, ...rest }) => rest);
+  const fields = () => requests.map(({ messages: _messages, user: _user, tools: _tools, ...rest }) => rest);
   return { ...engine, say, prompts, fields, models: () => requests.map(({ model }) => model) };
 }
 
 const HINT =
-  "`--temperature`, `--length`, `--format`, `--thinking`, `--context` behind it, each with a value or `default`, say how I answer here.";
+  "To change how I answer here, add `--temperature`, `--length`, `--format`, `--thinking`, `--web`, `--context`, each with a value or `default`.";
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
 
 describe("the options of /model", () => {
   test.skipIf(isOnRedis)(
-    "set how a channel is answered, one by one and together with a model, and last beyond the process",
+    "/model sets the options of a channel's answers, alone or with a model, and they survive a restart",
     async () => {
       const database = new DatabaseSync(":memory:");
       const first = start({ database });
       expect(await first.say(command("model", "--temperature 0,2 --length 500"))).toBe(
-        "From the next message on I answer here with `fake`, with temperature 0.2, in at most 500 tokens. `/model default` goes back to all as configured.",
+        "From the next message on, I'll answer here with `fake`, with temperature 0.2, in at most 500 tokens. `/model default` goes back to the configuration.",
       );
       expect(await first.say(command("model", "maker/large —format json --length default"))).toContain(
         "with `maker/large`, with temperature 0.2, as JSON.",
@@ -58,23 +60,26 @@ describe("the options of /model", () => {
     },
   );
 
-  test("are refused with what they may be, all at once, and change nothing", async () => {
+  test("/model rejects invalid options, names all the allowed values, and changes nothing", async () => {
     const { say, fields } = start();
     expect(
       await say(
-        command("model", "maker/large --temperature 3 --length 0 --format xml --thinking loud --context 101 --top 1"),
+        command(
+          "model",
+          "maker/large --temperature 3 --length 0 --format xml --thinking loud --web all --context 101 --top 1",
+        ),
       ),
     ).toBe(
-      "I changed nothing: `--temperature` is a number from 0 to 2, or `default`; `--length` is a number of tokens from 1 to 1000000, or `default`; `--format` is `text` or `json`, or `default`; `--thinking` is `shown` or `hidden`, or `default`; `--context` is a number of messages from 0 to 100, or `default`; there is no option `--top`, only `--temperature`, `--length`, `--format`, `--thinking`, `--context`.",
+      "I changed nothing: `--temperature` must be a number from 0 to 2, or `default`; `--length` must be a number of tokens from 1 to 1000000, or `default`; `--format` must be `text` or `json`, or `default`; `--thinking` must be `shown` or `hidden`, or `default`; `--web` must be `low`, `medium`, `high` or `off`, or `default`; `--context` must be a number of messages from 0 to 100, or `default`; there is no option `--top`, only `--temperature`, `--length`, `--format`, `--thinking`, `--web`, `--context`.",
     );
     expect(await say(command("model", "--temperature"))).toContain("I changed nothing");
     const member = { author: { ...ada, mayConfigure: false } };
-    expect(await say(command("model", "--temperature 1", member))).toContain("Only people who manage this channel");
+    expect(await say(command("model", "--temperature 1", member))).toContain("Only this channel's managers");
     await say(message("Hello"));
     expect(fields()).toEqual([{ model: "fake" }]);
   });
 
-  test("tell the model in words as well that it is to answer in JSON, which is shown as code", async () => {
+  test("with --format json, the system prompt asks for JSON too, and the answer is shown as code", async () => {
     const { say, prompts, texts, history } = start({ scripts: [['{"a_b":', ' "*c*"}']] });
     await say(command("model", "--format json"));
     await say(message("Hello"));
@@ -84,7 +89,7 @@ describe("the options of /model", () => {
     expect(prompts()).toEqual(["Be kind.\n\nAnswer with one JSON object and nothing else."]);
   });
 
-  test("show the model's thoughts as a quote before the answer, which the model does not get back", async () => {
+  test("with --thinking shown, the thinking is quoted before the answer, and the model does not get it back", async () => {
     const { say, channel, history } = start({ scripts: [[{ reasoning: "A greeting.\nI greet back." }, "Hel", "lo."]] });
     await say(command("model", "--thinking shown"));
     await say(message("Hi"));
@@ -96,7 +101,7 @@ describe("the options of /model", () => {
 });
 
 describe("/model", () => {
-  test("/model lets the channel be answered by another model, and goes back", async () => {
+  test("/model switches the channel to another model and back", async () => {
     const { say, models } = start();
     expect(await say(command("model", "maker/large"))).toContain("with `maker/large`");
     await say(message("Hello"));
@@ -116,7 +121,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
   });
 
-  test.skipIf(isOnRedis)("/model lasts beyond the process", async () => {
+  test.skipIf(isOnRedis)("/model survives a restart", async () => {
     const database = new DatabaseSync(":memory:");
     await start({ database }).say(command("model", "maker/large"));
     const second = start({ database });
@@ -124,7 +129,7 @@ describe("/model", () => {
     expect(second.models()).toEqual(["maker/large"]);
   });
 
-  test("/model counts for Retry as it stands then", async () => {
+  test("Retry uses the model that /model has set by then", async () => {
     const scripts: Step[][] = [["So", new GatewayError("interrupted", "cut")], ["Hello."]];
     const { say, models } = start({ scripts });
     const question = message("Hello");
@@ -134,10 +139,10 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large"]);
   });
 
-  test("/model without a name says which model is in use and which there are", async () => {
+  test("/model without a name shows the current model and the available ones", async () => {
     const { say } = start();
     expect(await say(command("model"))).toBe(
-      `The model here is \`fake\`. You can choose from \`fake\`, \`maker/large\`, \`maker/small\`: \`/model\` and the name. ${HINT}`,
+      `The model here is \`fake\`. You can choose from \`fake\`, \`maker/large\`, \`maker/small\`. To choose one, write \`/model\` and its name. ${HINT}`,
     );
     await say(command("model", "maker/large"));
     expect(await say(command("model"))).toMatch(
@@ -145,7 +150,7 @@ describe("/model", () => {
     );
   });
 
-  test("/model takes a name without the marks around it", async () => {
+  test("/model accepts a name with quotation marks around it", async () => {
     const { say } = start();
     for (const name of ["`maker/large`", `"'maker/large'"`, "<maker/large>"]) {
       expect(await say(command("model", name))).toContain("with `maker/large`");
@@ -153,20 +158,17 @@ describe("/model", () => {
     expect(await say(command("model", `"'>`))).toMatch(/^The model here is/);
   });
 
-  test("/model with a long run of marks costs no more than its length", { timeout: 20_000 }, async () => {
+  test("/model with a long run of quotation marks takes linear time", { timeout: 20_000 }, async () => {
     const { sink, texts } = fakePlatform();
-    const run = createModelCommand({
-      settings: { read: async () => ({ isKnown: true }), setModel: async () => true, setOptions: async () => true },
-      listModels: async () => [],
-      models: { isOffered: () => true, usual: () => "fake" },
-      access: { findRefusal: async () => "No." },
-      audit: { note: async () => true },
-    }).run;
-    await run(command("model", `a${">".repeat(150_000)}b`), sink, new AbortController().signal);
+    const access = { findRefusal: async () => "No." };
+    const run = MODEL.create?.(
+      fakeServices<CommandDeps>({ settings: {}, modelLists: {}, models: {}, access, audit: {} }),
+    );
+    await run?.(command("model", `a${">".repeat(150_000)}b`), sink, new AbortController().signal);
     expect(texts()).toEqual(["No."]);
   });
 
-  test("/model names as many of very many models as one message holds", async () => {
+  test("/model truncates a long list of models to one message", async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `maker/model-${index}`);
     const { say, violations } = start({ list: async () => many });
     expect(await say(command("model"))).toMatch(/and \d{3} more/);
@@ -174,20 +176,20 @@ describe("/model", () => {
     expect(await say(command("model", "maker/model-999"))).toContain("with `maker/model-999`");
   });
 
-  test("/model refuses an unknown model with the nearest name, and changes nothing", async () => {
+  test("/model refuses an unknown model, suggests the nearest name, and changes nothing", async () => {
     const { say, models } = start();
     expect(await say(command("model", "maker/lagre"))).toBe(
-      "The AI service has no model `maker/lagre` for conversations: did you mean `maker/large`?",
+      "The AI service has no chat model `maker/lagre`. Did you mean `maker/large`?",
     );
     expect(await say(command("model", "zzz`\n\u202Ezzz"))).toBe(
-      "The AI service has no model `zzz' zzz` for conversations; `/model` lists those there are.",
+      "The AI service has no chat model `zzz' zzz`. `/model` lists them all.",
     );
-    expect(await say(command("model", "maker/image"))).toContain("no model `maker/image` for conversations");
+    expect(await say(command("model", "maker/image"))).toContain("no chat model `maker/image`");
     await say(message("Hello"));
     expect(models()).toEqual(["fake"]);
   });
 
-  test("/model takes a name in other letters, and with the marks it was copied with", async () => {
+  test("/model accepts a name in other case, and with copied quotation marks", async () => {
     const { say, models } = start();
     await say(command("model", " `Maker/LARGE` "));
     await say(message("Hello"));
@@ -197,18 +199,18 @@ describe("/model", () => {
   test("/model reports a gateway that does not list its models, and still resets", async () => {
     const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
     expect(await say(command("model"))).toBe(
-      `The model here is \`fake\`. I could not get a list of models from the AI service. ${HINT}`,
+      `The model here is \`fake\`. I couldn't get the list of models from the AI service. ${HINT}`,
     );
     expect(await say(command("model", "maker/large"))).toContain("I changed nothing");
     expect(await say(command("model", "default"))).toContain("with `fake`");
   });
 
-  test("/model is for those who manage the channel, where the platform tells who does", async () => {
+  test("/model lets only the channel's managers change it, if the platform knows them", async () => {
     const { say, models } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     const manager = { author: { ...ada, mayConfigure: true } };
-    expect(await say(command("model", "maker/large", member))).toContain("Only people who manage this channel");
-    expect(await say(command("model", "default", member))).toContain("Only people who manage this channel");
+    expect(await say(command("model", "maker/large", member))).toContain("Only this channel's managers");
+    expect(await say(command("model", "default", member))).toContain("Only this channel's managers");
     expect(await say(command("model", "", member))).toContain("The model here is `fake`");
     await say(message("Hello"));
     await say(command("model", "maker/large", manager));
@@ -216,7 +218,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large"]);
   });
 
-  test("a chosen model that the gateway has no more is named with the way back", async () => {
+  test("if the gateway no longer has the chosen model, the error names it and explains how to reset it", async () => {
     const gone = new GatewayError("rejected", "gone", { status: 404, reason: "unknown-model" });
     const { say } = start({ scripts: [[gone]] });
     expect(await say(message("Hello"))).not.toContain("/model default");
@@ -224,7 +226,7 @@ describe("/model", () => {
     expect(await say(message("Hello"))).toMatch(/no model `maker\/large`[^]*`\/model default` goes back/);
   });
 
-  test("/model stands in the list of commands, as /persona does", async () => {
+  test("the list of commands contains /model and /persona", async () => {
     const { say } = start();
     expect(await say(command("help"))).toMatch(/`\/model`[^]*`\/persona`/);
   });
@@ -237,7 +239,7 @@ describe("/model", () => {
     expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
   });
 
-  test.skipIf(isOnRedis)("the configured model and persona answer while the store is out of reach", async () => {
+  test.skipIf(isOnRedis)("while the store is unavailable, the configured model and persona answer", async () => {
     const database = new DatabaseSync(":memory:");
     const { say, models, prompts } = start({ database });
     await say(command("model", "maker/large"));
@@ -245,7 +247,7 @@ describe("/model", () => {
     database.exec("ALTER TABLE keyv RENAME TO away");
     const answer = say(message("Hello"));
     await eventually(models).toHaveLength(1);
-    // Asked already, it may come back: the answer would wait for its place in the history.
+    // The model has answered. To be stored in the history, the answer now needs the table.
     database.exec("ALTER TABLE away RENAME TO keyv");
     expect(await answer).toContain("Hello.");
     await say(message("Hello"));
@@ -253,11 +255,14 @@ describe("/model", () => {
     expect(prompts()).toEqual(["Be kind.", "a pirate"]);
   });
 
-  test.skipIf(isOnRedis)("/model says what it cannot do while the store is out of reach", async () => {
-    const database = new DatabaseSync(":memory:");
-    const { say } = start({ database });
-    database.exec("ALTER TABLE keyv RENAME TO away");
-    expect(await say(command("model"))).toContain("out of reach");
-    expect(await say(command("model", "maker/small"))).toContain("could not keep that");
-  });
+  test.skipIf(isOnRedis)(
+    "while the store is unavailable, /model says that it can't save or look up anything",
+    async () => {
+      const database = new DatabaseSync(":memory:");
+      const { say } = start({ database });
+      database.exec("ALTER TABLE keyv RENAME TO away");
+      expect(await say(command("model"))).toContain("storage is unavailable");
+      expect(await say(command("model", "maker/small"))).toContain("couldn't save that");
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { message } from "../../lab/support/events.ts";
 import { toSpokenCommand } from "../../src/commands/spoken.ts";
-import { message } from "../support/events.ts";
 
 const NAMES = ["help", "stop", "model", "forget", "imagine"];
 const file = { platform: "test", id: "f", name: "cat.png", sizeBytes: 3 };
@@ -61,7 +61,7 @@ describe("a spoken command", () => {
     expect(spoken(text)).toBeUndefined();
   });
 
-  test("a spoken command is the command of that message: its key, its place, its person and its files", () => {
+  test("a spoken command keeps the key, channel, author and files of its message", () => {
     const said = message("!imagine a fox", { attachments: [file] });
     const { key, conversationId, author, reply, at } = said;
     expect(toSpokenCommand(said, NAMES)).toEqual({
@@ -78,13 +78,13 @@ describe("a spoken command", () => {
     });
   });
 
-  test("a spoken command without a mark has to be said to the bot itself", () => {
+  test("a spoken command without a prefix must be addressed to the bot", () => {
     expect(spoken("imagine a fox", { addressed: "open" })).toBeUndefined();
     expect(spoken("!imagine a fox", { addressed: "open" })).toEqual(["imagine", "a fox"]);
     expect(spoken("imagine you were here", { attachments: [file] })).toEqual(["imagine", "you were here"]);
   });
 
-  test("a spoken command of a name that is not known here is a message", () => {
+  test("a spoken command with an unknown name stays a message", () => {
     expect(toSpokenCommand(message("imagine a fox"), ["help"])).toBeUndefined();
   });
 });

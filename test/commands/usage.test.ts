@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
-import { createUsageCommand } from "../../src/commands/usage.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { ada, command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { fakeServices } from "../../lab/support/services.ts";
+import type { CommandDeps } from "../../src/commands/command.ts";
+import { USAGE } from "../../src/commands/usage.ts";
 import type { Author, CommandEvent } from "../../src/port/events.ts";
 import { type Amounts, NOTHING, type UsageSubject } from "../../src/usage/usage.ts";
-import { startEngine } from "../support/engine.ts";
-import { ada, command, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 
 const { signal } = new AbortController();
 
@@ -15,43 +17,43 @@ async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise
   const usage = {
     readTable: async () => [],
     readMonth: note,
-    readOwnMonth: (platform: string, { id: authorId }: Pick<Author, "id">) => note({ platform, authorId }),
   };
   const reply = { platform: "test", channelId: "general", workspaceId: "acme" };
   const event: CommandEvent = { ...command("usage", "", { author }), reply };
-  await createUsageCommand({ usage, access: { isAdmin: () => false } }).run(event, sink, signal);
+  const run = USAGE.create?.(fakeServices<CommandDeps>({ usage, access: { isAdmin: () => false } }));
+  await run?.(event, sink, signal);
   return { text: texts()[0], asked };
 }
 
-test("/usage tells everybody their own use, and those who may configure the channel that of others", async () => {
+test("/usage shows everyone their own usage, and managers that of their channel", async () => {
   expect(await ask({ ...ada, mayConfigure: false })).toEqual({
-    text: "You used this month: no answers, no tokens, no pictures.",
+    text: "This month you've used no answers, no tokens, no images.",
     asked: [{ platform: "test", authorId: "ada" }],
   });
   const { text, asked } = await ask({ ...ada, mayConfigure: true });
-  expect(text).toContain("\n\nThis channel: no answers, no tokens, no pictures.");
+  expect(text).toContain("\n\nThis channel: no answers, no tokens, no images.");
   expect(asked).toHaveLength(2);
   expect((await ask({ ...ada, isModerator: true })).asked).toContainEqual({ platform: "test", workspaceId: "acme" });
 });
 
-test("/usage says that the store is out of reach", async () => {
+test("/usage says that the store is unavailable", async () => {
   const { text } = await ask(ada, () => Promise.reject(new Error("away")));
-  expect(text).toContain("my memory is out of reach");
+  expect(text).toContain("my storage is unavailable");
 });
 
-test("usage is exported to its person, and erased with them", async () => {
+test("usage is exported and erased with its person", async () => {
   const { accept, idle, texts, channel } = startEngine();
   await accept(message("hello"));
   await idle();
   await accept(command("usage"));
   await accept(command("export"));
   await idle();
-  expect(texts().at(-2)).toMatch(/^You used this month: 1 answer, \d+ tokens \(\d+ of them estimated\), no pictures\./);
+  expect(texts().at(-2)).toMatch(/^This month you've used 1 answer, \d+ tokens \(\d+ of them estimated\), no images\./);
   const exported = JSON.parse(Buffer.from(channel.at(-1)?.files[0]?.bytes ?? []).toString()) as { usage: unknown };
   expect(exported.usage).toMatchObject([{ answers: 1 }]);
   await accept(command("forget", "me for good"));
   await idle();
   await accept(command("usage"));
   await idle();
-  expect(texts().at(-1)).toContain("You used this month: no answers");
+  expect(texts().at(-1)).toContain("This month you've used no answers");
 });

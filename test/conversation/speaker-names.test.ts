@@ -5,7 +5,7 @@ import { createSpeakerNames } from "../../src/conversation/conversation.ts";
 const speaker = (name: string, id = name) => ({ platform: "test", id, name });
 
 describe("createSpeakerNames", () => {
-  test("keeps what gateways take of a name", () => {
+  test("createSpeakerNames keeps the characters of a name that gateways accept", () => {
     const nameOf = createSpeakerNames();
     const names = ["Ada", "José Müller", "  o'Brien  ", "a/b:c", "千恵 Chie", "x".repeat(100)].map((name) =>
       nameOf(speaker(name)),
@@ -13,14 +13,14 @@ describe("createSpeakerNames", () => {
     expect(names).toEqual(["Ada", "Jose_Muller", "o_Brien", "a_b_c", "Chie", "x".repeat(64)]);
   });
 
-  test("gives a name without such characters a hash that is the same every time", () => {
+  test("createSpeakerNames replaces a name without such characters by a stable hash", () => {
     const first = createSpeakerNames()(speaker("千恵", "U1"));
     expect(first).toMatch(/^user-[0-9a-z]{7}$/);
     expect(createSpeakerNames()(speaker("🦊", "U1"))).toBe(first);
     expect(createSpeakerNames()(speaker("千恵", "U2"))).not.toBe(first);
   });
 
-  test("never gives two people the same name, and one person always the same", () => {
+  test("createSpeakerNames never gives two people the same name, and one person always gets the same one", () => {
     const people = fc.array(
       fc.record({
         platform: fc.constantFrom("a", "b"),
@@ -35,7 +35,7 @@ describe("createSpeakerNames", () => {
         for (const person of people) {
           const name = nameOf(person);
           expect(name).toMatch(/^[\w-]{1,64}$/);
-          // A person who changes name is given the new one.
+          // A person who changes their name gets the new name.
           given.set(JSON.stringify([person.platform, person.id, person.name]), name);
         }
         for (const person of people)

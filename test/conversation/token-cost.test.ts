@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
-import { countTokens, cutToFit } from "../../src/conversation/token-cost.ts";
+import { countTokens, shortenToFit } from "../../src/conversation/token-cost.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { answered, said, textOf } from "../support/history-contract.ts";
 
@@ -10,7 +10,7 @@ const file = { platform: "test", id: "f", name: "f.png", sizeBytes: 1 };
 const image = { type: "image_url" as const, image_url: { url: "https://example.com/a.png" } };
 
 describe("countTokens", () => {
-  test("counts names twice, calls, their arguments and results besides the text", () => {
+  test("countTokens counts the text, tool calls with their arguments and results, and names twice", () => {
     const plain = countTokens(said("1", "", { platform: "t", id: "a", name: "" }), perCharacter);
     expect(countTokens(said("1", "12345", { platform: "t", id: "a", name: "Ada" }), perCharacter)).toBe(plain + 11);
     const answer = answered("2", "text");
@@ -23,7 +23,7 @@ describe("countTokens", () => {
     );
   });
 
-  test("counts 800 for an image, whatever its address is, and nothing for an attachment", () => {
+  test("countTokens counts 800 for an image, whatever its address is, and nothing for an attachment", () => {
     const bare = said("1", "x");
     expect(countTokens({ ...bare, attachments: [file, file] }, perCharacter)).toBe(countTokens(bare, perCharacter));
     const withImage: HistoryEntry = {
@@ -34,29 +34,29 @@ describe("countTokens", () => {
   });
 });
 
-describe("cutToFit", () => {
-  test("gives back an entry that fits as it is", () => {
+describe("shortenToFit", () => {
+  test("shortenToFit returns an entry that fits unchanged", () => {
     const entry = said("1", "short");
-    expect(cutToFit(entry, 1_000, perCharacter)).toBe(entry);
+    expect(shortenToFit(entry, 1_000, perCharacter)).toBe(entry);
   });
 
-  test("cuts the text of a message with images and leaves the images", () => {
+  test("shortenToFit shortens the text of a message with images and keeps the images", () => {
     const entry: HistoryEntry = {
       ...said("1", ""),
       messages: [{ role: "user", content: [image, { type: "text", text: "x".repeat(5_000) }], name: "Ada" }],
     };
-    const cut = cutToFit(entry, 1_000, perCharacter);
+    const cut = shortenToFit(entry, 1_000, perCharacter);
     expect(cut.messages[0]).toMatchObject({ name: "Ada", content: [{ type: "text" }, image] });
     expect(countTokens(cut, perCharacter)).toBeLessThanOrEqual(1_000);
   });
 
-  test("says how many characters it left out, never cuts a surrogate pair, and uses the room it has", () => {
+  test("shortenToFit says how many characters it left out, never splits a surrogate pair, and uses its room", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 600 }),
         fc.integer({ min: 60, max: 500 }),
         (text, maxTokens) => {
-          const cut = textOf(cutToFit(said("1", text), maxTokens, perCharacter));
+          const cut = textOf(shortenToFit(said("1", text), maxTokens, perCharacter));
           expect(cut.isWellFormed()).toBe(text.isWellFormed());
           const [, head = "", left, tail = ""] = /^(.*)\n\[… (\d+) characters left out …\]\n(.*)$/s.exec(cut) ?? [];
           if (cut === text) return;
@@ -69,24 +69,24 @@ describe("cutToFit", () => {
     );
   });
 
-  test("measures a huge text only once, not once for each try", () => {
+  test("shortenToFit measures a huge text only once, not once per try", () => {
     let measured = 0;
     const counting = (text: string) => {
       measured += text.length;
       return text.length;
     };
-    cutToFit(said("1", "x".repeat(1_000_000)), 1_000, counting);
+    shortenToFit(said("1", "x".repeat(1_000_000)), 1_000, counting);
     expect(measured).toBeLessThan(4_000_000);
   });
 
-  test("finds out with few looks how much of a text fits", () => {
+  test("shortenToFit finds out in few tries how much of a text fits", () => {
     let looks = 0;
     const counting = (text: string) => {
       looks += 1;
       return estimateTokenCount(text);
     };
     const text = `${"Lorem ipsum dolor sit amet, ".repeat(1_000)}${"漢字かな".repeat(2_000)}`;
-    const cut = cutToFit(said("1", text), 4_000, counting);
+    const cut = shortenToFit(said("1", text), 4_000, counting);
     expect(looks).toBeLessThan(15);
     expect(countTokens(cut, estimateTokenCount)).toBeLessThanOrEqual(4_000);
     expect(countTokens(cut, estimateTokenCount)).toBeGreaterThan(3_900);

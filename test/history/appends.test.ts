@@ -18,7 +18,7 @@ const storedIn = (conversationId: string) =>
     .map(({ value }) => String(value));
 
 describe("an append", () => {
-  test("an append of an answer right behind its question stores nothing more than one without it", async () => {
+  test("an append of an answer directly after its question stores nothing extra", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
     await history.append(conversation, answered(answer, "a"), [], question);
@@ -26,7 +26,7 @@ describe("an append", () => {
     expect(storedIn(conversation).join()).not.toContain("after");
   });
 
-  test("an append of an answer further on stores where its question is", async () => {
+  test("an append of an answer further on stores the position of its question", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
     await history.append(conversation, said(uniqueId(), "in between"));
@@ -43,8 +43,8 @@ describe("an append", () => {
   });
 });
 
-describe("what others said", () => {
-  test("what others said stands in order, once, and where it was stored before", async () => {
+describe("messages of others", () => {
+  test("messages of others are stored in order, once, and keep their first position", async () => {
     const [first, second, question, third] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
     await history.append(uniqueId(), said(third, "elsewhere"));
     await history.setFollowed(conversation, true);
@@ -59,7 +59,7 @@ describe("what others said", () => {
     expect(entries.map(({ id }) => id)).toEqual([first, second, question, fourth]);
   });
 
-  test("what others said is known up to a time, and nothing of it leaves a conversation new", async () => {
+  test("messages of others are known up to a time, and a conversation with nothing else is still new", async () => {
     expect(await history.broughtUntil(conversation)).toBeUndefined();
     await history.setFollowed(conversation, true);
     expect(await history.broughtUntil(conversation)).toBeUndefined();
@@ -68,7 +68,7 @@ describe("what others said", () => {
     expect(await history.broughtUntil(conversation)).toBe(7);
   });
 
-  test("what others said before a conversation that does not know is older than its newest entry", async () => {
+  test("messages of others before a conversation without such a time are older than its newest entry", async () => {
     const id = uniqueId();
     await history.append(conversation, { ...said(id, "x"), at: 9 });
     expect(await history.broughtUntil(conversation)).toBe(9);
@@ -76,7 +76,7 @@ describe("what others said", () => {
     expect(await history.broughtUntil(conversation)).toBe(Infinity);
   });
 
-  test("what others said is not asked for again after it was erased", async () => {
+  test("messages of others are not requested again after they were erased", async () => {
     const before = Date.now();
     const [ada, ben] = ["ada", "ben"].map((id) => ({ platform: "test", id, name: id })) as [Person, Person];
     const [mine, theirs] = [uniqueId(), uniqueId()];
@@ -89,7 +89,7 @@ describe("what others said", () => {
     expect(await history.broughtUntil(other)).toBeGreaterThanOrEqual(before);
   });
 
-  test("what a conversation began with is told until it is erased", async () => {
+  test("the beginning of a conversation is reported until it is erased", async () => {
     const ids = [uniqueId(), uniqueId(), uniqueId()];
     await history.bring(
       conversation,

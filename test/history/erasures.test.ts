@@ -21,7 +21,7 @@ const ids = async (conversationId: string) =>
   (await history.read(conversationId, { maxEntries: 100 })).entries.map(({ id }) => id);
 
 describe("erasing a conversation", () => {
-  test("erasing a conversation for one person takes their messages and the answers to them, and leaves the rest", async () => {
+  test("erasing a conversation for one person removes their messages and the answers to them, and keeps the rest", async () => {
     expect(await history.forgetConversation(conversation, ada)).toEqual(["a1", "t1"]);
     expect(await ids(conversation)).toEqual(["b1", "t2"]);
     expect(await ids("test:elsewhere")).toEqual(["a2"]);
@@ -30,7 +30,7 @@ describe("erasing a conversation", () => {
     expect(await history.forgetConversation(conversation, ada)).toEqual([]);
   });
 
-  test("erasing a conversation lets others go on, however long it is", async () => {
+  test("erasing a long conversation lets other work run", async () => {
     for (let index = 0; index < 500; index++) await history.append(conversation, said(`m${index}`, "x", ada));
     let turns = 0;
     const count = () => {
@@ -43,7 +43,7 @@ describe("erasing a conversation", () => {
     turns = 1_000;
   });
 
-  test("erasing a conversation for all leaves only that it existed", async () => {
+  test("erasing a conversation for all leaves only the fact that it existed", async () => {
     await history.setFollowed(conversation, true);
     expect(await history.forgetConversation(conversation)).toEqual(["a1", "t1", "b1", "t2"]);
     expect(await ids(conversation)).toEqual([]);
@@ -62,7 +62,7 @@ describe("erasing a conversation", () => {
     expect(await ids("test:elsewhere")).toEqual(["a2"]);
   });
 
-  test("erasing a conversation takes what cannot be read, too, and however much there is", async () => {
+  test("erasing a conversation also removes unreadable entries, however many", async () => {
     for (let index = 0; index < 230; index++) await history.append(conversation, said(`m${index}`, "much", ada));
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(conversation)}`)) as { first: number };
@@ -71,7 +71,7 @@ describe("erasing a conversation", () => {
     expect(dump()).not.toMatch(/canary|much/);
   });
 
-  test("erasing a conversation of which nothing is known erases nothing, and it is new as before", async () => {
+  test("erasing an unknown conversation erases nothing, and it stays new", async () => {
     expect(await history.forgetConversation("test:nowhere")).toEqual([]);
     expect(await history.isNew("test:nowhere")).toBe(true);
   });

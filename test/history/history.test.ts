@@ -1,13 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
+import { silent } from "../../lab/support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { turnsOver } from "../../lab/support/turns.ts";
 import { createHistory } from "../../src/history/history.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { answered, historyContract, said } from "../support/history-contract.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 
 let database: DatabaseSync;
 beforeAll(() => {
@@ -18,38 +19,38 @@ afterAll(() => database.close());
 describe("createHistory on SQLite", () => {
   let stores: Stores;
   beforeAll(() => {
-    stores = createStores({ redisUrl: undefined, database, log: silent });
+    stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
   });
   afterAll(() => stores.close());
 
   historyContract((namespace) => stores.open(namespace));
 
-  test("appends and reads with the same statements and rows at any length", async () => {
+  test("the history appends and reads with the same statements and rows at any length", async () => {
     const counted = openDatabase(":memory:");
     const statements = countStatements(counted);
     const rows = () => Number(counted.prepare("SELECT total_changes() AS n").get()?.["n"]);
-    const stores = createStores({ redisUrl: undefined, database: counted, log: silent });
+    const stores = createStores({ redisUrl: undefined, database: counted, log: silent }, NO_RIGHT);
     const costs = await costsAtLengths(stores.open, async (work) => {
       const [statementsBefore, rowsBefore] = [statements(), rows()];
       await work();
       return { rows: rows() - rowsBefore, statements: statements() - statementsBefore };
     });
-    // Rows: the entry, its id, its alias, its author and the head.
-    expect(costs[0]).toMatchObject({ rows: 5 });
+    // The rows are the entry, its id, its alias and the head, and three for their owners.
+    expect(costs[0]).toMatchObject({ rows: 7 });
     expect(costs[1]).toEqual(costs[0]);
     expect(costs[2]).toEqual(costs[0]);
     await stores.close();
     counted.close();
   }, 60_000);
 
-  test("keeps everything for its time and no longer", async () => {
+  test("the history keeps everything for its TTL and no longer", async () => {
     const history = createHistory({ ...stores, ttlMs: 40, log: silent, now: Date.now });
     await history.append("sqlite:ttl", said("ttl1", "x"), ["ttl2"]);
     await history.setFollowed("sqlite:ttl", true);
     const ttls = database
       .prepare("SELECT expires_at FROM keyv WHERE key LIKE '%sqlite%3Attl%' OR key LIKE '%ttl1' OR key LIKE '%ttl2'")
       .all();
-    expect(ttls.length).toBe(5);
+    expect(ttls.length).toBe(4);
     expect(ttls.every(({ expires_at }) => typeof expires_at === "number")).toBe(true);
     await vi.waitFor(async () => expect(await history.isFollowed("sqlite:ttl")).toBe(false));
     expect(await history.read("sqlite:ttl", { maxEntries: 5 })).toEqual({ entries: [], hasOlder: false });
@@ -62,7 +63,7 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
   let stores: Stores;
   beforeAll(async () => {
     redis = await startRedis();
-    stores = createStores({ redisUrl: redis.url, database, log: silent });
+    stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
   });
   afterAll(async () => {
     await stores?.close();
@@ -71,14 +72,14 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
 
   historyContract((namespace) => stores.open(namespace));
 
-  test("appends and reads with the same commands and bytes at any length", async () => {
+  test("the history appends and reads with the same commands and bytes at any length", async () => {
     const client = createClient({ url: redis.url });
     await client.connect();
     const costs = await costsAtLengths(stores.open, async (work) => {
       const [first, second] = [await readTraffic(client), await readTraffic(client)];
       await work();
       const third = await readTraffic(client);
-      // Asking for the traffic is traffic too.
+      // The measurement itself also causes traffic.
       const bytes = third.bytes - second.bytes - (second.bytes - first.bytes);
       return { bytes, commands: third.commands.map((calls, index) => calls - (second.commands[index] ?? 0)) };
     });
@@ -86,13 +87,14 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
     const [short, ...longer] = costs;
     if (short === undefined) throw new Error("nothing was measured");
     expect(short.bytes).toBeGreaterThan(5 * 800);
-    // One read and one transaction to append, two reads to read.
+    // One read and one write per append, two reads per read. The script sets four keys and puts three into one index.
     expect(Object.fromEntries(COMMANDS.map((name, index) => [name, short.commands[index]]))).toEqual({
       get: 0,
       mget: 3,
-      multi: 1,
-      set: 5,
-      exec: 1,
+      evalsha: 1,
+      set: 4,
+      zadd: 1,
+      pttl: 1,
     });
     for (const { commands, bytes } of longer) {
       expect(commands).toEqual(short.commands);
@@ -100,7 +102,7 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
     }
   }, 60_000);
 
-  test("rejects during an outage, and never reads an empty conversation", async () => {
+  test("the history rejects during an outage, and never returns an empty conversation", async () => {
     const history = createHistory({ ...stores, ttlMs: 600_000, log: silent, now: Date.now });
     await history.append("redis:outage", said("o1", "x"));
     await redis.kill();
@@ -122,10 +124,12 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
   });
 });
 
-/** What an append and a read of five cost once the conversation has 10, 1,000 and 10,000 entries, as `count` counts. */
+/**
+ * The cost of one append, and of reading five entries, in conversations with 10, 1,000 and 10,000 entries. `count`
+ * measures it.
+ */
 async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promise<void>) => Promise<T>): Promise<T[]> {
-  const { run: inTurn } = createKeyedQueue();
-  const history = createHistory({ open, inTurn, ttlMs: 600_000, log: silent, now: Date.now });
+  const history = createHistory({ open, inTurn: turnsOver(open), ttlMs: 600_000, log: silent, now: Date.now });
   const costs: T[] = [];
   let length = 0;
   const id = (kind: string) => `${kind}${String(length).padStart(5, "0")}`;
@@ -141,7 +145,7 @@ async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promi
   return costs;
 }
 
-/** Counts every statement that is run. */
+/** Counts every executed statement. */
 function countStatements(database: DatabaseSync): () => number {
   const prepare = database.prepare.bind(database);
   let calls = 0;
@@ -163,10 +167,10 @@ interface TrafficSource {
   info(section: string): Promise<string>;
 }
 
-const COMMANDS = ["get", "mget", "multi", "set", "exec"];
+const COMMANDS = ["get", "mget", "evalsha", "set", "zadd", "pttl"];
 
 interface Traffic {
-  /** Calls of each of `COMMANDS`. */
+  /** The number of calls to each of `COMMANDS`. */
   commands: number[];
   bytes: number;
 }

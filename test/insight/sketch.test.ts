@@ -9,7 +9,7 @@ function toSketch(durations: readonly number[]): Sketch {
 }
 
 describe("sketch", () => {
-  test("a percentile is off by 4.5 % at most for any measurements", () => {
+  test("a percentile is off by at most 4.5 % for any measurements", () => {
     const durations = fc.array(fc.integer({ min: 1, max: 3_600_000 }), { minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(durations, fc.constantFrom(0.5, 0.95, 0.99), (measured, share) => {
@@ -21,7 +21,7 @@ describe("sketch", () => {
     );
   });
 
-  test("what took no time, and what took longer than an hour, counts at the ends of the scale", () => {
+  test("times of zero and of more than an hour count at the ends of the scale", () => {
     expect(percentile(toSketch([0]), 0.5)).toBe(1);
     expect(percentile(toSketch([86_400_000]), 0.5)).toBeCloseTo(3_600_000, -6);
     expect(percentile(new Map(), 0.5)).toBeUndefined();

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import { createTrends } from "../../src/insight/trends.ts";
 import { type Counters, createSqliteCounters } from "../../src/store/counters.ts";
-import { silent } from "../support/log.ts";
 
 const NOON = Date.UTC(2026, 10, 22, 12);
 const HOUR_MS = 3_600_000;
@@ -18,7 +18,7 @@ function openTrends(wrap: (counters: Counters) => Counters = (counters) => count
 const sum = (numbers: readonly number[] = []) => numbers.reduce((total, number) => total + number, 0);
 
 describe("trends", () => {
-  test("the counts of two processes add up, in each of the ranges", async () => {
+  test("the counts of two processes add up in each range", async () => {
     const { open, pass } = openTrends();
     const [one, other] = [open(), open()];
     one.count("turns", "complete");
@@ -42,12 +42,28 @@ describe("trends", () => {
     expect(month.times.lag["all"]?.all.p99).toBeCloseTo(900, -2);
   });
 
-  test("counts that the store did not take are added once when it does", async () => {
+  test("counts that wait for the store never fill the memory: the oldest are dropped", async () => {
+    const state = { isAway: true };
+    const { open } = openTrends((counters) => ({
+      ...counters,
+      add: (once, additions) => (state.isAway ? Promise.reject(new Error("away")) : counters.add(once, additions)),
+    }));
+    const trends = open();
+    for (let index = 0; index < 1_200; index++) {
+      trends.count("turns", "complete");
+      await trends.flush();
+    }
+    state.isAway = false;
+    await trends.flush();
+    expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1_000);
+  });
+
+  test("counts that the store did not accept are added once when it does", async () => {
     let isAway = true;
     const { open } = openTrends((counters) => ({
       ...counters,
       async add(once, additions) {
-        // It was counted, and the answer was lost.
+        // The store counted it, but its response was lost.
         const isNew = await counters.add(once, additions);
         if (isAway) throw new Error("away");
         return isNew;
@@ -62,7 +78,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
   });
 
-  test("an end is told of as soon as it is stored, and not before", async () => {
+  test("an ended turn is announced as soon as it is stored, and not before", async () => {
     let tries = 0;
     const { open } = openTrends((counters) => ({
       ...counters,
@@ -76,7 +92,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1);
   });
 
-  test("an end is counted once, also when several processes report it", async () => {
+  test("an ended turn is counted once, even if several processes report it", async () => {
     const { open } = openTrends();
     const [one, other] = [open(), open()];
     const told = [];
@@ -97,12 +113,12 @@ describe("trends", () => {
     expect([turns["complete"], turns["failed"], tools["search"]].map(sum)).toEqual([1, 1, 2]);
   });
 
-  test("however many names there are, 90 days of them cost no more than so much", async () => {
+  test("the storage for 90 days of counts is bounded, however many names there are", async () => {
     const { open, database, pass } = openTrends();
     const trends = open();
     for (let hour = 0; hour < 91 * 24; hour++) {
       for (let n = 0; n < 5; n++) {
-        trends.count("refusals", `kind ${hour * 5 + n}`);
+        trends.count("tools", `kind ${hour * 5 + n}`);
         trends.measure("firstToken", "test", 200 * 2 ** n);
         trends.measure("tool", `tool ${hour * 5 + n}`, 50);
       }
@@ -111,6 +127,6 @@ describe("trends", () => {
     }
     const rows = Number(database.prepare("SELECT count(*) AS rows FROM counted").get()?.["rows"]);
     expect(rows).toBeLessThan(40_000);
-    expect(Object.keys((await trends.read("quarter")).counts.refusals).length).toBeLessThanOrEqual(101);
+    expect(Object.keys((await trends.read("quarter")).counts.tools).length).toBeLessThanOrEqual(101);
   });
 });

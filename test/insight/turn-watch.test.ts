@@ -1,13 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { withFence } from "../../src/concurrency/fence.ts";
+import { silent } from "../../lab/support/log.ts";
 import { createSqliteInsight } from "../../src/insight/sqlite-insight.ts";
 import { createTrends } from "../../src/insight/trends.ts";
 import { createTurnWatch } from "../../src/insight/turn-watch.ts";
+import { NO_RIGHT, type Right, withFence } from "../../src/port/right.ts";
 import { createSqliteCounters } from "../../src/store/counters.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
 
 const used = { promptTokens: 1, completionTokens: 1, estimatedTokens: 0 };
 const author = { id: "ada", name: "Ada" };
@@ -31,7 +31,7 @@ function openWatches() {
   return { open, push: shared.push };
 }
 
-test("a failure whose process died while it wrote that down is among the failures once its turn is taken up", async () => {
+test("a failure whose process died while recording it is listed once its turn is resumed", async () => {
   const { open, push } = openWatches();
   let pushes = 0;
   const died = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ test("a failure whose process died while it wrote that down is among the failure
     died.resolve();
     return new Promise(() => {});
   });
-  void first.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
+  void first.begin({ ...turn, askedAt: 0, attempts: 1 }, NO_RIGHT).end({ ...end, note: "" });
   await died.promise;
   const second = open("second");
   await second.makeUp({ ...turn, ...end, at: 1 });
@@ -49,18 +49,18 @@ test("a failure whose process died while it wrote that down is among the failure
   }
 });
 
-test("a failure that ends while the store is started anew is among the failures when it is back", async () => {
+test("a failure that ends while the store restarts is listed when the store is back", async () => {
   const { open, push } = openWatches();
   let failures = 3;
   const watch = open("first", async (list, ...given) => {
     if (list === "failures" && failures-- > 0) throw new StoreError("away");
     return push(list, ...given);
   });
-  await watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
+  await watch.begin({ ...turn, askedAt: 0, attempts: 1 }, NO_RIGHT).end({ ...end, note: "" });
   await eventually(async () => (await watch.failures()).map(({ turnId }) => turnId)).toEqual(["turn"]);
 });
 
-test("a failure is tried again in all its lists where one of them did not take it, and told once", async () => {
+test("a failure that one list did not accept is retried in all lists, and announced once", async () => {
   const { open, push } = openWatches();
   const pushed: string[] = [];
   const watch = open("first", async (list, ...given) => {
@@ -68,12 +68,12 @@ test("a failure is tried again in all its lists where one of them did not take i
     if (pushed.length === 2) throw new StoreError("away");
     return push(list, ...given);
   });
-  await watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
+  await watch.begin({ ...turn, askedAt: 0, attempts: 1 }, NO_RIGHT).end({ ...end, note: "" });
   expect(pushed).toEqual(["failures", "turns", "failures", "turns"]);
   expect([await watch.turns(), await watch.failures()].map((list) => list.length)).toEqual([1, 1]);
 });
 
-test("the end of a turn that others may take over is over once it is kept, however long that takes", async () => {
+test("a turn that others can take over is over once its end is stored, however long that takes", async () => {
   const { open, push } = openWatches();
   const back = Promise.withResolvers<void>();
   const watch = open("first", async (...given) => {
@@ -81,17 +81,25 @@ test("the end of a turn that others may take over is over once it is kept, howev
     return push(...given);
   });
   const fence = { key: "lane", value: "1", check: async () => {} };
-  const endOnce = (isShared: boolean) => {
-    const ended = () => watch.begin({ ...turn, askedAt: 0, attempts: 1 }).end({ ...end, note: "" });
-    return isShared ? withFence(fence, ended) : ended();
-  };
+  const endOnce = (right: Right) => watch.begin({ ...turn, askedAt: 0, attempts: 1 }, right).end({ ...end, note: "" });
   let isOver = false;
-  const shared = endOnce(true).then(() => (isOver = true));
-  // Twice as long as one that nobody else would tell of.
-  await endOnce(false);
-  await endOnce(false);
+  const shared = endOnce(withFence(NO_RIGHT, fence)).then(() => (isOver = true));
+  // Twice as long as for a turn that no other process would report.
+  await endOnce(NO_RIGHT);
+  await endOnce(NO_RIGHT);
   expect(isOver).toBe(false);
   back.resolve();
   await shared;
   expect(await watch.failures()).toHaveLength(1);
+});
+
+test("a turn that waited for approval is announced once, by its later end", async () => {
+  const watch = openWatches().open("first");
+  const report = async (turnId: string, number: number, outcome: string) =>
+    watch.begin({ ...turn, turnId, askedAt: 0, attempts: 1 }, NO_RIGHT).end({ ...end, number, outcome, note: "" });
+  await report("turn", 1, "waiting");
+  await report("turn", 2, "complete");
+  await report("other", 1, "waiting");
+  const told = (await watch.turns()).map(({ turnId, outcome }) => `${turnId} ${outcome}`);
+  expect(told).toEqual(["other waiting", "turn complete"]);
 });

@@ -1,19 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { ada } from "../../lab/support/events.ts";
+import { silent } from "../../lab/support/log.ts";
+import { noFiles, pictureTurn } from "../../lab/support/picture-turn.ts";
+import { fakeServices } from "../../lab/support/services.ts";
 import { createHistory } from "../../src/history/history.ts";
-import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createEraseConversations } from "../../src/people/conversation-erasure.ts";
+import type { PersonalDataDeps } from "../../src/people/personal-data.ts";
 import type { ReplyAddress } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createLedger } from "../../src/tools/ledger.ts";
-import { createTurnRecords, TURNS } from "../../src/turn/record.ts";
+import { createTurnRecords, TURNS } from "../../src/turn/records.ts";
 import { createUsage } from "../../src/usage/usage.ts";
-import { ada } from "../support/events.ts";
 import { answered, said } from "../support/history-contract.ts";
-import { silent } from "../support/log.ts";
-import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 const RECORD = {
   v: 1 as const,
@@ -29,22 +31,23 @@ const RECORD = {
   canContinue: false,
 };
 
-/** Everything that may be kept of a conversation, said in the words of the workspace it is in. */
+/** Stores everything that a conversation can leave behind. All texts name the conversation's workspace. */
 async function start() {
   const database = new DatabaseSync(":memory:");
-  const { open, inTurn, counters } = createStores({ redisUrl: undefined, database, log: silent });
+  const stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
+  const { open, inTurn, counters } = stores;
   const common = { open, inTurn, ttlMs: 60_000, log: silent };
   const history = createHistory({ ...common, now: Date.now });
-  const [records, jobs, settings] = [
-    createTurnRecords(common),
-    createJobStore({ ...common, copies: noCopies, links: noLinks }),
-    createSettings(common),
-  ];
+  const records = createTurnRecords({ ...common, files: noFiles });
+  const settings = createSettings({ ...common, now: Date.now });
   const ledger = createLedger({ keyv: open(TURNS), allowed: open(`${TURNS}:allowed`), ttlMs: 60_000 });
   let emptied = 0;
-  const eraseCopies = () => void emptied++;
-  const usage = createUsage({ open, counters, log: silent, now: Date.now });
-  const erase = createEraseConversations({ history, records, ledger, jobs, settings, usage, eraseCopies });
+  const files = { clear: () => void emptied++ };
+  const usage = createUsage({ counters, log: silent, now: Date.now });
+  const imagine = { erase: records.erasePictures };
+  const erase = createEraseConversations(
+    fakeServices<PersonalDataDeps>({ history, stores, imagine, settings, usage, files, database, insight: undefined }),
+  );
   const eraseTeam = (team: string) => erase({ platform: "slack", workspaceId: team, prefix: `slack:${team}:` });
 
   async function talk(team: string, channelId: string): Promise<void> {
@@ -54,18 +57,18 @@ async function start() {
     await history.append(conversationId, said(`${conversationId}:q`, `a secret of <${team}>`, author));
     await history.append(conversationId, answered(`turn-${channelId}-${team}`, `<${team}> was told`, author));
     await records.save({ ...RECORD, id: `turn-${channelId}-${team}`, conversationId, reply, author: ada });
-    const job = pictureJob({ id: `job-${channelId}-${team}`, prompt: `<${team}> drawn` });
-    await jobs.save({ ...job, conversationId, reply });
+    const drawn = { id: `job-${channelId}-${team}`, prompt: `<${team}> drawn` };
+    await records.savePicture(pictureTurn({ ...drawn, conversationId, reply }));
     await ledger.allow(conversationId, [`<${team}>-tool`], { platform: "slack", id: "U1" });
-    await settings.setModel(reply, `<${team}> model`);
-    await settings.setPersona(reply, `<${team}> persona`, "U1");
-    await settings.setPrompts(reply, [`<${team}> suggested`], "U1");
-    await settings.setOptions(reply, { temperature: 1 });
+    await settings.set(reply, "model", `<${team}> model`);
+    await settings.set(reply, "persona", `<${team}> persona`, "U1");
+    await settings.set(reply, "prompts", [`<${team}> suggested`], "U1");
+    await settings.set(reply, "options", { temperature: 1 });
     await usage.note(randomUUID(), { author: { id: `person-of-${team}.` }, reply }, { answers: 1 });
   }
 
   const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
-  return { eraseTeam, talk, dump, history, records, settings, usage, emptied: () => emptied };
+  return { eraseTeam, talk, dump, stores, history, settings, usage, emptied: () => emptied };
 }
 
 function channel(workspaceId: string, channelId: string) {
@@ -73,7 +76,7 @@ function channel(workspaceId: string, channelId: string) {
 }
 
 describe("the erasure of a workspace's conversations", () => {
-  test("erasing a workspace leaves no word of them, and everything of the others", async () => {
+  test("erasing a workspace leaves nothing of its conversations, and everything of the others", async () => {
     const { eraseTeam, talk, dump, history, settings, usage, emptied } = await start();
     await talk("T1", "C1");
     await talk("T1", "C2");
@@ -99,7 +102,7 @@ describe("the erasure of a workspace's conversations", () => {
     expect(emptied()).toBe(1);
   });
 
-  test("erasing a workspace leaves the settings and counts of a channel that another workspace has too", async () => {
+  test("erasing a workspace keeps the settings and counts of a channel that another workspace shares", async () => {
     const { eraseTeam, talk, settings, usage } = await start();
     await talk("T1", "C1");
     await talk("T2", "C1");
@@ -109,7 +112,7 @@ describe("the erasure of a workspace's conversations", () => {
     expect(await usage.readMonth(channel("T2", "C1"))).toMatchObject({ answers: 1 });
   });
 
-  test("erasing a workspace goes on where it was interrupted, and finds nothing the next time", async () => {
+  test("erasing a workspace resumes after an interruption, and finds nothing the next time", async () => {
     const { eraseTeam, talk } = await start();
     await talk("T1", "C1");
     await eraseTeam("T1");
@@ -117,13 +120,15 @@ describe("the erasure of a workspace's conversations", () => {
     expect(await eraseTeam("T2")).toBe(0);
   });
 
-  test("erasing a workspace erases its settings and counts where no record of a turn is left", async () => {
-    const { eraseTeam, talk, records, settings, usage } = await start();
+  test("erasing a workspace erases its settings and counts even if no record of a turn is left", async () => {
+    const { eraseTeam, talk, stores, settings, usage } = await start();
     await talk("T1", "C1");
     await talk("T2", "C2");
-    await settings.setListening(channel("T1", "C9"), true);
-    // They expired before, or an erasure was interrupted right after them.
-    for (const team of ["T1", "T2"]) await records.eraseConversations(`slack:${team}:`);
+    await settings.set(channel("T1", "C9"), "listens", true);
+    // Simulates that they had expired, or that an earlier erasure had stopped right after them.
+    for (const team of ["T1", "T2"]) {
+      for await (const id of stores.conversations(`slack:${team}:`)) await stores.eraseConversation(id);
+    }
     await eraseTeam("T1");
     expect(await settings.list()).toMatchObject([{ workspaceId: "T2", persona: "<T2> persona" }]);
     const used = await usage.readTable("everyone");

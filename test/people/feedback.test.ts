@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { ben, message } from "../../lab/support/events.ts";
+import { fakeServices } from "../../lab/support/services.ts";
 import { createRate } from "../../src/people/feedback.ts";
 import type { ActionEvent } from "../../src/port/events.ts";
 import { newRecord, type TurnRecord } from "../../src/turn/record.ts";
-import { ben, message } from "../support/events.ts";
 
 const event: ActionEvent = {
   kind: "action",
@@ -21,33 +22,35 @@ const written = newRecord([question], [question]);
 function setUp(record: TurnRecord | undefined = written) {
   const said = new Set<string>();
   const counted: string[] = [];
-  const rate = createRate({
-    records: {
-      load: async () => record,
-      async rate({ id, edition }, authorId, feedback, reason) {
-        const words = reason === undefined ? [] : [`${id} ${authorId} ${reason}`];
-        const news = [`${id} ${authorId} ${feedback} of ${edition}`, ...words].map(
-          (one) => !said.has(one) && said.add(one),
-        );
-        return { isNew: Boolean(news[0]), hasNewReason: Boolean(news[1]) };
+  const rate = createRate(
+    fakeServices<Parameters<typeof createRate>[0]>({
+      records: {
+        load: async () => record,
+        async rate({ id, edition }, authorId, feedback, reason) {
+          const words = reason === undefined ? [] : [`${id} ${authorId} ${reason}`];
+          const news = [`${id} ${authorId} ${feedback} of ${edition}`, ...words].map(
+            (one) => !said.has(one) && said.add(one),
+          );
+          return { isNew: Boolean(news[0]), hasNewReason: Boolean(news[1]) };
+        },
       },
-    },
-    metrics: {
-      feedback: (platform, feedback) => void counted.push(`${platform} ${feedback}`),
-      reasonGiven: (platform) => void counted.push(`${platform} reason`),
-    },
-  });
+      metrics: {
+        feedback: (platform, feedback) => void counted.push(`${platform} ${feedback}`),
+        reasonGiven: (platform) => void counted.push(`${platform} reason`),
+      },
+    }),
+  );
   return { rate, counted, said: () => [...said] };
 }
 
-test("a judgement is kept with the turn and counted", async () => {
+test("a rating is stored with the turn and counted", async () => {
   const { rate, counted, said } = setUp();
   await rate(event, "good");
   expect(said()).toEqual(["turn ada good of 1"]);
   expect(counted).toEqual(["test good"]);
 });
 
-test("a repeated judgement is counted once", async () => {
+test("a repeated rating is counted once", async () => {
   const { rate, counted } = setUp();
   await rate(event, "good");
   await rate(event, "good");
@@ -55,7 +58,7 @@ test("a repeated judgement is counted once", async () => {
   expect(counted).toEqual(["test good", "test bad"]);
 });
 
-test("a reason is kept with the judgement, without what cannot be seen, and counted once", async () => {
+test("a reason is stored with the rating, without invisible characters, and counted once", async () => {
   const { rate, counted, said } = setUp();
   await rate(event, "bad");
   for (let again = 0; again < 2; again++) await rate({ ...event, reason: " wrong\u202e year " }, "bad");
@@ -64,7 +67,7 @@ test("a reason is kept with the judgement, without what cannot be seen, and coun
   expect(counted).toEqual(["test bad", "test reason"]);
 });
 
-test("a judgement by people who cannot see the answer is ignored", async () => {
+test("a rating by a person who cannot see the answer is ignored", async () => {
   const elsewhere = { ...written, reply: { platform: "test", channelId: "elsewhere" } };
   const secret = { ...written, reply: { ...written.reply, visibleTo: "ben" } };
   for (const record of [elsewhere, secret]) {
@@ -74,10 +77,10 @@ test("a judgement by people who cannot see the answer is ignored", async () => {
   }
 });
 
-test("a judgement counts for the edition that its button stands under", async () => {
+test("a rating counts for the edition of the answer that its button belongs to", async () => {
   const { rate, said } = setUp({ ...written, edition: 3 });
   await rate({ ...event, turnId: "turn.v2" }, "good");
-  // A button of an earlier version names the turn alone.
+  // A button from an earlier version contains only the turn.
   await rate(event, "bad");
   expect(said()).toEqual(["turn ada good of 2", "turn ada bad of 3"]);
 });

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { openBotStores } from "../../lab/support/bot-store.ts";
+import { silent } from "../../lab/support/log.ts";
 import { createLooking } from "../../src/people/looking.ts";
-import { openBotStores } from "../support/bot-store.ts";
-import { silent } from "../support/log.ts";
 
 const ada = { platform: "test", authorId: "ada" };
 
@@ -13,7 +13,7 @@ function setUp() {
   return { begin, pass: (ms: number) => void (time += ms) };
 }
 
-test("the channel that a person looks at is known to another process, by thread and else by conversation", async () => {
+test("another process knows the channel that a person has open, by thread or else by conversation", async () => {
   const { begin } = setUp();
   const [one, other] = [begin(), begin()];
   await one.note(ada, "C1");
@@ -26,7 +26,7 @@ test("the channel that a person looks at is known to another process, by thread 
   expect(await other.read({ ...ada, threadId: "1.0" })).toBe("C2");
 });
 
-test("the channel that a person looked at is forgotten after a day, and beyond the newest twenty", async () => {
+test("the open channel is forgotten after a day, and only the newest twenty are kept", async () => {
   const { begin, pass } = setUp();
   const looking = begin();
   for (let thread = 0; thread <= 20; thread++) await looking.note({ ...ada, threadId: `${thread}` }, `C${thread}`);
@@ -37,13 +37,13 @@ test("the channel that a person looked at is forgotten after a day, and beyond t
   expect(await looking.exportAuthor("test", "ada")).toEqual([]);
 });
 
-test("changes of what one person looks at in one moment are all kept", async () => {
+test("concurrent changes of one person's open channels are all stored", async () => {
   const looking = setUp().begin();
   await Promise.all(["1", "2", "3"].map((threadId) => looking.note({ ...ada, threadId }, `C${threadId}`)));
   expect((await looking.exportAuthor("test", "ada")).map(({ channelId }) => channelId)).toEqual(["C1", "C2", "C3"]);
 });
 
-test("while the store is out of reach, the channel that a person looks at is unknown", async () => {
+test("while the store is unavailable, the open channel is unknown", async () => {
   const stores = openBotStores(new DatabaseSync(":memory:"));
   const inTurn = () => Promise.reject(new Error("down"));
   const open = (namespace: string) => Object.assign(stores.open(namespace), { get: inTurn });

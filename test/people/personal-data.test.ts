@@ -1,19 +1,19 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { readKept } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { noLinks } from "../../lab/support/picture-turn.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
-import { readKept } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
-import { noLinks } from "../support/picture-job.ts";
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
   "base64",
 );
 
-test("nothing that names a person is left in the store once they are forgotten", async () => {
+test("nothing in the store names a person after their data was erased", async () => {
   const database = new DatabaseSync(":memory:");
   const platform = fakePlatform();
   const { gateway } = await startImageGateway();
@@ -23,7 +23,7 @@ test("nothing that names a person is left in the store once they are forgotten",
     database,
     platform,
     adapterOf: () => adapter,
-    // A real one names nobody.
+    // A real id contains no one's name.
     pseudonym: () => "somebody",
     model: "sandbox-chat",
     imageModel: "sandbox-image",

@@ -5,7 +5,9 @@ import type { Permission } from "../../src/policy/rules.ts";
 import type { Actor } from "../../src/port/catalogue.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
 
-/** A company that lets guests talk, keeps what costs and what acts to its own people, and one channel to a group. */
+/**
+ * A company that lets guests chat, limits costs and actions to its own people, and reserves one channel for a group.
+ */
 const policy = accessSchema.parse({
   admins: ["person:T1/UROOT", "group:SOPS", "role:900"],
   rules: [
@@ -53,7 +55,7 @@ const mod = { groups: ["501"] };
 const plain = { mayConfigure: false };
 
 const DECISIONS: Array<[Actor, Permission, boolean]> = [
-  // Members, by default.
+  // Members, the default kind.
   [on(slack()), "chat", true],
   [on(slack()), "pictures", true],
   [on(slack()), "files", true],
@@ -78,7 +80,7 @@ const DECISIONS: Array<[Actor, Permission, boolean]> = [
   [on(slack({ isDirect: true }), { id: "T1/UBAD" }), "chat", false],
   [on(slack({ channelId: "CENG" }), { id: "T1/UBAD", ...eng }), "chat", false],
   [on(slack(), { id: "T2/UBAD" }), "chat", true],
-  // A channel of a group, or a role.
+  // A channel for a group, or a role.
   [on(slack({ channelId: "CENG" })), "chat", false],
   [on(slack({ channelId: "CENG", threadId: "1.2" })), "chat", false],
   [on(slack({ channelId: "CENG" }), eng), "chat", true],
@@ -90,7 +92,7 @@ const DECISIONS: Array<[Actor, Permission, boolean]> = [
   [on(discord({ channelId: "77" }), mod), "chat", true],
   [on(discord({ channelId: "77" }), { groups: ["502", "501"] }), "pictures", true],
   [on(discord({ channelId: "77" }), { groups: ["502"] }), "pictures", false],
-  // People of other organisations.
+  // People from other organisations.
   [on(slack(), external), "chat", true],
   [on(slack(), external), "files", false],
   [on(slack(), external), "tool:current_time", false],
@@ -113,7 +115,7 @@ const DECISIONS: Array<[Actor, Permission, boolean]> = [
   [on(slack(), { ...guest, mayConfigure: true }), "settings", false],
   [on(discord(), guest), "pictures", false],
   [on(page, guest), "model:large-2", false],
-  // A category, and what a place is of.
+  // A category, and the workspace of a channel.
   [on(discord({ categoryId: "444" })), "chat", false],
   [on(discord({ categoryId: "444" }), mod), "chat", false],
   [on(discord({ categoryId: "444" })), "files", true],
@@ -125,7 +127,7 @@ const DECISIONS: Array<[Actor, Permission, boolean]> = [
   [on(slack(), { kind: "bot" }), "chat", false],
   [on(discord(), { kind: "bot" }), "chat", false],
   [on(slack(), { kind: "bot" }), "pictures", true],
-  // Settings by role, and by being an admin.
+  // Settings by role, and for admins.
   [on(discord(), { ...mod, ...plain }), "settings", true],
   [on(discord(), { groups: ["900"], ...plain }), "settings", true],
   [on(slack({ channelId: "CENG" }), { groups: ["SOPS"], ...plain }), "settings", true],
@@ -139,16 +141,17 @@ function describeActor({ author, reply }: Actor): string {
 }
 
 describe("the policy of a company", () => {
-  test("is tried in sixty cases and more", () => expect(DECISIONS.length).toBeGreaterThanOrEqual(60));
+  test("the access policy of a company is tried in more than sixty cases", () =>
+    expect(DECISIONS.length).toBeGreaterThanOrEqual(60));
 
   test.each(DECISIONS.map(([by, permission, isAllowed]) => [describeActor(by), permission, isAllowed, by] as const))(
-    "%s: %s is allowed: %s",
+    "the access policy decides: %s: %s is allowed: %s",
     (_, permission, isAllowed, by) => expect(decide(policy, [], by, permission).isAllowed).toBe(isAllowed),
   );
 });
 
-describe("a decision", () => {
-  test("looks for the rules of a person once, however many tools it is asked about", async () => {
+describe("an access decision", () => {
+  test("an access decision finds a person's rules once, however many tools it is asked about", async () => {
     let reads = 0;
     const to = new Proxy(["guests", "external"], {
       get(list, key, receiver): unknown {
@@ -170,28 +173,28 @@ describe("a decision", () => {
     expect(judge({ author: { ...author, ...guest }, reply }, "tool:shop__1").isAllowed).toBe(false);
   });
 
-  test("names the rule, and whom to ask", () => {
+  test("an access decision names the rule, and whom to ask", () => {
     expect(decide(policy, [], on(slack(), guest), "model:large-2")).toEqual({
       isAllowed: false,
-      reason: "rule 5 of the policy file says: deny model:large* to guests",
-      refusal: "You may not use the model large-2 here. Ask in #help. `/access` says what you may do.",
+      reason: "rule 5 in the policy file says: deny model:large* to guests",
+      refusal: "You can't use the model large-2 here. Ask in #help. `/access` shows what you can do.",
     });
     expect(decide(policy, [], on(slack({ channelId: "CENG" })), "chat").refusal).toBe(
-      "You may not ask me here. Ask an admin of mine, who can change that with `/access`. `/access` says what you may do.",
+      "You can't ask me here. An admin can change that with `/access`. `/access` shows what you can do.",
     );
-    expect(decide({ rules: [{ deny: "chat" }] }, [], on(slack()), "chat").refusal).toContain("Ask whoever runs me.");
+    expect(decide({ rules: [{ deny: "chat" }] }, [], on(slack()), "chat").refusal).toContain("Ask my operator.");
   });
 
-  test("allows everything as before where there is no policy", () => {
+  test("without a policy, everything is allowed by default", () => {
     expect(decide({}, [], on(slack(), plain), "settings").refusal).toBe(
-      "Only people who manage this channel may change that.",
+      "Only this channel's managers can change that.",
     );
     expect(decide({}, [], on(slack(), plain), "chat").isAllowed).toBe(true);
   });
 
-  test("gives a reason that is true to read for the asker and for others", () => {
+  test("an access decision gives a reason that is true for the asker and for others", () => {
     expect(decide({}, [], on(slack(), plain), "settings").reason).toBe(
-      "no rule allows it, and only people who manage this channel may",
+      "no rule allows it, and only this channel's managers can",
     );
     expect(decide({}, [], on(slack()), "settings").reason).not.toContain("they");
   });
@@ -200,16 +203,16 @@ describe("a decision", () => {
 describe("rules of the chat", () => {
   const chat = [{ id: "abc", rule: { deny: "chat" } }];
 
-  test("are asked before those of the file", () => {
+  test("rules of the chat are checked before those of the file", () => {
     const file = { admins: ["person:9"], rules: [{ allow: "chat" }] };
     expect(decide(file, chat, on(page), "chat")).toMatchObject({
       isAllowed: false,
-      reason: "rule abc of the chat says: deny chat",
+      reason: "rule abc set in chat says: deny chat",
     });
     expect(decide(file, chat, on(page), "pictures").isAllowed).toBe(true);
   });
 
-  test("hold while the file names somebody who could take them back", async () => {
+  test("rules of the chat apply only while the file names an admin who can remove them", async () => {
     let admins = ["person:9"];
     const access = createAccess({ policy: () => ({ access: { admins } }), chatRules: { read: async () => chat } });
     expect(await access.may(on(page), "chat")).toBe(false);

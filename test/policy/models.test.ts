@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { startEngine } from "../../lab/support/engine.ts";
+import { command, message } from "../../lab/support/events.ts";
+import { fakeGateway } from "../../lab/support/fake-gateway.ts";
 import { models as section } from "../../src/config/policy/models.ts";
 import { type Policy, policySchema } from "../../src/config/policy/policy-file.ts";
 import { createAccess } from "../../src/policy/access.ts";
 import { createModels, type LimitLeft } from "../../src/policy/models.ts";
-import { startEngine } from "../support/engine.ts";
-import { command, message } from "../support/events.ts";
-import { fakeGateway } from "../support/fake-gateway.ts";
 
 const by = (kind?: "guest", channelId = "c") => {
   const { author, reply } = message("hello");
@@ -27,14 +27,14 @@ const OFFERED = {
 };
 
 describe("models offered per channel and per group", () => {
-  test("are all that there are, where the policy says nothing", async () => {
+  test("all models are offered if the policy does not restrict them", async () => {
     const models = start(undefined);
     expect(models.isOffered("anything", by())).toBe(true);
     expect(await models.choose(undefined, by())).toEqual({ model: "large" });
     expect(await models.choose("own", by())).toEqual({ model: "own" });
   });
 
-  test("are those of the first rule that matches", () => {
+  test("the offered models are those of the first rule that matches", () => {
     const { isOffered } = start(OFFERED);
     const offered = (who: ReturnType<typeof by>) =>
       ["large", "small", "tiny-2", "new"].filter((model) => isOffered(model, who));
@@ -44,15 +44,15 @@ describe("models offered per channel and per group", () => {
     expect(offered(by(undefined, "lab"))).toEqual(["large", "small", "tiny-2", "new"]);
   });
 
-  test("say which one answers where a channel has chosen none", () => {
+  test("the offer decides which model answers if a channel has chosen none", () => {
     const { usual } = start(OFFERED);
     expect([usual(by()), usual(by("guest")), usual(by(undefined, "lab"))]).toEqual(["large", "small", "new"]);
   });
 
-  test("count more than what a channel has chosen, which is said", async () => {
+  test("the offer overrides a channel's choice, and the answer says so", async () => {
     expect(await start(OFFERED).choose("large", by("guest"))).toEqual({
       model: "small",
-      notice: "_Answered by `small`: `large`, which this channel has chosen, is not offered to you here._",
+      notice: "_Answered by `small`: `large`, this channel's model, isn't available to you here._",
     });
   });
 });
@@ -61,14 +61,14 @@ describe("a cheaper model", () => {
   const cheaper = { cheaper: { model: "small", below: 25 } };
   const budget = (left: number) => ({ left, limit: "Your limit of 10,000 tokens per day" });
 
-  test("answers while a budget is nearly used up, and says so", async () => {
+  test("a cheaper model answers while a budget is nearly used up, and the answer says so", async () => {
     expect(await start(cheaper, budget(0.2)).choose(undefined, by())).toEqual({
       model: "small",
       notice: "_Answered by `small`, which costs less: your limit of 10,000 tokens per day is nearly used up._",
     });
   });
 
-  test("does not, while there is enough, where there is no limit, or where the channel has chosen one", async () => {
+  test("the cheaper model does not answer if enough is left, without a limit, or if the channel chose a model", async () => {
     expect(await start(cheaper, budget(0.25)).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper, budget(0.1)).choose("own", by())).toEqual({ model: "own" });
@@ -85,10 +85,10 @@ describe("in the bot", () => {
     const { accept, idle, texts } = startEngine({ gateway: listing, model: "large", policy: () => policy });
     await accept(command("model", ""));
     await idle();
-    expect(texts().at(-1)).toMatch(/choose from `large`, `small`:/);
+    expect(texts().at(-1)).toMatch(/choose from `large`, `small`\./);
     await accept(command("model", "new"));
     await idle();
-    expect(texts().at(-1)).toContain("has no model `new`");
+    expect(texts().at(-1)).toContain("has no chat model `new`");
   });
 
   test("the cheaper model answers once little is left of a limit", async () => {
@@ -108,7 +108,7 @@ describe("in the bot", () => {
   });
 });
 
-test("Every mistake of the section is named", () => {
+test("every mistake in the models section is reported", () => {
   const problems = (value: unknown) => section.safeParse(value).error?.issues.map(({ path }) => path.join(".")) ?? [];
   expect(problems({ offered: [{ models: ["*"] }] })).toEqual(["offered.0.models"]);
   expect(problems({ offered: [{ models: [] }, { models: ["a"], to: "nobody" }] })).toEqual([
@@ -118,7 +118,7 @@ test("Every mistake of the section is named", () => {
   expect(problems({ cheaper: { below: 0 } })).toEqual(["cheaper.model", "cheaper.below"]);
 });
 
-test("Groups to which models are offered are looked up, as those of access are", async () => {
+test("groups in model offers are looked up, like those in access rules", async () => {
   const policy = toPolicy({ models: { offered: [{ to: ["group:S1", "guests"], models: ["small"] }] } });
   const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
   expect(await access.namedGroups()).toEqual(["S1"]);

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { makeDataDir } from "../../lab/support/service.ts";
 import { readPolicyApart } from "../../src/policy/read-apart.ts";
-import { makeDataDir } from "../support/service.ts";
 
 const { signal } = new AbortController();
 

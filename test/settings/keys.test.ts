@@ -1,43 +1,57 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { type Channel, createSettingKeys, toSettingKeys } from "../../src/settings/keys.ts";
+import { silent } from "../../lab/support/log.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import { type Channel, createSettingKeys } from "../../src/settings/keys.ts";
+import { SETTING_NAMES } from "../../src/settings/list.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { silent } from "../support/log.ts";
 
 const HOUR_MS = 3_600_000;
-const odd: Channel = { platform: "a:b", channelId: "🧪 c:d\uD800" };
+const odd: Channel = { platform: "a:b", channelId: "🧪 c:d" };
+const persona = "a pirate";
 
 function open() {
-  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return { keys: createSettingKeys({ open: stores.open, ttlMs: HOUR_MS, log: silent }), keyv: stores.open("settings") };
+  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent }, NO_RIGHT);
+  const clock = { now: 1_000 };
+  const keys = createSettingKeys({ open: stores.open, ttlMs: HOUR_MS, now: () => clock.now, log: silent });
+  return { stores, keys, clock, read: (channel: Channel) => keys.read(channel, SETTING_NAMES) };
 }
 
 describe("the keys of the settings", () => {
   test("the keys of the settings hold any id of a platform, and keep ids apart", async () => {
-    const { keys } = open();
-    await keys.writeModel(odd, "large");
-    expect((await keys.read(odd)).model).toBe("large");
-    expect((await keys.read({ platform: "a", channelId: `b:${odd.channelId}` })).model).toBeUndefined();
-    await keys.writePersona(odd, { text: "a pirate", authorId: "e:f" });
-    const owned = await Array.fromAsync(keys.walkOwned("a:b", "e:f"));
-    expect(owned).toMatchObject([{ channel: odd }]);
-    expect(await Array.fromAsync(keys.walkOwned("a:b", "e"))).toEqual([]);
+    const { keys, read } = open();
+    await keys.write(odd, "model", "large");
+    await keys.write(odd, "persona", persona, "e:f");
+    expect(await read(odd)).toEqual({ model: "large", persona, isAging: false });
+    expect(await read({ platform: "a", channelId: `b:${odd.channelId}` })).toEqual({ isAging: false });
+    expect(await keys.ownedBy("a:b", "e:f")).toEqual([{ ...odd, persona }]);
+    expect(await keys.ownedBy("a:b", "e")).toEqual([]);
   });
 
-  test("the keys of the settings say when some of what they hold was last written long ago", async () => {
-    const { keys, keyv } = open();
-    expect((await keys.read(odd)).isAging).toBe(false);
-    await keys.writeModel(odd, "large");
-    expect((await keys.read(odd)).isAging).toBe(false);
-    await keyv.set(toSettingKeys("persona", odd)[0], { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
-    expect((await keys.read(odd)).isAging).toBe(true);
+  test("the keys of the settings report values that were written long ago", async () => {
+    const { keys, clock, read } = open();
+    await keys.write(odd, "persona", persona, "e:f");
+    clock.now += HOUR_MS * 0.2;
+    await keys.write(odd, "model", "large");
+    expect((await read(odd)).isAging).toBe(true);
+    await keys.refresh(odd, SETTING_NAMES);
+    expect((await read(odd)).isAging).toBe(false);
   });
 
-  test("the keys of the settings are erased one apart from the other", async () => {
-    const { keys } = open();
-    await keys.writeModel(odd, "large");
-    await keys.writePersona(odd, { text: "a pirate", authorId: "ada" });
-    await keys.erase(toSettingKeys("model", odd));
-    expect(await keys.read(odd)).toMatchObject({ model: undefined, persona: { text: "a pirate" } });
+  test("refreshing the keys of the settings restores nothing that is erased meanwhile", async () => {
+    const { stores, keys, read } = open();
+    await keys.write(odd, "persona", persona, "e:f");
+    const refreshing = keys.refresh(odd, SETTING_NAMES);
+    await stores.eraseOwner({ platform: "a:b", id: "e:f" });
+    await refreshing;
+    expect(await read(odd)).toEqual({ isAging: false });
+  });
+
+  test("the keys of the settings are erased separately", async () => {
+    const { keys, read } = open();
+    await keys.write(odd, "model", "large");
+    await keys.write(odd, "persona", persona, "e:f");
+    await keys.erase(odd, ["model"]);
+    expect(await read(odd)).toEqual({ persona, isAging: false });
   });
 });

@@ -1,0 +1,58 @@
+import type { InboundEvent, MessageEvent } from "../port/events.ts";
+import type { Batch } from "../turn/answers.ts";
+import { foldBatch } from "../turn/questions.ts";
+import type { BotParts } from "./deps.ts";
+import type { Refusal } from "./gate.ts";
+
+/** Answers the messages to the bot and stores the others. Resolves to the finished events. */
+export async function answerMessages(
+  deps: BotParts,
+  { events, ...how }: Omit<Batch, "messages">,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const messages = foldBatch(events);
+  if (messages[0]?.addressed === "other") {
+    await deps.history.setFollowed(messages[0].conversationId, false);
+    await deps.answers.overhear(messages);
+    return events;
+  }
+  let refusal: Refusal | undefined;
+  // Do not await this here. The turn must be registered first, because otherwise an edit or a Stop during this check
+  // misses it.
+  async function isWanted(): Promise<boolean> {
+    const [first] = events;
+    if (first === undefined) return false;
+    // An edit may have turned it into a question. The turn gets its id from the first event, even if that message is
+    // deleted.
+    refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
+    return refusal === undefined && isForUs(deps, messages);
+  }
+  const done = await deps.answers.answer({ events, messages, ...how }, isWanted(), signal);
+  if (refusal !== undefined) await notifyRefused(deps, messages, refusal, signal);
+  return done;
+}
+
+/** Sends a refusal only to people who asked the bot, not to people who talk to each other. */
+async function notifyRefused(
+  { waiting, gate }: BotParts,
+  messages: readonly MessageEvent[],
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<void> {
+  waiting.clear(messages);
+  const question = messages.find(({ addressed, isListenedTo }) => addressed === "bot" && isListenedTo !== true);
+  if (question !== undefined) await gate.tell(question, refusal, signal);
+}
+
+/** While the bot follows a conversation, it also answers messages that address no one. */
+async function isForUs({ history, log }: BotParts, messages: MessageEvent[]): Promise<boolean> {
+  const conversationId = messages[0]?.conversationId;
+  if (conversationId === undefined || messages.some(({ addressed }) => addressed === "bot")) return true;
+  try {
+    // A message that was written before the question can arrive after it on another connection.
+    return await history.isFollowed(conversationId, messages.at(-1)?.at);
+  } catch (error) {
+    log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");
+    return false;
+  }
+}
