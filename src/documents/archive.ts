@@ -11,7 +11,7 @@ const MAX_COMMENT_BYTES = 65_535;
 const MAX_ENTRIES = 10_000;
 const DEFLATED = 8;
 const IS_ENCRYPTED = 1;
-/** The parts of an office document that are read; pictures in it never are. */
+/** Only these parts of an Office document are read, so images are never unpacked. */
 const READ_PARTS = /\.(xml|rels)$/i;
 
 interface Entry {
@@ -22,12 +22,15 @@ interface Entry {
   offset: number;
 }
 
-/** Lists the names of the files in a ZIP archive; undefined for other bytes, or a damaged archive. */
+/** Lists the file names in a ZIP archive. Undefined if the bytes are not a ZIP archive or are damaged. */
 export function listArchive(bytes: Uint8Array): string[] | undefined {
   return readEntries(toView(bytes))?.map(({ name }) => name);
 }
 
-/** Unpacks an archive only to learn its real size. Throws a `DocumentError` beyond `maxBytes`, or if it is damaged. */
+/**
+ * Unpacks an archive to measure its real size. Throws a `DocumentError` if the size exceeds `maxBytes` or the archive
+ * is damaged.
+ */
 export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   let left = maxBytes;
   const view = toView(bytes);
@@ -37,7 +40,7 @@ export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
     left -= unpackedBytes(view, entry, left);
     if (left < 0) {
       throw new DocumentError(
-        `unpacks to more than ${Math.floor(maxBytes / 1024 / 1024)} MiB; send the part that matters, or a PDF or CSV of it`,
+        `unpacks to more than ${Math.floor(maxBytes / 1024 / 1024)} MiB; send the relevant part, or export it as PDF or CSV`,
       );
     }
   }
@@ -51,7 +54,7 @@ function readEntries(view: Buffer): Entry[] | undefined {
   const end = findEnd(view);
   if (end === undefined) return undefined;
   const count = view.readUInt16LE(end + 10);
-  if (count > MAX_ENTRIES) throw new DocumentError(`is packed from more than ${MAX_ENTRIES} parts`);
+  if (count > MAX_ENTRIES) throw new DocumentError(`contains more than ${MAX_ENTRIES} packed files`);
   const entries: Entry[] = [];
   let at = view.readUInt32LE(end + 16);
   for (let index = 0; index < count; index++) {
@@ -75,7 +78,10 @@ function findEnd(view: Buffer): number | undefined {
   return undefined;
 }
 
-/** The entry's unpacked size; some number above `maxBytes` where it unpacks to more. */
+/**
+ * The entry's unpacked size. If it exceeds `maxBytes`, returns some number above `maxBytes`, not necessarily the exact
+ * size.
+ */
 function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, maxBytes: number): number {
   if (method !== DEFLATED) return packedBytes;
   try {

@@ -2,14 +2,14 @@ import type { DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
 const DELIMITERS = [",", ";", "\t", "|"];
-/** Excel writes and obeys a first line that names the delimiter. */
+/** A first line that names the delimiter. Excel writes and reads it. */
 const NAMED = /^"?sep=([^\w\r\n"])"?(?:\r\n?|\n|$)/i;
 const QUOTED = /(?<=^|[,;\t|])(?:"[^"]*")+/gm;
-/** The beginning of a file, and the first of its lines, are enough to tell its delimiter. */
+/** This much text, and only its first lines, is enough to detect the delimiter. */
 const SAMPLE_CHARS = 64 * 1024;
 const SAMPLE_LINES = 6;
 
-/** Reads separated values, whatever character separates them, as a Markdown table that begins with its size. */
+/** Reads a table of values with any delimiter as a Markdown table, preceded by its size. */
 export function readCsv(text: string, maxChars: number): DocumentText {
   const named = NAMED.exec(text);
   const delimiter = named?.[1] ?? findDelimiter(text);
@@ -18,8 +18,8 @@ export function readCsv(text: string, maxChars: number): DocumentText {
 }
 
 /**
- * Finds the character that separates the most cells in the first line. A semicolon or tab that every line has as
- * often goes before a comma, which may stand in a number: 1,50.
+ * Finds the character that separates the most cells in the first line. A semicolon or tab that occurs equally often in
+ * every line wins over a comma, because a comma can be part of a number such as 1,50.
  */
 function findDelimiter(text: string): string {
   const [first = "", ...next] = sampleLines(text);
@@ -33,18 +33,20 @@ function findDelimiter(text: string): string {
   return candidates[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/** The first lines that are not empty, without what is quoted in them. */
+/** Returns the first non-empty lines without quoted text. */
 function sampleLines(text: string): string[] {
   const lines = text
     .slice(0, SAMPLE_CHARS)
     .replace(QUOTED, "")
     .split(/[\r\n]+/);
-  // The last line may be cut.
+  // The last line may be incomplete.
   if (text.length > SAMPLE_CHARS && lines.length > 1) lines.pop();
   return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }
 
-/** A quote left open ends with the text: https://www.rfc-editor.org/rfc/rfc4180. Empty lines are no rows. */
+/**
+ * An unclosed quote ends where the text ends, and empty lines are not rows. See https://www.rfc-editor.org/rfc/rfc4180.
+ */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
   const special = new RegExp(`[\\r\\n\\${delimiter}]`, "g");
   let row: string[] = [];

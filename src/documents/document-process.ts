@@ -1,4 +1,4 @@
-// The process that reads documents, one at a time, for the one that started it: see read-document.ts.
+// The child process that reads documents, one at a time, see read-document.ts.
 import { Worker } from "node:worker_threads";
 import { serveJobs } from "../concurrency/serve-jobs.ts";
 import { DocumentError, type DocumentResult } from "./document.ts";
@@ -13,6 +13,6 @@ async function toResult({ bytes, name }: DocumentJob): Promise<DocumentResult> {
     return await toText(bytes, name);
   } catch (error) {
     if (error instanceof DocumentError) return { problem: error.message };
-    return { problem: "is damaged or of an unusual kind; send it as PDF or plain text" };
+    return { problem: "is damaged or in an unusual format; send it as PDF or plain text" };
   }
 }

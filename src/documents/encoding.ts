@@ -1,16 +1,16 @@
-/** The beginning of a file is enough to tell its encoding. */
+/** A sample of this size is enough to detect a file's encoding. */
 const SAMPLE_BYTES = 64 * 1024;
 
-/** True for bytes that are text in none of the encodings known here. Looks at the beginning alone. */
+/** True if the beginning contains a NUL, so the bytes are not text in any supported encoding. */
 export function hasNul(bytes: Uint8Array): boolean {
   return encodingOf(bytes) === "utf-8" && bytes.subarray(0, SAMPLE_BYTES).includes(0);
 }
 
-/** True for bytes that begin as `decodeUnicode` decodes them. */
+/** True if `decodeUnicode` can decode the beginning of the bytes. */
 export function isUnicode(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES);
   try {
-    // As a stream, so that a character at the end of the sample can be incomplete.
+    // Decodes as a stream, because the last character of the sample can be truncated.
     const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
     return !decoder.decode(sample, { stream: sample.byteLength < bytes.byteLength }).includes("\0");
   } catch {
@@ -18,13 +18,16 @@ export function isUnicode(bytes: Uint8Array): boolean {
   }
 }
 
-/** Decodes UTF-8 without NULs, or UTF-16 behind a byte order mark. The mark is left out. Undefined: it is neither. */
+/** Decodes UTF-8 without NULs, or UTF-16 with a byte order mark, and drops the mark. Undefined for other bytes. */
 export function decodeUnicode(bytes: Uint8Array): string | undefined {
   const text = decodeAs(encodingOf(bytes), bytes);
   return text?.includes("\0") === false ? text : undefined;
 }
 
-/** Decodes Unicode, then what `charset`, the text's own claim, says; else Japanese encodings and Windows-1252. */
+/**
+ * Decodes Unicode. Other bytes are decoded with the encoding that the text declares as `charset`, or else as a Japanese
+ * encoding or Windows-1252.
+ */
 export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
   const unicode = decodeUnicode(bytes);
   if (unicode !== undefined || hasControls(bytes)) return unicode;
@@ -42,18 +45,18 @@ function decodeAs(encoding: string, bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    // Not of that encoding, or one that does not exist.
+    // The encoding does not exist, or the bytes do not fit it.
     return undefined;
   }
 }
 
 const TEXT_CONTROLS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b]);
-/** More bytes beyond ASCII than this have no text in a Western encoding. */
+/** With a larger share of bytes outside ASCII, a text is not in a Western encoding. */
 const MAX_WESTERN_SHARE = 0.3;
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}、。]/gu;
 const MIN_JAPANESE_SHARE = 0.8;
 
-/** True for bytes that no text has in any encoding known here. Looks at the beginning alone. */
+/** True if the beginning contains control characters that do not occur in text. */
 function hasControls(bytes: Uint8Array): boolean {
   return bytes.subarray(0, SAMPLE_BYTES).some((byte) => byte < 0x20 && !TEXT_CONTROLS.has(byte));
 }

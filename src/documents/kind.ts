@@ -1,11 +1,11 @@
 export type DocumentKind = "pdf" | "packed" | "old-office" | "mail" | "markup" | "values" | "text";
 
 const HEAD_BYTES = 2_048;
-/** A PDF may begin behind other lines, a byte order mark or the NULs of an old Macintosh. A text may mention one. */
+/** Lines, a byte order mark or the NULs of an old Macintosh can precede a PDF's header. A text can mention "%PDF". */
 const PDF = /(?:^|\0|ï»¿)%PDF-\d/m;
 const PAGE = /^\s*(<!--[^]*?-->\s*)?<(!doctype html|html)[\s>]/i;
 
-/** Tells a document's kind by its bytes. The name only tells kinds of text apart. */
+/** Detects a document's kind from its bytes. The file's name only distinguishes kinds of text. */
 export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES));
   if (PDF.test(head.toString("latin1"))) return "pdf";
@@ -18,7 +18,6 @@ export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   return extension === "csv" || extension === "tsv" ? "values" : "text";
 }
 
-/** The encoding that a page says it is in. */
 export function charsetOf(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString("latin1");
   return /<meta[^>]*\bcharset\s*=\s*["']?([\w-]+)/i.exec(head)?.[1];

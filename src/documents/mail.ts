@@ -5,12 +5,12 @@ import { readMarkup } from "./markup.ts";
 const MAX_NESTING = 32;
 const MAX_PEOPLE = 20;
 
-/** A mail with the heads that people read, its text, and the names of what is attached to it. */
+/** Reads an email's main headers, its text and the names of its attachments. */
 export async function readMail(bytes: Uint8Array, maxChars: number): Promise<DocumentText> {
   const mail = await PostalMime.parse(bytes, { maxNestingDepth: MAX_NESTING }).catch((cause: unknown) => {
-    throw new DocumentError("is no mail that can be read; paste its text instead", { cause });
+    throw new DocumentError("is not a readable email; paste its text instead", { cause });
   });
-  const names = mail.attachments.map(({ filename }) => filename ?? "without a name");
+  const names = mail.attachments.map(({ filename }) => filename ?? "unnamed");
   const heads = [
     ["From", toPeople(mail.from === undefined ? [] : [mail.from])],
     ["To", toPeople(mail.to ?? [])],
@@ -21,7 +21,7 @@ export async function readMail(bytes: Uint8Array, maxChars: number): Promise<Doc
   ].flatMap(([name, value]) => (value === "" ? [] : [`${name}: ${value}`]));
   const plain = mail.text?.trim() ?? "";
   const body = plain !== "" || mail.html === undefined ? { text: plain } : readMarkup(mail.html, maxChars);
-  const leftOut = body.leftOut ?? (names.length > 0 ? "what is attached to it was not read" : undefined);
+  const leftOut = body.leftOut ?? (names.length > 0 ? "its attachments were not read" : undefined);
   return { text: `${heads.join("\n")}\n\n${body.text}`, ...(leftOut !== undefined && { leftOut }) };
 }
 

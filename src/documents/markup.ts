@@ -3,30 +3,33 @@ import { truncate } from "../text/truncate.ts";
 import { type DocumentText, ONLY_BEGINNING } from "./document.ts";
 import { toMarkdownTable } from "./table.ts";
 
-/** Elements that hold nothing for people. */
+/** Elements that show no text. */
 const SKIPPED = new Set(["script", "style", "head", "template", "noscript", "svg", "object", "iframe", "select"]);
 const BLOCKS =
   /^(address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|td|th|tr|ul)$/;
 const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 const FONT_SIZE = /(?:^|;)\s*font(?:-size)?\s*:([^;]*)/gi;
 const MAX_LINK_CHARS = 300;
-/** Nobody writes pages that are nested deeper; the parser would take long for one. */
+/** Real pages have less depth, and the parser is slow for more. */
 const MAX_DEPTH = 2_000;
 
 interface Table {
   rows: string[][];
-  /** A cell holds more than one line: it is a layout, and no table of data. */
+  /** A cell has several lines, so the table is used for layout. */
   isLayout: boolean;
 }
 
-/** A page or HTML mail as Markdown, without hidden parts. Entities that a document declares are not expanded. */
+/**
+ * Converts a page or HTML email to Markdown without its hidden parts. Does not expand entities that a document
+ * declares.
+ */
 export function readMarkup(html: string, maxChars: number): DocumentText {
   const writer = createWriter();
   const tables: Table[] = [];
   const lists: Array<{ next: number | undefined }> = [];
   const links: Array<{ href: string | undefined; mark: number }> = [];
   let skipped: string[] = [];
-  /** For each open element: its text has a font size of 0, its own or that of an element around it. */
+  /** For each open element, whether its text has font size 0, set or inherited. */
   const sizeless: boolean[] = [];
   let depth = 0;
   let isFull = false;
@@ -86,9 +89,9 @@ export function readMarkup(html: string, maxChars: number): DocumentText {
   parser.write(html);
   if (!isFull) parser.end();
   for (const table of tables.toReversed()) closeTable(writer, table);
-  const heading = title.trim() === "" ? "" : `${title.replace(/\s+/g, " ").trim()}\n\n`;
-  const text = heading + writer.text();
-  return isFull ? { text, leftOut: ONLY_BEGINNING } : { text };
+  const heading = title.replace(/\s+/g, " ").trim();
+  const text = (heading === "" ? "" : `${heading}\n\n`) + writer.text();
+  return { text, ...(heading !== "" && { title: heading }), ...(isFull ? { leftOut: ONLY_BEGINNING } : {}) };
 }
 
 const VOID = new Set(["br", "hr", "img", "input", "link", "meta", "source", "wbr", "area", "base", "col", "embed"]);
@@ -98,7 +101,7 @@ function isSkipped(name: string, attributes: Readonly<Record<string, string>>): 
   return SKIPPED.has(name) || "hidden" in attributes || HIDDEN.test(attributes["style"] ?? "");
 }
 
-/** Undefined for an element that sets no font size. Mails set 0 around elements that have a size of their own. */
+/** Undefined for an element that sets no font size. Emails often set 0 around elements that set their own size. */
 function isSizeless(attributes: Readonly<Record<string, string>>): boolean | undefined {
   const size = [...(attributes["style"] ?? "").matchAll(FONT_SIZE)].at(-1)?.[1];
   return size === undefined ? undefined : /^\s*0(?![.\d])/.test(size);
@@ -150,17 +153,17 @@ function closeTable(writer: Writer, table: Table | undefined): void {
   writer.breakLine(true);
 }
 
-/** Puts text together as a browser would: white space is one space, and blocks begin on lines of their own. */
+/** Joins text as browsers do: white space collapses to one space, and blocks start on new lines. */
 interface Writer {
-  /** `isExact` keeps white space. */
+  /** `isExact` keeps white space as it is. */
   write(text: string, isExact: boolean): void;
   breakLine(isSpaced: boolean): void;
   startCode(): void;
   endCode(): void;
-  /** Begins a text apart, until it is closed. */
+  /** Starts a separate text, which `close` returns. */
   open(): void;
   close(): string;
-  /** Everything written so far, open nested texts included. */
+  /** Length of the text so far, including open separate texts. */
   length(): number;
   endsWith(text: string): boolean;
   text(): string;
@@ -169,7 +172,7 @@ interface Writer {
 interface Text {
   parts: string[];
   last: string;
-  /** Line breaks before the next words. */
+  /** Number of line breaks before the next word. */
   breaks: number;
 }
 

@@ -1,4 +1,5 @@
-// A thread that ends its process when that takes too much memory: no option of Node bounds the memory outside V8's heap.
+// A thread that ends its process when the process uses too much memory. No option of Node limits memory outside V8's
+// heap.
 
 const MAX_BYTES = 512 * 1024 * 1024;
 const EVERY_MS = 20;

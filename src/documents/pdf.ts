@@ -3,7 +3,7 @@ import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText, PROTECT
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** The text of a PDF page by page, each behind its number. */
+/** Reads a PDF's text page by page. Each page's number precedes its text. */
 export async function readPdf(
   bytes: Uint8Array,
   { maxPages, maxChars, pagesMs }: DocumentLimits,
@@ -25,7 +25,7 @@ export async function readPdf(
   }
   if (!hasText && damaged > 0) throw new DocumentError(DAMAGED);
   if (!hasText) {
-    throw new DocumentError("has pages without text, such as pictures of paper; send those that matter as pictures");
+    throw new DocumentError("contains only pages without text, probably scans; send the relevant pages as images");
   }
   const isWhole = pages.length === pdf.numPages && chars <= maxChars;
   const text = pages.join("\n\n");
@@ -35,7 +35,7 @@ export async function readPdf(
 
 async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
-    // A copy: it keeps the bytes for itself, and does not take a Buffer.
+    // Copies the bytes, because the library takes ownership of them and does not accept a Buffer.
     return await getDocumentProxy(new Uint8Array(bytes), { useSystemFonts: false, verbosity: 0 });
   } catch (cause) {
     if ((cause as Error).name === "PasswordException") {
@@ -45,7 +45,7 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Undefined for a page that cannot be read. */
+/** Resolves to undefined if the page is unreadable. */
 async function readPage(pdf: Pdf, number: number): Promise<string | undefined> {
   try {
     const page = await pdf.getPage(number);

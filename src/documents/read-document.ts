@@ -5,11 +5,11 @@ import { decodeUnicode, hasNul } from "./encoding.ts";
 import { kindOf } from "./kind.ts";
 
 const PROGRAM = fileURLToPath(new URL("./document-process.ts", import.meta.url));
-/** Longest for one document; a PDF stops earlier of its own accord, with what was read by then. */
+/** Timeout for one document. Reading a PDF stops earlier and returns the pages so far. */
 const JOB_MS = 40_000;
-/** A plain text of this size is decoded in less time than it takes to send it to a process. */
+/** Decoding a plain text of at most this size is faster than sending it to a process. */
 const PLAIN_BYTES = 128 * 1024;
-/** V8's heap limit. `memory-watch.ts` ends the process when its whole memory grows beyond that. */
+/** V8's heap limit. `memory-watch.ts` limits the memory of the whole process. */
 const HEAP_MB = 384;
 
 export interface DocumentJob {
@@ -17,7 +17,7 @@ export interface DocumentJob {
   name: string;
 }
 
-/** Resolves to the text, or to a problem. `owner` takes turns with others. Rejects only with the signal's reason. */
+/** Resolves to the text or a problem. Owners take turns. Rejects only with the signal's reason. */
 export type ReadDocument = (
   bytes: Uint8Array,
   name: string,
@@ -25,13 +25,13 @@ export type ReadDocument = (
   signal: AbortSignal,
 ) => Promise<DocumentResult>;
 
-/** The one place where this process has documents read, so that the time and the memory for it are bounded. */
+/** Reads all documents of this process, so that their time and memory are limited together. */
 export const readDocument: ReadDocument = createReadDocument();
 
 const PROBLEMS = {
-  "too-slow": "takes too long to read; send the part that matters",
-  busy: "waited too long for other documents that are being read; send it again in a minute",
-  failed: "takes more memory to read than there is for one document; send the part that matters",
+  "too-slow": "takes too long to read; send the relevant part",
+  busy: "waited too long behind other documents; send it again in a minute",
+  failed: "needs too much memory to read; send the relevant part",
 } as const;
 
 export function createReadDocument(options: Partial<JobProcessOptions> = {}): ReadDocument {
@@ -52,7 +52,7 @@ export function createReadDocument(options: Partial<JobProcessOptions> = {}): Re
   };
 }
 
-/** Reads a small plain text without a process; undefined for everything else. */
+/** Reads a small plain text without a process. Undefined for other files. */
 function readPlain(bytes: Uint8Array, name: string): DocumentResult | undefined {
   if (kindOf(bytes, name) !== "text") return undefined;
   if (hasNul(bytes)) return { problem: UNKNOWN_KIND };

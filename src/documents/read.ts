@@ -19,21 +19,21 @@ import { readPdf } from "./pdf.ts";
 import { readWord } from "./word.ts";
 import { readWorkbook } from "./workbook.ts";
 
-const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or PDF";
-/** Word Online puts a number behind the name. */
+const OLD_OFFICE = "is in an old Office format; save it as .docx, .xlsx or PDF";
+/** Word Online adds a number to the name. */
 const WORD_PART = /^word\/document\d*\.xml$/;
-const OUTLOOK_MAIL = "is a mail in Outlook's own format; save it as .eml or PDF";
+const OUTLOOK_MAIL = "is an email in Outlook's own format; save it as .eml or PDF";
 
-/** Makes text of a document. Rejects with a `DocumentError`. Unbounded in time and memory: see `readDocument`. */
+/** Extracts a document's text. Rejects with a `DocumentError`. Does not limit time or memory; `readDocument` does. */
 export async function toText(
   bytes: Uint8Array,
   name: string,
   limits: DocumentLimits = DOCUMENT_LIMITS,
 ): Promise<DocumentText> {
-  const { text, leftOut } = await readKind(bytes, name, limits);
-  if (text.trim() === "") throw new DocumentError("has no text in it that can be read");
-  if (text.length <= limits.maxChars) return { text, ...(leftOut !== undefined && { leftOut }) };
-  return { text: truncate(text, limits.maxChars, "").toWellFormed(), leftOut: leftOut ?? ONLY_BEGINNING };
+  const { text, ...more } = await readKind(bytes, name, limits);
+  if (text.trim() === "") throw new DocumentError("contains no readable text");
+  if (text.length <= limits.maxChars) return { text, ...more };
+  return { leftOut: ONLY_BEGINNING, ...more, text: truncate(text, limits.maxChars, "").toWellFormed() };
 }
 
 async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits): Promise<DocumentText> {
@@ -65,12 +65,12 @@ async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<Do
   if (names.includes("xl/workbook.xml")) return await readWorkbook(bytes, limits);
   if (names.some((name) => name.startsWith("ppt/"))) throw new DocumentError("is a presentation; send it as PDF");
   if (names.includes("mimetype")) {
-    throw new DocumentError("is a document of a kind that cannot be read; send it as PDF");
+    throw new DocumentError("is a document in an unsupported format; send it as PDF");
   }
   throw new DocumentError("is an archive; send the files in it one by one");
 }
 
-/** Office packs encrypted documents and Outlook's mails into the container of its old formats. */
+/** Encrypted Office documents and Outlook's emails use the same container as old Office formats. */
 function describeContainer(bytes: Uint8Array): string {
   const has = (name: string) => Buffer.from(bytes).includes(Buffer.from(name, "utf16le"));
   if (has("EncryptedPackage")) return PROTECTED;

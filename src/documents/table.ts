@@ -4,7 +4,7 @@ import { type DocumentText, toCount } from "./document.ts";
 const MAX_COLUMNS = 100;
 const MAX_CELL_CHARS = 500;
 
-/** The rows of a table; `undefined` stands for an empty cell. */
+/** The rows of a table. An empty cell is `undefined`. */
 export type Rows = Iterable<ReadonlyArray<string | undefined>>;
 
 export interface MarkdownTable extends DocumentText {
@@ -12,7 +12,7 @@ export interface MarkdownTable extends DocumentText {
   columns: number;
 }
 
-/** A Markdown table with the first row as heading. Rows that do not fit into `maxChars` are counted. */
+/** Writes a Markdown table. Its first row is the heading. Counts rows that do not fit into `maxChars`. */
 export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
   const lines: string[] = [];
   let chars = 0;
@@ -24,7 +24,7 @@ export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
     all++;
     widest = Math.max(widest, row.length);
     if (shown < all - 1) continue;
-    // Markdown drops the cells that a heading has no place for.
+    // Markdown drops cells that have no heading.
     width = Math.max(width, Math.min(row.length, MAX_COLUMNS));
     const line = toLine(row.slice(0, MAX_COLUMNS));
     chars += line.length + 1;
@@ -38,7 +38,7 @@ export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
   return { text: lines.join("\n"), rows: all, columns: widest, ...(leftOut !== undefined && { leftOut }) };
 }
 
-/** "3 rows, 2 columns", the heading counted. */
+/** For example "3 rows, 2 columns". Counts the heading as a row. */
 export function describeSize({ rows, columns }: Pick<MarkdownTable, "rows" | "columns">): string {
   return `${toCount(rows)} ${rows === 1 ? "row" : "rows"}, ${toCount(columns)} ${columns === 1 ? "column" : "columns"}`;
 }

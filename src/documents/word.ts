@@ -3,13 +3,12 @@ import { checkArchive } from "./archive.ts";
 import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { readMarkup } from "./markup.ts";
 
-/** The text of a Word document, with its headings, lists, links and tables. */
+/** Reads the text of a Word document with its headings, lists, links and tables. */
 export async function readWord(
   bytes: Uint8Array,
   { maxChars, maxUnpackedBytes }: DocumentLimits,
 ): Promise<DocumentText> {
   checkArchive(bytes, maxUnpackedBytes);
-  // No picture is unpacked.
   const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
   try {
     const { value } = await mammoth.convertToHtml({ buffer: Buffer.from(bytes) }, { convertImage });

@@ -3,13 +3,16 @@ import { checkArchive } from "./archive.ts";
 import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
-/** What the library gives for a sheet. Its type does not say that a chart has no data. */
+/** A sheet as the library returns it. The library's type does not show that a chart has no data. */
 interface Sheet {
   sheet: string;
   data?: ReadonlyArray<ReadonlyArray<CellValue | null>>;
 }
 
-/** The sheets of a workbook as Markdown tables; charts are left out. Each may take an equal part of what is left. */
+/**
+ * Reads the sheets of a workbook as Markdown tables, without charts. Each sheet gets an equal share of the remaining
+ * characters.
+ */
 export async function readWorkbook(
   bytes: Uint8Array,
   { maxChars, maxUnpackedBytes }: DocumentLimits,
@@ -40,7 +43,7 @@ function* toRows(data: ReadonlyArray<ReadonlyArray<CellValue | null>>): Generato
 function toText(value: CellValue | null): string {
   if (value === null) return "";
   if (value instanceof Date) return toDay(value);
-  // As a spreadsheet shows it: no more digits than it keeps.
+  // A spreadsheet shows at most 15 digits, although a number has more.
   if (typeof value === "number") return String(Number(value.toPrecision(15)));
   return String(value);
 }

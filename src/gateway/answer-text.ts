@@ -1,8 +1,8 @@
 import type { ChunkChoice } from "./chunks.ts";
 
 /**
- * Cleans the text of one answer, however its deltas are cut: repeated beginnings go, thoughts in tags become
- * `reasoning`, and pictures written as data URLs become `pictures`.
+ * Cleans the text of one answer, however it is split into deltas: removes repeated beginnings, moves tagged thoughts to
+ * `reasoning`, and moves pictures written as data URLs to `pictures`.
  */
 export function createAnswerText() {
   const repeats = createRepeatFilter();
@@ -16,11 +16,11 @@ export function createAnswerText() {
   }
 
   return {
-    /** Changes the choice in place. Text that may be the beginning of a tag or of a picture waits for the next delta. */
+    /** Changes the choice in place. Text that can be the start of a tag or a picture waits for the next delta. */
     apply({ index, delta, finish_reason }: ChunkChoice): void {
       if (index !== 0) return;
       const { content } = delta;
-      // Some gateways give a reason with every piece of text: only one without text ends the answer.
+      // Some gateways send a finish reason with every piece of text, so only a reason without text ends the answer.
       const isEnd = delta.tool_calls !== undefined || (Boolean(finish_reason) && !content);
       if (!content && !isEnd) return;
       const taken = take(content ?? "", isEnd);
@@ -28,7 +28,7 @@ export function createAnswerText() {
       if (taken.said !== "" || content !== undefined) delta.content = taken.said;
       if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
     },
-    /** Returns the text and the pictures that still waited, when nothing more comes; "" for most answers. */
+    /** Returns the text and pictures that are still waiting at the end; "" for most answers. */
     rest(): { content: string; pictures: string[] } {
       const { said, pictures } = take("", true);
       return { content: said, pictures };
@@ -36,17 +36,19 @@ export function createAnswerText() {
   };
 }
 
-/** Deltas and characters after which a growing repetition is no coincidence: "-", "--", "----" begins many a table. */
+/**
+ * With fewer deltas or characters, a growing repetition can be a coincidence: many tables begin with "-", "--", "----".
+ */
 const MIN_REPEATS = 4;
 const MIN_REPEATED_CHARS = 16;
 
 /**
- * Takes away what a gateway repeats if each of its deltas holds all of the text so far. The first delta that does not
- * begin with the one before it proves that the gateway repeats nothing. Until then, the text waits.
+ * Removes repetition if each delta repeats all of the text so far. The gateway is not repeating if one delta does not
+ * start with the previous one. Until that is known, the text waits.
  */
 function createRepeatFilter() {
   let state: "open" | "repeats" | "plain" = "open";
-  /** The deltas so far, each the beginning of the next; after that, the text so far. */
+  /** The deltas so far, while each one starts with the one before. */
   let deltas: string[] = [];
   let text = "";
 
@@ -56,7 +58,7 @@ function createRepeatFilter() {
     state = isRepeated ? "repeats" : "plain";
     text = whole;
     deltas = [];
-    // The first delta was shown when it came.
+    // The first delta has already been shown.
     return rest.length === 0 ? "" : whole.slice(first.length);
   }
 
@@ -90,24 +92,24 @@ function createRepeatFilter() {
   };
 }
 
-/** The tags that models write around what they think. */
+/** Models put their thoughts in these tags. */
 const OPENINGS = ["<think>", "<thinking>", "<thought>", "<reasoning>"];
 const LONGEST_OPENING = Math.max(...OPENINGS.map((tag) => tag.length));
-/** More white space than this before a tag, and it is text. */
+/** A tag after more white space than this counts as text. */
 const MAX_HELD_CHARS = 64;
 
 /**
- * Only tags that the answer begins with count, several in a row as well. A closing tag without an opening one stays
- * in the text: nothing says what came before it. After an opening tag that is never closed, everything is thought.
+ * Only tags at the start of the answer count, but there can be several. A closing tag without an opening tag stays in
+ * the text, because it is unknown where the thought starts. If an opening tag is never closed, all text after it is a
+ * thought.
  */
 function createThoughtFilter() {
-  /** The tag that ends the current thought. */
   let closing: string | undefined;
   let held = "";
   let hasThought = false;
   let isAnswer = false;
 
-  /** Finds out what `held` begins with: a tag, which is taken off, text, or something that only the rest decides. */
+  /** Checks how `held` starts. A tag is removed; text starts the answer; for anything else, more text is needed. */
   function open(): void {
     const start = held.trimStart();
     const word = start.slice(0, LONGEST_OPENING).toLowerCase();
@@ -120,7 +122,7 @@ function createThoughtFilter() {
     }
   }
 
-  /** Takes the thought from the front of `held`, except for what may be the beginning of the closing tag. */
+  /** Removes the thought from the front of `held`. Leaves the end if it can be the start of the closing tag. */
   function takeThought(tag: string): { thought: string; isOver: boolean } {
     const end = held.search(new RegExp(tag, "i"));
     const last = held.lastIndexOf("<");
@@ -157,35 +159,35 @@ function createThoughtFilter() {
   };
 }
 
-/** Pictures of one answer; further ones are left out. */
+/** Maximum number of pictures per answer; further ones are left out. */
 const MAX_PICTURES = 8;
-/** A picture's beginning: bare, or inside of Markdown or HTML. */
+/** The start of a picture, alone or in Markdown or HTML. */
 const PICTURE =
   /(?:!\[[^\]\n]{0,200}\]\(\s{0,20}<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
-/** The end of a text that may be the beginning of one. */
+/** The end of a text if it can be the start of a data URL. */
 const MAYBE_DATA = `(?:${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)`;
 const MAYBE_PICTURE = new RegExp(
   `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s{0,20}<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
-/** The rest of the Markdown or HTML around a picture, such as its title. */
+/** Limit for the Markdown or HTML after a picture, such as a title. */
 const MAX_CLOSING_CHARS = 200;
 const NO_BASE64 = /[^A-Za-z0-9+/=]/;
-/** Cheap to look for in every delta: without it, no picture begins in a text or at its end. */
+/** A cheap test for every delta: without a match, no picture starts in the text or at its end. */
 const MAY_BEGIN = /data:|!\[|<i|(?:d|da|dat|data|!|<)$/i;
 
-/** A pattern for each beginning of a word. */
+/** A pattern that matches every beginning of a word. */
 function optional(word: string): string {
   const [first = "", ...rest] = word;
   return rest.length === 0 ? first : `${first}(?:${optional(rest.join(""))})?`;
 }
 
-/** Takes pictures that are written as base64 out of the text. */
+/** Removes pictures written as base64 from the text. */
 function createPictureFilter() {
   let held = "";
-  /** The data URL that is being read. */
+  /** The parts of the data URL that is being read. */
   let picture: string[] | undefined;
-  /** Ends the Markdown or HTML around the latest picture, and is still to come. */
+  /** The Markdown or HTML that is still expected after the latest picture. */
   let closing = "";
   let count = 0;
 

@@ -6,36 +6,31 @@ import type { GatewayLimits } from "./limits.ts";
 import type { Send } from "./transport.ts";
 import { createWatch, describeSeconds, type Watch } from "./watch.ts";
 
-/** A call is about to wait before it is made, or made again. */
+/** A call waits before its first or next attempt. */
 export interface RetryNotice {
   waitMs: number;
   error: GatewayError;
 }
 
-/** The model or gateway asked instead of the requested one. */
-export interface Detour {
+/** The model or gateway that is asked instead of the requested one. */
+export interface Fallback {
   model: string;
   isSecondGateway: boolean;
   because: GatewayErrorKind;
 }
 
 export interface CallOptions {
-  /**
-   * Awaited right before each call is sent, after it is connected. If it rejects, that call is not sent, and the caller
-   * gets the same rejection.
-   */
-  beforeSend?: () => Promise<void>;
-  /** Called before each wait, so that it can be shown. */
+  /** Called before each wait, for example to show it. */
   onRetry?: (notice: RetryNotice) => void;
-  /** The first request is made although the model is paused: a person asked for it. */
+  /** If true, the first attempt ignores a pause of the model, because a person asked for it. */
   mustAsk?: boolean;
-  /** False for a model that may not stand in for the requested one; absent: any may. */
+  /** Whether a model can be asked instead of the requested one; absent: any can. */
   mayAsk?: (model: string) => boolean;
-  /** Called before something else is asked than requested; undefined: the requested one is asked again. */
-  onDetour?: (detour: Detour | undefined) => void;
+  /** Called before another model or gateway is asked. Called with undefined when the requested one is asked again. */
+  onFallback?: (fallback: Fallback | undefined) => void;
 }
 
-/** One gateway, with what its calls share. */
+/** A gateway and the state that its calls share. */
 export interface Endpoint {
   /** The second one is asked while the first is down. */
   name: "first" | "second";
@@ -48,28 +43,34 @@ export interface Route {
   model: string;
 }
 
-/** One request in the form in which one route is asked. */
+/** One request in the form for one route. */
 export interface Form<T> {
-  /** Makes one call, within `firstTokenMs` for its first piece. Calls `onSign` when the model answers. */
+  /**
+   * Makes one call. It fails if the first piece does not arrive within `firstTokenMs`. Calls `onSign` when that piece
+   * arrives.
+   */
   call(watch: Watch, firstTokenMs: number, onSign: () => void): Promise<T>;
-  /** Changes the request after a refusal. False if nothing can be changed. */
+  /** Changes the request after a refusal. Returns false if no change can help. */
   adapt(refusal: GatewayError): boolean;
 }
 
-/** One request, which may be sent several times and to several routes. */
+/** One request. It can be sent several times and to several routes. */
 export interface Question<T> {
-  /** The requested one first, then those that may stand in for it. */
+  /** The requested route first, then its alternatives. */
   routes: readonly [Route, ...Route[]];
   options?: CallOptions;
-  /** Time in milliseconds within which the first piece of the answer must have come, from whatever route. */
+  /** Time in milliseconds until the first piece of an answer must arrive, from any route. */
   firstTokenTotalMs?: number;
-  /** Called once for each route that is asked. */
+  /** Called once for each route. */
   toForm(route: Route): Form<T>;
-  /** True once a part of the answer has come that people see: then nothing is asked again. */
+  /** True once people can see a part of the answer: then nothing is retried. */
   hasBegun?(): boolean;
-  /** True if another gateway or model may answer after this failure. */
+  /** Whether another gateway or model may answer after this failure. */
   isDown?(error: GatewayError): boolean;
-  /** Texts of people. The log quotes the gateway without them, and not at all if they are absent. */
+  /**
+   * People's texts. The log quotes the gateway without these texts; if they are absent, it doesn't quote the gateway at
+   * all.
+   */
   texts?: () => readonly string[];
 }
 
@@ -79,21 +80,24 @@ export interface AskDeps {
   onAnswered?: ((name: Endpoint["name"], model: string) => void) | undefined;
 }
 
-/** Calls to one route at most if another one can be asked, and failures after which that one is asked at once. */
+/**
+ * Maximum number of calls to one route if there is an alternative. After a failure in `NOT_RETRIED`, the alternative is
+ * asked at once.
+ */
 const ATTEMPTS_BESIDE = 2;
 const NOT_RETRIED: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 const MAX_CHANGES = 12;
-/** Calls that waited for the same moment are spread over this long. */
+/** Calls that wait for the same moment are spread over this time. */
 const SPREAD_MS = 250;
-/** Longest silence before a call that finds out whether a pause is over is given up for another route. */
+/** A call that tests whether a pause is over moves to another route after this silence. */
 const PROBE_SILENCE_MS = 15_000;
-/** How often a call looks whether another one has found out that a pause is over. */
+/** A waiting call checks this often whether another call has ended the pause. */
 const LOOK_MS = 100;
 
 /**
- * Asks the requested route; while that is down or at its limit, the routes that stand in for it; then the requested one
- * again, patiently. Each route is retried after failures that pass, and asked again in another form after a refusal. An
- * answer that has begun is never replaced. Rejects with the error of the requested route, or with the signal's reason.
+ * Asks the requested route. If it is down or at its limit, asks the alternative routes, then the requested route again
+ * with more retries. Retries each route after passing failures, and changes its request after a refusal. Never replaces
+ * an answer that has started. Rejects with the error of the requested route, or with the signal's reason.
  */
 export async function ask<T>(deps: AskDeps, question: Question<T>, signal: AbortSignal): Promise<T> {
   const { options = {}, firstTokenTotalMs = Number.POSITIVE_INFINITY } = question;
@@ -114,31 +118,31 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
   }
   const because = failure.kind;
   for (const route of others) {
-    // An unreachable gateway is not asked for another model either.
+    // If the gateway is unreachable, another of its models would fail too.
     if (because === "unreachable" && route.endpoint === own.endpoint) continue;
     if (isLate()) throw failure;
-    const detour = { model: route.model, isSecondGateway: route.endpoint !== own.endpoint, because };
-    options.onDetour?.(detour);
-    deps.log.warn({ ...detour, model: own.model, instead: route.model }, "a fallback is asked instead");
+    const fallback = { model: route.model, isSecondGateway: route.endpoint !== own.endpoint, because };
+    options.onFallback?.(fallback);
+    deps.log.warn({ ...fallback, model: own.model, instead: route.model }, "asking a fallback instead");
     try {
       const asked = { ...route, form: question.toForm(route) };
       return await askRoute(deps, question, asked, { mustAsk: false, hasAlternative: true, untilMs }, signal);
     } catch (error) {
-      // A refusal is no answer either: the second gateway may have other models.
+      // A refusal by this route doesn't end the search: the second gateway can have other models.
       if (isOver(error)) throw error;
-      deps.log.warn({ err: error, instead: route.model }, "the fallback does not answer");
+      deps.log.warn({ err: error, instead: route.model }, "the fallback did not answer");
     }
   }
-  options.onDetour?.(undefined);
+  options.onFallback?.(undefined);
   if (!PASSING.has(because) || isLate()) throw failure;
   return askRoute(deps, question, own, { mustAsk: false, hasAlternative: false, untilMs }, signal);
 }
 
 interface Patience {
   mustAsk: boolean;
-  /** Something else can be asked, so the call waits little. */
+  /** True if there is another route, so this call waits less. */
   hasAlternative: boolean;
-  /** When the first piece of the answer must have come, on the clock of `performance`. */
+  /** Deadline for the first piece of the answer, measured with `performance.now()`. */
   untilMs: number;
 }
 
@@ -168,17 +172,17 @@ async function askRoute<T>(
     await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   };
 
-  /** Waits while the model is paused. Resolves to the pause if this call is to find out whether it is over. */
+  /** Waits while the model is paused. Resolves to the pause if this call should test whether the pause is over. */
   async function waitForPause(): Promise<Pause | undefined> {
     for (let pause = breaker.read(model); pause !== undefined; pause = breaker.read(model)) {
       const leftMs = Math.min(budgetMs, silenceMs(false));
       if (mustAsk && attempt === 1) return pause;
-      if ((pause.waitMs > leftMs || pause.waitMs === 0) && (await breaker.claim(model))) return pause;
+      if ((pause.waitMs > leftMs || pause.waitMs === 0) && breaker.claim(model)) return pause;
       signal.throwIfAborted();
       const waitMs = Math.max(pause.waitMs, LOOK_MS);
       if (waitMs > leftMs) throw toPauseError(model, { ...pause, waitMs });
       budgetMs -= waitMs;
-      // If another call is finding out, the wait is too short to be worth showing.
+      // While another call is testing the pause, waits are too short to show.
       if (pause.waitMs > 0) await wait(waitMs + spread(), pause.error);
       else await wait(waitMs);
     }
@@ -199,11 +203,12 @@ async function askRoute<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
-      // Words outside of an error object are those of any page at the address, or the model's.
+      // Words outside an error object can come from the model, or from any web page at the address, so the log does not
+      // quote them.
       if (texts !== undefined && !error.isFormless && error.status !== undefined)
         error.logMessage += withoutTexts(error.quote, texts());
       if (hasBegun?.() === true) throw error;
-      // A gateway that refuses is there.
+      // A gateway that refuses is reachable.
       if (error.kind === "rejected" || error.kind === "unauthorized") succeed();
       if (changes < MAX_CHANGES && form.adapt(error)) {
         changes += 1;
@@ -217,7 +222,7 @@ async function askRoute<T>(
       if ((asked !== undefined && asked > budgetMs) || waitMs >= silenceMs(probed !== undefined)) throw error;
       attempt += 1;
       if (asked !== undefined) budgetMs -= asked;
-      log.debug({ err: error, model, waitMs }, "the gateway is asked again");
+      log.debug({ err: error, model, waitMs }, "retrying a call to the gateway");
       await wait(asked === undefined ? waitMs : asked + spread(), error);
     } finally {
       watch.end();
@@ -225,7 +230,9 @@ async function askRoute<T>(
   }
 }
 
-/** Anywhere in the range, which doubles: callers that failed together do not come back together. */
+/**
+ * A random time from a range that doubles with each attempt, so that callers that failed together don't retry together.
+ */
 function backoff(attempt: number, { backoffMinMs, backoffMaxMs }: GatewayLimits): number {
   const ceilingMs = Math.min(backoffMaxMs, backoffMinMs * 2 ** (attempt + 1));
   return backoffMinMs + Math.random() * Math.max(0, ceilingMs - backoffMinMs);
@@ -237,7 +244,7 @@ function spread(): number {
 
 function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitMs: number }): GatewayError {
   const subject = model === "" ? "" : ` for model ${model}`;
-  const why = isAsked ? "asked for a pause of another" : "failed several times in a row, and is asked again in";
+  const why = isAsked ? "asked for a pause of another" : "failed several times in a row and will be tried again in";
   return new GatewayError(error.kind, `The gateway ${why} ${describeSeconds(waitMs)}${subject}, so no call was made.`, {
     cause: error,
     retryAfterMs: waitMs,
@@ -246,11 +253,11 @@ function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitM
   });
 }
 
-/** Shorter runs of characters that a message shares with people's texts are words of the language. */
+/** Shorter matches between a message and people's texts are only ordinary words. */
 const SHARED_CHARS = 8;
 const HIDDEN = "[…]";
 
-/** The gateway's words without anything they share with people's texts, however its letters and spaces are written. */
+/** Returns the gateway's words without parts of people's texts. Ignores case and spacing. */
 function withoutTexts(quote: string, texts: readonly string[]): string {
   const runs = new Map<number, number[]>();
   const lower = toComparable(quote);
@@ -271,27 +278,30 @@ function withoutTexts(quote: string, texts: readonly string[]): string {
       if (found.length === open.length) runs.delete(hash);
     });
   }
-  // Spaces may have been joined: the positions are those of the comparable text.
+  // The positions belong to the comparable text, which has single spaces.
   const shown = quote.replace(SPACES, " ");
   return Array.from({ length: shown.length }, (_, at) =>
     hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),
   ).join("");
 }
 
-/** Calls `visit` with each run of `SHARED_CHARS` characters, and a hash of it: a conversation has millions. */
+/**
+ * Calls `visit` with the start of each run of `SHARED_CHARS` characters and a hash of the run. A hash is fast enough
+ * for the millions of runs in a conversation.
+ */
 function eachRun(text: string, visit: (hash: number, at: number) => void): void {
   let hash = 0;
   for (let at = 0; at < text.length; at++) {
-    // 32 bits, shifted by 4 for each character: those before the run are gone.
+    // Each step shifts the 32 bits by 4, so characters before the run have no effect.
     hash = (hash << 4) ^ text.charCodeAt(at);
     if (at >= SHARED_CHARS - 1) visit(hash, at - SHARED_CHARS + 1);
   }
 }
 
-/** A safe text has one space for these. */
+/** A safe text has one space instead of each of these. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
-/** The only letter whose lower case is longer would move what follows it. */
+/** Replaces the only letter whose lower case is longer, because it would shift the positions after it. */
 function toComparable(text: string): string {
   return text.replace(SPACES, " ").replaceAll("İ", "i").toLowerCase();
 }

@@ -1,23 +1,25 @@
 import { isRecord } from "./json.ts";
 
 /**
- * Fields that a gateway attached to an answer or to a call beyond the interface, such as signatures of what the model
- * thought. Some gateways refuse the next request of the turn unless the fields come back as they were.
+ * Fields beyond the interface that a gateway attached to an answer or a call, such as signatures of the model's
+ * thoughts. Some gateways refuse the turn's next request unless it contains these fields unchanged.
  */
 export interface Attached {
-  /** The route that attached them. No other route gets them back. */
+  /** The route that attached the fields. They are sent back only to this route. */
   from: string;
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** Further fields of an object, and items of a list, are left out: every fragment copies what came before. */
+/**
+ * Further fields of an object and further items of a list are dropped, because every fragment copies all earlier ones.
+ */
 const MAX_ENTRIES = 256;
-/** Values that are nested deeper are left out: what joins and stores them is recursive. */
+/** Deeper values are dropped, because joining and storing them is recursive. */
 const MAX_DEPTH = 16;
-/** Attached fields of one message, as JSON. They are stored, and sent with every further request of the turn. */
+/** Limit for one message, as JSON. The fields are stored and sent with every further request in the turn. */
 const MAX_ATTACHED_CHARS = 1_048_576;
 
-/** True if these fields can be stored and returned. Pure. */
+/** Whether these fields can be stored and sent back. Pure. */
 export function isKeepable(attached: ReadonlyArray<Attached | undefined>): boolean {
   return JSON.stringify(attached).length <= MAX_ATTACHED_CHARS;
 }
@@ -28,12 +30,11 @@ function isModest(value: unknown, depth = MAX_DEPTH): boolean {
   return depth > 0 && entries.length <= MAX_ENTRIES && entries.every((entry) => isModest(entry, depth - 1));
 }
 
-/** Sets a field, unless it is one too many. */
 function put(record: Record<string, unknown>, key: string, value: unknown): void {
   if (Object.hasOwn(record, key) || Object.keys(record).length < MAX_ENTRIES) record[key] = value;
 }
 
-/** Puts the fields of a message or a call that are not in `known` into `attached`. */
+/** Moves the fields that are not in `known` from a message or a call to `attached`. */
 export function setApart(value: Record<string, unknown>, known: ReadonlySet<string>, from: string): void {
   let fields: Record<string, unknown> | undefined;
   for (const key in value) {
@@ -42,12 +43,12 @@ export function setApart(value: Record<string, unknown>, known: ReadonlySet<stri
     fields ??= {};
     put(fields, key, value[key]);
   }
-  // A field of that name on the wire is not ours.
+  // The gateway can send a field with this name too.
   delete value.attached;
   if (fields !== undefined) value.attached = { from, fields };
 }
 
-/** Adds the fields of a further fragment. Pure. */
+/** Joins the fields of two fragments. Pure. */
 export function joinAttached(first: Attached | undefined, more: Attached | undefined): Attached | undefined {
   if (first === undefined || more === undefined) return more ?? first;
   const fields: Record<string, unknown> = { ...first.fields };
@@ -66,7 +67,7 @@ function joinField(first: unknown, more: unknown): unknown {
   return joined;
 }
 
-/** Lists come in fragments: an item may go on with the one of its index or, without indexes, with the last one. */
+/** Joins lists. An item continues the one with the same index; without indexes, it continues the last one. */
 function joinLists(first: readonly unknown[], more: readonly unknown[]): unknown[] {
   const joined = [...first];
   for (const [position, item] of more.entries()) {
@@ -81,11 +82,11 @@ function goesOn(first: unknown, more: unknown, isNext: boolean): boolean {
   if (!isRecord(first) || !isRecord(more) || first.type !== more.type) return false;
   if (first.id && more.id && first.id !== more.id) return false;
   if (typeof first.index === "number" && typeof more.index === "number") return first.index === more.index;
-  // A signature or encrypted data ends an item.
+  // An item is complete once it has a signature or encrypted data.
   return isNext && !first.signature && !first.data;
 }
 
-/** The fields of an item that come piece by piece. */
+/** Fields whose text arrives in pieces. */
 const TEXTS: ReadonlySet<string> = new Set(["text", "summary", "thinking", "reasoning", "data", "content"]);
 
 function joinItems(first: Record<string, unknown>, more: Record<string, unknown>): Record<string, unknown> {

@@ -1,7 +1,10 @@
-/** Another model may stand behind the same name later, and some refuse one picture with the words that others use to refuse all. */
+/**
+ * Facts are forgotten after this time, because they can be wrong. Later, another model can have the same name. Some
+ * models refuse a single picture in words that others use to refuse all pictures.
+ */
 const BELIEVED_MS = 10 * 60_000;
 
-/** Facts that refusals have shown, each believed for a while. */
+/** Facts learned from refusals. Each expires after a while. */
 export interface Beliefs<T> {
   all(): T[];
   add(fact: T): void;

@@ -4,16 +4,22 @@ import type { Dispatcher } from "undici";
 export interface BodyListener {
   onData(bytes: Buffer): void;
   onEnd(): void;
-  /** The body broke off, or the call's signal aborted. */
+  /** Called if the body is interrupted or the call's signal aborts. */
   onError(error: unknown): void;
 }
 
 export interface ResponseBody {
-  /** Tells what has come so far at once. Only the first listener is told, and none when the answer was left. */
+  /**
+   * Reports at once what has already arrived. Calls only the first listener, and no listener after `destroy` or
+   * `drain`.
+   */
   listen(listener: BodyListener): void;
-  /** Closes the connection unless the body has ended, and tells nothing from then on. */
+  /** Closes the connection unless the body has ended. No listener is called afterwards. */
   destroy(): void;
-  /** Reads the rest so that the connection can be reused, or closes it if that takes time. Reports nothing more. */
+  /**
+   * Reads the rest so that the connection can be reused. Closes the connection if that takes too long. No listener is
+   * called afterwards.
+   */
   drain(): void;
 }
 
@@ -23,15 +29,15 @@ export interface GatewayResponse {
   body: ResponseBody;
 }
 
-/** Servers end the body right behind the last event; more patience would be spent on an open connection. */
+/** Servers end the body right after the last event, so a longer wait would rarely help. */
 const DRAIN_MS = 250;
 const MAX_DRAIN_BYTES = 65_536;
 
 const DEAF: BodyListener = { onData() {}, onEnd() {}, onError() {} };
 
 /**
- * Sends a request and resolves to its answer's head. Handles undici's events itself: a stream between would cost a
- * third of a chunk's processor time. Rejects with the signal's reason or undici's error.
+ * Sends a request and resolves when the response's head arrives. Handles undici's events directly, because a stream in
+ * between would add a third to the processor time of each chunk. Rejects with the signal's reason or undici's error.
  */
 export function dispatchRequest(
   agent: Dispatcher,
@@ -40,14 +46,14 @@ export function dispatchRequest(
 ): Promise<GatewayResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<GatewayResponse>();
   let controller: Dispatcher.DispatchController | undefined;
-  /** The first bytes come together with the head, before somebody listens. */
+  /** Bytes that arrive with the head, before there is a listener. */
   let early: Buffer[] = [];
   let listener: BodyListener | undefined;
   let tellEnd: (() => void) | undefined;
 
   function leave(): void {
-    // Without a connection there is nothing to abort yet: `onRequestStart` does it then.
-    controller?.abort(new Error("The answer was left."));
+    // If there is no connection yet, `onRequestStart` aborts the request later.
+    controller?.abort(new Error("The response was abandoned."));
   }
 
   function abort(): void {
@@ -69,7 +75,7 @@ export function dispatchRequest(
   const body: ResponseBody = {
     listen(given) {
       listener ??= given;
-      // It may leave while it is told.
+      // The listener can stop listening between two chunks.
       for (const bytes of early) if (listener === given) given.onData(bytes);
       early = [];
       if (listener === given) tellEnd?.();

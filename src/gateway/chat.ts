@@ -15,9 +15,11 @@ import { createStreamDecoder, type OnChunk, type StreamDecoder, type Tally } fro
 import type { Watch } from "./watch.ts";
 
 export interface StreamOptions extends CallOptions {
-  /** Returns without waiting for anything: a promise for each of thousands of chunks would cost too much. */
+  /** Must not return a promise: one promise for each of thousands of chunks would be too slow. */
   onChunk: OnChunk;
-  /** Called when an answer begins whose request had to be changed, with the names of the changes, see `adaptations.ts`. */
+  /**
+   * Called when an answer starts after the request was changed. Gets the names of the changes, see `adaptations.ts`.
+   */
   onAdapted?: (changes: readonly string[]) => void;
 }
 
@@ -74,9 +76,8 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
           try {
             watch.expect(firstTokenMs);
             const call = { method: "POST", api: "openai", path: "/chat/completions", model, streaming: true } as const;
-            const { beforeSend } = options;
             const body = toChatJson(wording.body(), name);
-            await answer.read(await endpoint.send({ ...call, body, beforeSend }, watch));
+            await answer.read(await endpoint.send({ ...call, body }, watch));
             signal.throwIfAborted();
             wording.finish(answer.tally);
             log.info(describe(), "answer complete");
@@ -108,18 +109,19 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
   };
 }
 
-/** Words that the log may not have. */
+/** The texts in a message that must not appear in the log. */
 function wordsOf(message: ChatMessage): string[] {
   if (message.role === "system") return [];
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
   return [textOf(message), ...calls.map((call) => call.function.arguments)];
 }
 
-/** Facts about a model of a gateway that earlier requests have shown. */
 interface Known {
-  /** The changes without which it refuses requests. */
+  /** The changes that make the model accept requests. */
   changes: Beliefs<Change>;
-  /** The first answer without usage shows that the gateway has to be asked for it; "leave": it does not tell then either. */
+  /**
+   * "ask": requests must ask for usage, because an answer contained none. "leave": the gateway sends none even then.
+   */
   usage: "ask" | "leave" | undefined;
 }
 
@@ -134,9 +136,8 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
 
   return {
     body,
-    /** Names of the changes that this request needed. */
     changed: () => changes.filter((change) => applyChanges(plain, [change]) !== plain).map(({ name }) => name),
-    /** Changes the request as a refusal asks. False if there is nothing to change. */
+    /** Changes the request as the gateway's refusal requires. Returns false if no change can help. */
     adapt(refusal: GatewayError): boolean {
       const change = findChange(refusal, body(), changes);
       const mayBeUsage = asksUsage && refusal.kind === "rejected" && refusal.reason === undefined;
@@ -150,9 +151,9 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
       changes = [...changes, change];
       return true;
     },
-    /** The model answers: its refusals are believed. */
+    /** Called when the model answers: the changes worked, so they are remembered. */
     succeed(): void {
-      // A request that is refused in its new form too was refused for another reason.
+      // If the changed request was refused too, the change did not matter.
       for (const { change, refusal } of own.splice(0)) {
         const fields = { model, gateway: endpoint.name, adaptation: change.name, err: refusal };
         log.info(fields, `the gateway refused a request; from now on Palaver ${describeChange(change)}`);
@@ -160,7 +161,6 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
       }
       if (isUsageRefused) known.usage = "leave";
     },
-    /** The answer is whole. */
     finish({ usage }: Readonly<Tally>): void {
       if (plain.stream_options !== undefined || isUsageRefused) return;
       if (usage !== undefined || known.usage === "leave") return;
@@ -173,7 +173,7 @@ interface Thrown {
   error: unknown;
 }
 
-/** Reads one answer. Decodes the bytes as they come and hands the chunks over at once, so that a chunk costs no promise. */
+/** Reads one answer. Decodes bytes as they arrive and passes on chunks at once, without a promise for each. */
 function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChunk: OnChunk, from: string) {
   let isOver = false;
   const hand = (chunk: ChatCompletionChunk) => {
@@ -190,7 +190,7 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
   function settle(broken?: unknown, thrown?: Thrown): void {
     if (isOver) return;
     const { signal } = watch;
-    // A silent gateway leaves text behind that waited for more; a caller who left takes none.
+    // If the gateway went silent, waiting text must still be shown. If the caller aborted, no one needs it.
     const hasRest = !signal.aborted || signal.reason instanceof GatewayError;
     const gap = thrown ?? (hasRest ? attempt(decoder.rest) : undefined) ?? findGap(decoder, broken, signal);
     isOver = true;
@@ -215,17 +215,20 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
 
   return {
     tally,
-    /** Resolves when all chunks are handed over. Rejects with a GatewayError, the watch's reason or the error of `onChunk`. */
+    /**
+     * Resolves when all chunks have been passed on. Rejects with a GatewayError, the watch's reason or an error from
+     * `onChunk`.
+     */
     read(given: ResponseBody): Promise<void> {
       body = given;
       expect(readPatience(tally, limits));
-      // At once: the reader may leave in the middle of what was read together.
+      // Settles at once, because the signal can abort in the middle of a read.
       watch.signal.addEventListener("abort", () => settle(), { once: true });
       body.listen({ onData, onEnd: () => settle(undefined, attempt(decoder.end)), onError: settle });
       return end.promise;
     },
     isOpen: () => body !== undefined,
-    /** Gives the connection back if the answer was whole, and closes it otherwise. */
+    /** Keeps the connection if the answer was complete, and closes it otherwise. */
     leave(): void {
       if (isClean) body?.drain();
       else body?.destroy();
@@ -247,26 +250,27 @@ function readPatience(tally: Readonly<Tally>, { firstTokenMs, idleMs, tailMs }: 
   return tally.answered ? idleMs : firstTokenMs;
 }
 
-/** Finds the reason why an answer that has ended is not whole. */
+/** Finds why an answer is incomplete after its end. */
 function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): Thrown | undefined {
   const failure = decoder.failure();
   const { finishReason, isFinished, reasons } = decoder.tally;
   const isBroken = signal.aborted || failure !== undefined || broken !== undefined;
-  // A finished answer lacks nothing but its usage and `[DONE]`. If each piece came with a reason, none says so.
+  // With a finish reason, an answer is complete even without usage and `[DONE]`. This does not hold if every piece had
+  // a reason.
   if (finishReason !== undefined && (isFinished || reasons < 2 || !isBroken)) return undefined;
   if (signal.aborted) return { error: signal.reason };
   if (failure !== undefined) return { error: failure };
   if (broken !== undefined) return { error: toConnectionError("interrupted", broken) };
   if (!decoder.tally.opened) {
-    return { error: new GatewayError("malformed", "The gateway's answer is empty: it has no choice in it.") };
+    return { error: new GatewayError("malformed", "The gateway's response is empty: it contains no choices.") };
   }
   if (decoder.isDone()) return undefined;
   return { error: new GatewayError("interrupted", "The gateway's answer ended before it was complete.") };
 }
 
-/** Describes one answer for the log, without a word of it. */
+/** Describes one answer for the log, without its text. */
 function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, unknown> {
-  /** Gateways may send a sentence where a name belongs. */
+  /** Some gateways send a sentence instead of a name. */
   const toName = (text: string) => {
     const name = safe.name(text);
     return name === "" || isName(name) ? name : "[not a name]";
@@ -278,7 +282,7 @@ function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, 
     reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
     finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
     usage: tally.usage,
-    // Only when there are any: a broken event is worth looking for.
+    // Logged only if there are any, because a broken event deserves attention.
     droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

@@ -1,8 +1,9 @@
 import { setApart } from "./attached.ts";
 import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
+import { readCitations } from "./citations.ts";
 import { isJson, isRecord } from "./json.ts";
 
-/** The fields of a delta or a message that are read, or that say nothing about the answer. */
+/** Fields of a delta or message that Palaver reads, or that say nothing about the answer. */
 const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -15,15 +16,15 @@ const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "annotations",
   "citations",
 ]);
-/** Longest name and id of a call. Some gateways put a signature into the id. */
+/** Limit for a call's name and id. Some gateways put a signature into the id. */
 const MAX_NAME_CHARS = 1_000;
 const MAX_ID_CHARS = 65_536;
 const CALL_FIELDS: ReadonlySet<string> = new Set(["index", "id", "type", "function"]);
 
 /**
- * Reads the chunks of one answer, or a whole answer as one chunk, and evens out what servers do differently, from missing
- * `choices` to arguments as an object. Changes chunks in place, because there are thousands of them. `from` is the route
- * that answers, see `Attached`.
+ * Reads the chunks of one answer, or a whole answer as one chunk. Corrects differences between servers, from missing
+ * `choices` to arguments as an object. Changes chunks in place, because there are thousands. `from` is the route that
+ * answers, see `Attached`.
  */
 export function createReadChunk(from: string) {
   const placeOf = createPlaceOf();
@@ -46,7 +47,7 @@ export function createReadChunk(from: string) {
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
     if (isRecord(choice.delta)) hasDeltas = true;
-    // After deltas, a message repeats all of the answer.
+    // A message after deltas repeats the whole answer.
     const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
     const isWhole = delta === choice.message;
@@ -63,25 +64,29 @@ export function createReadChunk(from: string) {
     return calls.every(fixCall);
   }
 
-  /** Undefined if the value is no chunk. */
+  /** Undefined if the value is not a chunk. */
   return (value: unknown): ChatCompletionChunk | undefined => {
     if (!isRecord(value)) return undefined;
     if (!Array.isArray(value.choices)) value.choices = [];
-    // One answer is asked for; the text of a second one would run into it.
+    // Palaver requests one answer. Text from a second one would mix with it.
     if ((value.choices as unknown[]).length > 1) value.choices = (value.choices as unknown[]).filter(isFirst);
+    const sources = readCitations(value);
     if (!(value.choices as unknown[]).every(fixChoice)) return undefined;
+    // A field of that name on the wire is not Palaver's.
+    if (value.sources !== undefined) delete value.sources;
+    if (sources.length > 0) value.sources = sources;
     if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
     return value as unknown as ChatCompletionChunk;
   };
 }
 
 const KEY = '"content"';
-/** A text that stands in JSON as it is. */
+/** Text that needs no escaping in JSON. */
 const PLAIN = /^[^"\\\p{Cc}]+$/u;
 
 /**
- * Reads events that differ in nothing but their text from one that was read before, as almost all events of an answer do.
- * To parse each of them anew doubles the time that it takes to decode an answer.
+ * Reads events that differ from an earlier one only in their text, as almost all do. Parsing each of them as JSON would
+ * double the time to decode an answer.
  */
 export function createRepeatReader() {
   let before = "";
@@ -89,21 +94,20 @@ export function createRepeatReader() {
   let noted: ChatCompletionChunk | undefined;
 
   return {
-    /** Undefined when the event differs in more, or when its text needs a parser. */
+    /** Undefined if the event differs in anything else, or if its text needs a parser. */
     read(data: string): ChatCompletionChunk | undefined {
-      // `startsWith` costs half as much as `JSON.parse` does.
       const isLike = data.slice(0, before.length) === before && data.endsWith(after);
       if (noted === undefined || !isLike) return undefined;
       const content = data.slice(before.length, data.length - after.length);
       return PLAIN.test(content) ? toTextChunk(noted, content) : undefined;
     },
-    /** Takes an event and its chunk as what the next ones may repeat. */
+    /** Remembers an event and its chunk as the pattern for the next events. */
     note(data: string, chunk: ChatCompletionChunk): void {
       const { content, reasoning, tool_calls: calls, pictures, attached } = chunk.choices[0]?.delta ?? {};
       if (!content || (reasoning ?? calls ?? pictures ?? attached) !== undefined || chunk.usage) return;
       const [head = "", tail = "", another] = data.split(KEY, 3);
       const opening = /^\s*:\s*"/.exec(tail)?.[0];
-      // With two fields of that name, either may be the one that counts.
+      // If two fields have this name, it is unknown which one counts.
       if (opening === undefined || another !== undefined) return;
       const place = head.length + KEY.length + opening.length;
       if (!PLAIN.test(content) || !data.startsWith(`${content}"`, place)) return;
@@ -130,13 +134,16 @@ function toText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Makes a text of a message's content: of a list of parts, or of a refusal. False for anything else. */
+/**
+ * Turns a message's content into text; the content can also be a list of parts or a refusal. Returns false for other
+ * content.
+ */
 function fixContent(message: Record<string, unknown>): boolean {
   const { content, refusal } = message;
   if (Array.isArray(content)) {
     const others = content.filter((part) => !isTextPart(part));
     const pictures = others.filter((part) => readPicture(part) !== undefined);
-    // Parts of other types are the model thinking, or nothing that can be shown.
+    // Parts of other types are the model's thoughts or cannot be shown.
     message.content = content.map((part) => (isTextPart(part) ? toText(part.text) : "")).join("");
     message.images ??= pictures;
     message.reasoning ??= others.filter((part) => !pictures.includes(part));
@@ -151,11 +158,11 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
-/** Pictures of one delta or message; further ones are left out. */
+/** Maximum number of pictures in one delta or message; further ones are dropped. */
 const MAX_PICTURES = 16;
 
 function fixPictures(message: Record<string, unknown>): void {
-  // A field of that name on the wire is not ours.
+  // The gateway can send a field with this name too.
   if (message.pictures !== undefined) delete message.pictures;
   if (!Array.isArray(message.images)) return;
   const pictures = message.images
@@ -165,7 +172,7 @@ function fixPictures(message: Record<string, unknown>): void {
   if (pictures.length > 0) message.pictures = pictures;
 }
 
-/** The data URL of a picture, in the forms that gateways have for one. */
+/** Returns a picture's data URL from any form that gateways use. */
 function readPicture(part: unknown): string | undefined {
   if (typeof part === "string") return part.startsWith("data:image/") ? part : undefined;
   if (!isRecord(part)) return undefined;
@@ -175,7 +182,7 @@ function readPicture(part: unknown): string | undefined {
   return typeof address === "string" && address.startsWith("data:image/") ? address : undefined;
 }
 
-/** The names that servers have for the field, those first that hold nothing but text. */
+/** Servers' names for this field. Fields that contain only text come first. */
 const REASONING_FIELDS = [
   "reasoning_content",
   "reasoning",
@@ -183,12 +190,12 @@ const REASONING_FIELDS = [
   "reasoning_details",
   "thinking_blocks",
 ] as const;
-/** Parts hold parts; deeper than this there is no text. */
+/** Parts can contain parts. Deeper ones are not searched. */
 const MAX_PART_DEPTH = 4;
 
 /**
- * Puts what a message, whole or a fragment, thinks into `reasoning`, by whatever name it came; "" if its server keeps that
- * to itself. The interface does not define thoughts, yet servers send them.
+ * Moves a message's thoughts, complete or a fragment, to `reasoning`, whatever the server names them. If the server
+ * withholds them, `reasoning` is "". The interface does not define thoughts, but servers send them.
  */
 function fixReasoning(message: Record<string, unknown>): void {
   let reasoning: string | undefined;
@@ -213,10 +220,13 @@ function textIn(value: unknown, depth: number): string {
   return textIn(value.text ?? value.summary ?? value.thinking ?? value.reasoning ?? value.content, depth - 1);
 }
 
-/** Above this a cost is a mistake. */
+/** A higher cost must be a mistake. */
 const MAX_COST = 1_000_000;
 
-/** Token counts under the names in use; undefined unless both parts are there. A missing total is their sum. */
+/**
+ * Reads token counts under the names that servers use. Undefined unless both parts are present. If the total is
+ * missing, it is their sum.
+ */
 export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
@@ -236,7 +246,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Makes the function of a call, whole or a fragment, what the wire types say; false when it cannot. */
+/** Makes the function of a call, complete or a fragment, match the wire types. Returns false if that is impossible. */
 function fixFunction(call: Record<string, unknown>): boolean {
   const fn = call.function;
   if (fn === undefined || fn === null) return delete call.function;
@@ -247,12 +257,12 @@ function fixFunction(call: Record<string, unknown>): boolean {
   return fn.arguments === undefined || typeof fn.arguments === "string";
 }
 
-/** Above this an index is a mistake or an attack, and would make a list of that length. */
+/** A higher index must be a mistake or an attack: it would create a list of that length. */
 const MAX_TOOL_CALLS = 128;
 
-/** The fields by which a fragment tells the call it belongs to; an empty text tells nothing. */
+/** The fields that show which call a fragment belongs to. An empty text counts as missing. */
 export interface CallFragment {
-  /** As it was sent, which is not always a number. */
+  /** As the gateway sent it: not always a number. */
   index: unknown;
   id: string;
   name: string;
@@ -264,21 +274,21 @@ interface OpenCall {
   id: string;
   name: string;
   args: string;
-  /** The last character of `args` that is no white space; "" where there is none. */
+  /** The last character of `args` that is not white space; "" if there is none. */
   end: string;
 }
 
 /**
- * Finds the place, among an answer's calls, of the call that a fragment belongs to. Without a usable index a call begins with an id of its own, or without ids
- * with a name behind whole arguments. A repeated or ever-new id begins nothing.
+ * Finds the position of the call that a fragment belongs to. Without a usable index, a new call starts with a new id.
+ * If there are no ids either, it starts with a name after complete arguments. An id that is repeated or changes all the
+ * time starts no call.
  */
 export function createPlaceOf() {
-  /** The call that each index goes on with. */
   const calls = new Map<number, OpenCall>();
   const taken = new Set<number>();
 
   function begin(key: number): OpenCall {
-    // The first call of an index has its place, whatever order they come in; others go behind all there are.
+    // The first call with an index gets that position. If it is taken, the call goes to the end.
     const place = taken.has(key) ? Math.max(...taken) + 1 : key;
     taken.add(place);
     const call = { place, id: "", name: "", args: "", end: "" };
@@ -286,7 +296,7 @@ export function createPlaceOf() {
     return call;
   }
 
-  /** Undefined when the index is absurd. */
+  /** Undefined if the index is impossibly high. */
   return (fragment: CallFragment): number | undefined => {
     const index = readIndex(fragment.index);
     const key = index ?? 0;
@@ -301,13 +311,16 @@ export function createPlaceOf() {
   };
 }
 
-/** Some write it as text. */
+/** Some gateways send the index as text. */
 function readIndex(index: unknown): number | undefined {
   const number = typeof index === "string" && /^\d{1,9}$/.test(index) ? Number(index) : index;
   return Number.isSafeInteger(number) ? Number(number) : undefined;
 }
 
-/** Longer arguments are not parsed to find their end: a hostile server can make every fragment look like one. */
+/**
+ * Longer arguments are not parsed to find out whether they are complete, because a hostile server could force a parse
+ * for every fragment.
+ */
 const MAX_PARSED_CHARS = 32_768;
 
 function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: boolean): boolean {
@@ -315,6 +328,6 @@ function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: b
   if (hasOtherId && !hasIndex) return true;
   if (name === "" || (id !== "" && id === call.id)) return false;
   if (call.end === "") return hasOtherId && name !== call.name;
-  // Some servers name the call in every fragment, and parsing all of it each time would take seconds.
+  // Some servers repeat the call's name in every fragment, and parsing the arguments each time would take seconds.
   return (hasOtherId || args !== "") && call.end === "}" && call.args.length <= MAX_PARSED_CHARS && isJson(call.args);
 }

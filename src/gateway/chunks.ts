@@ -1,5 +1,8 @@
-/** The messages on the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
+/**
+ * The messages to and from the gateway, with the interface's field names, and a function that adds deltas to a message.
+ */
 
+import type { Source } from "../text/sources.ts";
 import { type Attached, isKeepable, joinAttached } from "./attached.ts";
 import { isJson } from "./json.ts";
 import { repairArguments } from "./repair-arguments.ts";
@@ -19,9 +22,9 @@ export type ContentPart = TextPart | ImagePart;
 export interface ToolCall {
   id: string;
   type: "function";
-  /** `arguments` is JSON as the model wrote it: unchecked. */
+  /** `arguments` is JSON as the model wrote it. It can be invalid. */
   function: { name: string; arguments: string };
-  /** Goes back to the gateway within the turn, and is not kept. */
+  /** Sent back to the gateway within the turn, but not stored. */
   attached?: Attached;
 }
 
@@ -42,7 +45,7 @@ export interface AssistantMessage {
   content: string;
   name?: string;
   tool_calls?: ToolCall[];
-  /** Goes back to the gateway within the turn, and is not kept. */
+  /** Sent back to the gateway within the turn, but not stored. */
   attached?: Attached;
 }
 
@@ -63,9 +66,9 @@ export interface TokenUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  /** The part of the prompt that the gateway had read before, where it says so. */
+  /** Prompt tokens that came from the gateway's cache, if it reports them. */
   cached_tokens?: number;
-  /** The gateway's own figure for the cost of the request, in its own currency. */
+  /** The cost of the request as the gateway reports it, in the gateway's currency. */
   cost?: number;
 }
 
@@ -80,10 +83,10 @@ export interface ToolCallDelta {
 export interface Delta {
   role?: string;
   content?: string | null;
-  /** The model's thoughts before its answer; "" when its server withholds them. */
+  /** The model's thoughts before its answer; "" if the server withholds them. */
   reasoning?: string;
   tool_calls?: ToolCallDelta[];
-  /** Pictures of the answer, as data URLs. */
+  /** Data URLs. */
   pictures?: string[];
   attached?: Attached;
 }
@@ -99,12 +102,14 @@ export interface ChatCompletionChunk {
   object: string;
   created: number;
   model: string;
-  /** Empty on the closing chunk that some gateways add to carry only `usage`. */
+  /** Empty in the last chunk if the gateway sends one that contains only `usage`. */
   choices: ChunkChoice[];
+  /** The pages that the answer cites. A later chunk can repeat them. */
+  sources?: Source[];
   usage?: TokenUsage | null;
 }
 
-/** The text of a message, one line for each of its texts; pictures have none. Pure. */
+/** The text of a message, one line per text part, without pictures. Pure. */
 export function textOf({ content }: Pick<ChatMessage, "content">): string {
   if (typeof content === "string") return content;
   return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
@@ -113,8 +118,8 @@ export function textOf({ content }: Pick<ChatMessage, "content">): string {
 const NO_CALL: ToolCall = { id: "", type: "function", function: { name: "", arguments: "" } };
 
 /**
- * Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index; some
- * gateways begin at 1, or with a later one: a call that has not come has no name.
+ * Adds a delta to its message. Pure: returns a new message. Joins calls by index. Some gateways start the index at 1 or
+ * higher, which leaves calls without a name at the beginning.
  */
 export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
   const content = message.content + (delta.content ?? "");
@@ -140,9 +145,9 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
 }
 
 /**
- * Completes a message after its last delta: calls that have a name, a different id for each, arguments that are JSON if
- * they can only mean one thing, no empty `tool_calls`. An answer without calls keeps nothing attached, and neither does
- * one with too much of it. Pure.
+ * Completes a message after its last delta. Keeps only calls with a name, gives each a different id, repairs arguments
+ * that can mean only one thing, and removes an empty `tool_calls`. Drops attachments if there are no calls or too many
+ * fields. Pure.
  */
 export function settleCalls({ tool_calls: calls = [], attached, ...rest }: AssistantMessage): AssistantMessage {
   const ids = new Set<string>();
@@ -153,7 +158,7 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
       for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;
       ids.add(id);
       const { name, arguments: args } = call.function;
-      // A server of gpt-oss may leave marks of the model's own format at the end of the name.
+      // A server for gpt-oss can leave markers of the model's own format at the end of the name.
       return { ...call, id, function: { name: name.replace(/<\|.*$/s, ""), arguments: repairArguments(args) } };
     });
   if (settled.length === 0) return rest;
@@ -161,7 +166,7 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
   return isKeepable([attached, ...settled.map((call) => call.attached)]) ? whole : withoutFields(whole);
 }
 
-/** The message without what the gateway attached, as the history keeps it. Pure. */
+/** The message as the history stores it, without the gateway's attachments. Pure. */
 export function withoutAttached(message: ChatMessage): ChatMessage {
   return message.role === "assistant" ? withoutFields(message) : message;
 }
@@ -171,7 +176,7 @@ function withoutFields({ attached: _fields, tool_calls: calls, ...rest }: Assist
   return { ...rest, tool_calls: calls.map(({ attached: _own, ...call }) => call) };
 }
 
-/** The message as a strict gateway takes it back: arguments that are no JSON, which it would refuse, become `{}`. Pure. */
+/** The message as a strict gateway accepts it: arguments that are not JSON become `{}`. Pure. */
 export function toSendable(message: AssistantMessage): AssistantMessage {
   if (message.tool_calls === undefined) return message;
   const calls = message.tool_calls.map((call) =>
@@ -180,7 +185,7 @@ export function toSendable(message: AssistantMessage): AssistantMessage {
   return { ...message, tool_calls: calls };
 }
 
-/** The call's arguments are JSON: those of an answer that was cut off are not. Pure. */
+/** Whether the call's arguments are valid JSON. In a truncated answer they may not be. Pure. */
 export function isWholeCall(call: ToolCall): boolean {
   return isJson(call.function.arguments);
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { ask, type CallOptions, type Endpoint, type Route } from "./ask.ts";
-import { createBreaker, type PauseBoard } from "./breaker.ts";
+import { createBreaker } from "./breaker.ts";
 import { createStreamChat, type StreamOptions } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import type { ExtraBody } from "./extra-body.ts";
@@ -15,62 +15,57 @@ import { createSafeText, type SafeText } from "./safe-text.ts";
 import { createTransport, readBody } from "./transport.ts";
 import type { Watch } from "./watch.ts";
 
-export type { CallOptions, Detour, RetryNotice } from "./ask.ts";
+export type { CallOptions, Fallback, RetryNotice } from "./ask.ts";
 export type { StreamOptions } from "./chat.ts";
 export type { GatewayLimits } from "./limits.ts";
 
 /**
- * Every method rejects with a GatewayError, or with the signal's reason when the signal aborts. Before that it retries
- * failures that pass, and changes a request that is refused, as long as nothing of the answer has come. It passes on the
- * rejection of `beforeSend`.
+ * Every method rejects with a GatewayError or, if the signal aborts, with its reason. While no part of the answer has
+ * arrived, it first retries passing failures and changes refused requests.
  */
 export interface Gateway {
   /**
-   * Hands chunks over as they come. Resolves when the answer is complete: after a finish_reason or `[DONE]`. Rejects
-   * otherwise, and with the error of `onChunk`. Aborting closes the connection within a second. Before the first text or
-   * tool call, chunks of a failed attempt may precede those of the next.
+   * Passes chunks on as they arrive. Resolves when the answer ended with a finish_reason or `[DONE]`. Otherwise
+   * rejects; if `onChunk` throws, rejects with its error. Aborting closes the connection within a second. An attempt
+   * that fails before the first text or tool call can be retried, but chunks that it already passed on stay passed on.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
-  /** Ids of the models that the key may use, at the first gateway or the second. */
+  /** Ids of the models that the key can use at one of the gateways. */
   listModels(signal: AbortSignal, which?: Endpoint["name"]): Promise<string[]>;
-  /** Rejects as `rejected` also if the model declines to draw; the message then quotes its reason. */
+  /** Also rejects as `rejected` if the model refuses to create the picture; the message then quotes the reason. */
   generateImage(request: ImageRequest, signal: AbortSignal, options?: CallOptions): Promise<GeneratedImage>;
-  /** Ends every running call. */
   close(): Promise<void>;
 }
 
-/** What the doctor asks besides. */
 export interface ProbedGateway extends Gateway {
-  /** Finds out how a model draws, with requests that draw nothing. */
+  /** Finds out how a model creates images, with requests that create none. */
   probeImages(model: string, signal: AbortSignal): Promise<ImageProbe>;
 }
 
 export interface GatewayAddress {
-  /** With or without a slash or `/v1` at its end. */
+  /** May end with a slash or `/v1`. */
   baseUrl: string;
   apiKey: string;
-  /** Sent with every call; they replace ours of the same name. */
+  /** Sent with every request. They replace Palaver's headers with the same name. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface GatewayOptions extends GatewayAddress {
-  /** Header that carries the key on the image endpoint if a Bearer is answered with 401. */
+  /** The header for the key if the image endpoint responds with 401 to a Bearer. */
   imageKeyHeader?: string | undefined;
-  /** How the models for pictures are asked; absent: it is found out for each of them. */
+  /** The API for image models; absent: Palaver finds it out for each model. */
   imageApi?: ImageApi | undefined;
-  /** Asked while the first is down: for the same model, and for the fallback model if it does not give that. */
+  /** Asked while the first is down, for the same model or, if it does not have that one, for the fallback model. */
   second?: GatewayAddress | undefined;
-  /** Asked in place of every other model for conversations. */
+  /** Replaces any other chat model while that is down. */
   fallbackModel?: string | undefined;
-  /** Fields beyond the interface; absent: none are sent. */
+  /** Additional fields; absent: none. */
   extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;
-  /** Shares pauses with other processes. */
-  pausesOf?: ((name: Endpoint["name"]) => PauseBoard) | undefined;
-  /** Called with the number of paused models of a gateway whenever it changes. */
+  /** Called with the number of a gateway's paused models when it changes. */
   onPaused?: (name: Endpoint["name"], count: number) => void;
-  /** Called with each model that gave a whole answer. */
+  /** Called with a model after each complete answer. */
   onAnswered?: (name: Endpoint["name"], model: string) => void;
 }
 
@@ -84,7 +79,7 @@ export function createGateway({
   onAnswered,
   ...options
 }: GatewayOptions): ProbedGateway {
-  const { extraBody = { all: {}, models: new Map() }, pausesOf, onPaused } = options;
+  const { extraBody = { all: {}, models: new Map() }, onPaused } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const safe = createSafeText([options, second].flatMap((address) => address?.apiKey ?? []));
   const deps = { limits, log, safe, extraBody, onAnswered };
@@ -92,7 +87,7 @@ export function createGateway({
   function open(name: Endpoint["name"], { baseUrl, apiKey, headers }: GatewayAddress) {
     checkHeader(apiKey, imageKeyHeader);
     const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, headers, limits, safe });
-    const breaker = createBreaker(limits, { board: pausesOf?.(name), onPaused: (count) => onPaused?.(name, count) });
+    const breaker = createBreaker(limits, { onPaused: (count) => onPaused?.(name, count) });
     return { name, breaker, ...transport };
   }
 
@@ -102,7 +97,7 @@ export function createGateway({
   const streamChat = createStreamChat(deps);
   const images = createImageClient({ ...deps, keyHeader: imageKeyHeader, imageApi });
 
-  /** The requested route, then the fallback model and the second gateway. */
+  /** The requested route first, then those with the fallback model and the second gateway. */
   function toRoutes(model: string, models: readonly string[]): [Route, ...Route[]] {
     const [, ...others] = endpoints.flatMap((endpoint) => models.map((name) => ({ endpoint, model: name })));
     return [{ endpoint: first, model }, ...others];
@@ -120,7 +115,7 @@ export function createGateway({
     probeImages: (model, signal) => images.probe({ endpoint: first, model }, signal),
     listModels(signal, which = "first") {
       const endpoint = which === "second" && other ? other : first;
-      // The list is not a model's: its pauses are its own.
+      // The list belongs to no model, so its pauses are separate.
       const routes = [{ endpoint, model: "" }] as const;
       const adapt = () => false;
       async function call(watch: Watch): Promise<string[]> {
@@ -135,7 +130,10 @@ export function createGateway({
   };
 }
 
-/** Both are sent as headers, where a line break would be an attack and anything odd an error without a name. */
+/**
+ * Both are sent as headers. A line break there would be an attack. Any other unusual character would cause an error
+ * that doesn't name the problem.
+ */
 function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new GatewayError("rejected", "The gateway's key must be one word of plain ASCII characters.");
@@ -145,7 +143,9 @@ function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   }
 }
 
-/** The base without a trailing slash or version. Throws a `rejected` GatewayError unless it is a plain http(s) URL. */
+/**
+ * The address without a trailing slash or version. Throws a `rejected` GatewayError unless it is a plain http(s) URL.
+ */
 export function readBaseUrl(text: string): string {
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -161,7 +161,10 @@ export function readBaseUrl(text: string): string {
   return `${url.origin}${path.replace(/\/+$/, "")}`;
 }
 
-/** Model ids of `{data: […]}`, `{models: […]}` or a bare list, of ids or of objects with `id`, `name` or `model`. */
+/**
+ * Reads model ids from `{data: […]}`, `{models: […]}` or a list. The items are ids or objects with `id`, `name` or
+ * `model`.
+ */
 export function parseModelIds(json: string, safe: SafeText): string[] {
   const value = parseJson(json);
   if (hasError(value)) throw toStreamError(value, safe);
@@ -178,6 +181,6 @@ export function parseModelIds(json: string, safe: SafeText): string[] {
 
 function readId(entry: unknown): string {
   const id: unknown = isRecord(entry) ? (entry.id ?? entry.name ?? entry.model) : entry;
-  // Some lists name a model by its resource path, which is not its id.
+  // Some lists contain resource paths instead of ids.
   return typeof id === "string" ? id.replace(/^models\//, "") : "";
 }

@@ -1,11 +1,11 @@
 import { LoggableError, type LoggableErrorOptions } from "../port/errors.ts";
 
 /**
- * `unreachable`: no connection, or the head of the answer never came. `rate-limited`: 429. `overloaded`: 5xx, or a 4xx
- * that passes (408, 409, 425). `unauthorized`: 401 or 403. `rejected`: any other 4xx, a 5xx that does not pass (501, 505),
- * an account without credit, or a request that broke the interface's rules and was not sent. `malformed`: the answer is
- * not what the interface promises (HTML, nothing, broken events). `stalled`: no data in time. `interrupted`: the answer
- * broke off, or the gateway reported an error inside it.
+ * `unreachable`: no connection, or no response head. `rate-limited`: 429. `overloaded`: 5xx, or a 4xx that can pass
+ * (408, 409, 425). `unauthorized`: 401 or 403. `rejected`: any other 4xx, a 5xx that cannot pass (501, 505), an account
+ * without credit, or a request that breaks the interface's rules and was not sent. `malformed`: the response doesn't
+ * follow the interface (HTML, nothing, broken events). `stalled`: no data in time. `interrupted`: the answer broke off,
+ * or contained an error from the gateway.
  */
 export const GATEWAY_ERROR_KINDS = [
   "unreachable",
@@ -20,27 +20,27 @@ export const GATEWAY_ERROR_KINDS = [
 
 export type GatewayErrorKind = (typeof GATEWAY_ERROR_KINDS)[number];
 
-/** The cause of a refusal, if the gateway names one that people can do something about. */
+/** The cause of a refusal, if the gateway names one that people can fix. */
 export type GatewayErrorReason = "no-credit" | "unknown-model" | "too-long" | "filtered";
 
 export interface GatewayErrorOptions extends LoggableErrorOptions {
   status?: number | undefined;
   reason?: GatewayErrorReason | undefined;
-  /** `error.type`, `error.code` and `error.param` of the gateway's error object. */
+  /** `error.type`, `error.code` and `error.param` from the gateway's error object. */
   type?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
-  /** The wait in milliseconds that the gateway asked for. */
+  /** The wait that the gateway asked for, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** The quoted words were not inside an error object: this address may not be a gateway. */
+  /** The quoted words were not in an error object, so this address may not be a gateway. */
   isFormless?: boolean;
-  /** The connection ended after the request was sent: it may have been carried out. */
+  /** The connection ended after the request was sent, so the gateway may have processed the request. */
   isCut?: boolean;
   /** Palaver made no call, because the model failed several times or asked for a pause. */
   isPause?: boolean;
 }
 
-/** The gateway gave no whole answer. The message may quote the gateway, shortened and without keys, never a whole body. */
+/** The gateway did not give a complete answer. The message can quote the gateway, but shortened and without keys. */
 export class GatewayError extends LoggableError {
   override readonly name = "GatewayError";
   readonly kind: GatewayErrorKind;
@@ -69,7 +69,7 @@ export class GatewayError extends LoggableError {
   }
 }
 
-/** Kinds of failures that pass: the same request may well be answered later. */
+/** Failures that can pass: the same request may succeed later. */
 export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "unreachable",
   "rate-limited",
@@ -78,7 +78,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** Gateways say with these that they cannot do what was asked; another one may. */
+/** With these statuses a gateway says that it cannot do this, but another one may be able to. */
 export const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
@@ -89,14 +89,19 @@ const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
   "rejected",
 ]);
 
-/** True if the failure says that the gateway did not accept the request: it costs nothing. */
+/** Whether the failure proves that the gateway did not accept the request, so it costs nothing. */
 export function isUnspent(error: unknown): boolean {
   return error instanceof GatewayError && UNSPENT.has(error.kind);
 }
 
+/** Whether the failure proves that the gateway never received the request. */
+export function isUnsent(error: unknown): boolean {
+  return error instanceof GatewayError && (error.isPause || (error.kind === "unreachable" && !error.isCut));
+}
+
 /**
- * True if the failure proves that no picture was made. A proxy that gave up (504) and a connection that ended meanwhile
- * prove nothing: the gateway may still have made it.
+ * Whether the failure proves that no picture was created. A proxy's timeout (504) or a lost connection proves nothing:
+ * the gateway may have created the picture.
  */
 export function isUndrawn(error: unknown): boolean {
   return error instanceof GatewayError && isUnspent(error) && error.status !== 504 && !error.isCut;

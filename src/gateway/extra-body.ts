@@ -1,28 +1,28 @@
 import { isRecord, parseJson } from "./json.ts";
 import { findProblems, optionalFields } from "./request.ts";
 
-/** Fields that somebody asked for beyond what Palaver sends: what an answer was asked for with counts more. */
+/** Fields that an operator adds to requests. A setting of the answer replaces a field of the same name. */
 export type ExtraFields = Readonly<Record<string, unknown>>;
 
-/** The fields of every chat request, and those of one model's, which count more. */
+/** Fields for every chat request, and fields for single models, which have priority. */
 export interface ExtraBody {
   all: ExtraFields;
   models: ReadonlyMap<string, ExtraFields>;
 }
 
-/** Fields that may not be set: each would break what Palaver makes of the answer. */
+/** These fields cannot be set, because Palaver could then not read the answer. */
 const OWN_FIELDS = ["model", "messages", "stream", "tools", "tool_choice", "user"];
 
 export function fieldsFor({ all, models }: ExtraBody, model: string): ExtraFields {
   return { ...all, ...models.get(model) };
 }
 
-/** Reads fields from JSON. A text completes "VARIABLE …" and says what is wrong, without a value. */
+/** Reads fields from JSON. If they are invalid, returns a text that completes "VARIABLE …" and contains no values. */
 export function readExtraFields(json: string): ExtraFields | string {
   return toFields(parseJson(json)) ?? 'must be a JSON object, like {"reasoning_effort":"low"}';
 }
 
-/** Reads the fields of models from JSON, an object of objects by the models' ids; else as `readExtraFields`. */
+/** Reads fields by model id from JSON. If they are invalid, returns a text as `readExtraFields` does. */
 export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> | string {
   const value = parseJson(json);
   if (!isRecord(value))
@@ -36,11 +36,10 @@ export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> 
   return models;
 }
 
-/** Undefined unless it is an object. */
 function toFields(value: unknown): ExtraFields | string | undefined {
   if (!isRecord(value)) return undefined;
   const own = OWN_FIELDS.filter((name) => Object.hasOwn(value, name));
-  if (own.length > 0) return `must not set ${own.join(", ")}: that is Palaver's own`;
+  if (own.length > 0) return `must not set ${own.join(", ")}: Palaver sets that itself`;
   const problems = findProblems(optionalFields, value);
-  return problems.length === 0 ? value : `breaks the gateway's interface: ${problems.join("; ")}`;
+  return problems.length === 0 ? value : `isn't valid for the gateway's API: ${problems.join("; ")}`;
 }

@@ -5,13 +5,13 @@ import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 import { describeSeconds } from "./watch.ts";
 
-/** What the gateway says went wrong, made safe. */
+/** The error as the gateway describes it, safe to log. */
 interface ErrorObject {
   type: string | undefined;
   code: string | undefined;
   param: string | undefined;
   message: string;
-  /** The wait in milliseconds that the body asks for. */
+  /** The wait in milliseconds that the response's body asks for. */
   retryAfterMs: number | undefined;
 }
 
@@ -22,26 +22,26 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ECONNRESET: "it closed the connection",
   EPIPE: "it closed the connection",
   UND_ERR_SOCKET: "it closed the connection",
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "its answer is not as long as it says",
-  UND_ERR_HEADERS_OVERFLOW: "the headers of its answer are too large",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "its response is not as long as its header says",
+  UND_ERR_HEADERS_OVERFLOW: "the headers of its response are too large",
   UND_ERR_CONNECT_TIMEOUT: "it did not accept the connection in time",
   ETIMEDOUT: "it did not accept the connection in time",
-  EHOSTUNREACH: "there is no way to its host",
-  ENETUNREACH: "there is no way to its network",
+  EHOSTUNREACH: "there is no route to its host",
+  ENETUNREACH: "there is no route to its network",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS; its address may have to begin with http://",
   CERT_HAS_EXPIRED: "its certificate has expired",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate chain is signed by itself",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate chain is self-signed",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
-/** The network's codes for a connection that existed and ended. */
+/** The codes for a connection that was open and then closed. */
 const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 /**
- * The causes of refusals by the codes and the words that gateways use for them. Many of them have no code, or the same
- * code for everything, so the words count too.
+ * The causes of refusals, by code and by words. The words count too, because many gateways send no code, or the same
+ * code for everything.
  */
 const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: RegExp]> = [
   [
@@ -67,8 +67,8 @@ const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: 
 ];
 
 /**
- * Statuses by the type or the code of an error. Failures of the server are left out: whether such a request has cost
- * something is not known once the gateway has accepted it.
+ * Statuses by the error's type or code. Server failures are left out, because it is unknown whether such a request cost
+ * something.
  */
 const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
@@ -83,12 +83,12 @@ const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["rate_limit_error", 429],
   ["rate_limit_exceeded", 429],
 ]);
-/** The server gave up waiting, is locked, or asks for the same request again: the next attempt may well succeed. */
+/** The server timed out, is locked or asks for the same request again, so the next attempt may succeed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425]);
-/** Not implemented, and not this version of HTTP: the next attempt gets the same answer. */
+/** Not implemented, or the wrong version of HTTP: the next attempt gets the same response. */
 const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505]);
 
-/** An answer with a status other than 2xx. `body` may be anything, also nothing. */
+/** Turns a response with a status other than 2xx into an error. `body` can be anything, or empty. */
 export function toStatusError(
   status: number,
   headers: IncomingHttpHeaders,
@@ -102,8 +102,8 @@ export function toStatusError(
 }
 
 /**
- * An error object inside an answer with status 2xx. In place of an answer it counts as the refusal that it names. Once
- * an answer `hasBegun`, or if it names none, it breaks the answer off.
+ * Turns an error object in a 2xx response into an error. Before the answer starts, it counts as the refusal that it
+ * names. If the answer `hasBegun`, or the error names no refusal, the answer was interrupted.
  */
 export function toStreamError(value: unknown, safe: SafeText, hasBegun = false): GatewayError {
   const object = readErrorObject(value, safe);
@@ -113,7 +113,7 @@ export function toStreamError(value: unknown, safe: SafeText, hasBegun = false):
   const { type, code, param } = object ?? {};
   const reason = object && readReason(object);
   const options = { quote: toQuote(words), type, code, param, reason };
-  return new GatewayError("interrupted", "The gateway broke its answer off with an error.", options);
+  return new GatewayError("interrupted", "The gateway ended its answer with an error.", options);
 }
 
 interface Refusal {
@@ -126,13 +126,13 @@ interface Refusal {
 function toRefusal(status: number, { object, words, headerMs, model }: Refusal): GatewayError {
   const retryAfterMs = headerMs ?? object?.retryAfterMs;
   const named = status === 402 ? "no-credit" : object && readReason(object);
-  // Some gateways use the words for an empty account to limit requests per minute, and then name a wait.
+  // Some gateways use the words for an account without credit to limit requests per minute, and then name a wait.
   const isLimit = status === 429 && retryAfterMs !== undefined && object?.code?.startsWith("insufficient") !== true;
   const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
-  // The model wrote a call that its server could not read: asked again, it may write another one.
+  // The model wrote a call that its server could not read, so the next attempt may succeed.
   const isFailedCall = object?.code === "tool_use_failed";
   const kind = reason === "no-credit" ? "rejected" : isFailedCall ? "interrupted" : toKind(status);
-  const wait = retryAfterMs === undefined ? "" : ` It asks to wait ${describeSeconds(retryAfterMs)}.`;
+  const wait = retryAfterMs === undefined ? "" : ` It asks you to wait ${describeSeconds(retryAfterMs)}.`;
   const { type, code, param } = object ?? {};
   const isFormless = object === undefined;
   const options = { status, quote: toQuote(words), type, code, param, reason, retryAfterMs, isFormless };
@@ -143,20 +143,20 @@ function toQuote(words: string): string {
   return words === "" ? "" : ` It said: ${endSentence(words)}`;
 }
 
-/** Ends a quoted sentence, so that the next one does not run into it. */
+/** Adds a full stop to a quoted sentence if it has none. */
 export function endSentence(words: string): string {
   return /[.!?…。！？]["'”’)\]]*$/.test(words) ? words : `${words}.`;
 }
 
-/** A connection that failed before (`unreachable`) or within (`interrupted`) an answer. */
+/** A connection that failed before (`unreachable`) or during (`interrupted`) an answer. */
 export function toConnectionError(kind: "unreachable" | "interrupted", error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof errors.HTTPParserError) {
-    return new GatewayError("malformed", "The gateway's answer is not HTTP.", { cause: error });
+    return new GatewayError("malformed", "The gateway's response is not HTTP.", { cause: error });
   }
   const code = readCode(error);
   if (code === "Z_DATA_ERROR") {
-    const message = "The gateway's answer says that it is compressed, and cannot be read.";
+    const message = "The gateway's response says that it is compressed, but it cannot be read.";
     return new GatewayError("malformed", message, { cause: error });
   }
   const words = (code === undefined ? undefined : CONNECTION_WORDS[code]) ?? "the connection failed";
@@ -166,24 +166,24 @@ export function toConnectionError(kind: "unreachable" | "interrupted", error: un
   return new GatewayError(kind, `${begin}: ${words}${name}.`, { cause: error, isCut });
 }
 
-/** Milliseconds from a number of seconds or an HTTP date; 0 for the past, undefined for anything else. */
+/** Reads a number of seconds or an HTTP date. Returns milliseconds: 0 for the past, undefined for anything else. */
 export function readRetryAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim();
   if (text === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1_000);
   if (!/^[A-Za-z]{3}/.test(text)) return undefined;
-  // One of the three HTTP date forms carries no zone; all of them mean GMT.
+  // One of the three forms of HTTP dates has no time zone; it means GMT.
   const at = Date.parse(/GMT|UTC|[+-]\d{4}$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** The answer is, or carries, an error object. Some servers send one without its envelope. */
+/** True if the value is or contains an error object. Some servers send the object without `error` around it. */
 export function hasError(value: unknown): boolean {
   if (!isRecord(value)) return false;
   return (value.error !== undefined && value.error !== null && value.error !== false) || value.object === "error";
 }
 
-/** Understands `{error: {…}}`, `{error: "text"}`, an error without its envelope, and a list of one of these. */
+/** Reads `{error: {…}}`, `{error: "text"}`, an error object alone, and a list of one of these. */
 function readErrorObject(value: unknown, safe: SafeText): ErrorObject | undefined {
   const outer: unknown = Array.isArray(value) ? value[0] : value;
   if (!isRecord(outer)) return undefined;
@@ -201,7 +201,7 @@ function readErrorObject(value: unknown, safe: SafeText): ErrorObject | undefine
   };
 }
 
-/** Reads a list of broken rules, as FastAPI writes it: what is wrong, and the places of the fields. */
+/** Reads a list of broken rules in FastAPI's form: what is wrong, and the paths of the fields. */
 function readBrokenRules(detail: unknown): { message: string; code?: string; param?: string } | undefined {
   const rules = Array.isArray(detail) ? detail.filter(isRecord).filter(({ msg }) => typeof msg === "string") : [];
   const [first] = rules;
@@ -215,12 +215,11 @@ function readBrokenRules(detail: unknown): { message: string; code?: string; par
   return { message, ...(typeof first.type === "string" && { code: first.type }), ...(param !== "" && { param }) };
 }
 
-/** Anything else is no step of a path, and may have no text at all. */
 function isStep(step: unknown): boolean {
   return typeof step === "string" || typeof step === "number";
 }
 
-/** A relay's own message may say no more than that its provider refused; the provider's words are beside it. */
+/** A relay's own message often says only that its provider refused. The provider's words are next to it. */
 function readUpstream(metadata: unknown): string {
   const raw = isRecord(metadata) ? metadata.raw : undefined;
   if (typeof raw !== "string") return "";
@@ -229,7 +228,7 @@ function readUpstream(metadata: unknown): string {
   return isRecord(error) && typeof error.message === "string" ? error.message : raw;
 }
 
-/** Google writes the wait among the details; others write it in a field, or in the sentence alone. */
+/** Google sends the wait in the details. Others send it in a field, or only in the sentence. */
 function readWait(error: Record<string, unknown>, message: string): number | undefined {
   const details = Array.isArray(error.details) ? error.details.filter(isRecord) : [];
   const delay = details.map(({ retryDelay }) => retryDelay).find((value) => typeof value === "string");
@@ -243,10 +242,10 @@ function readWait(error: Record<string, unknown>, message: string): number | und
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
-/** Longer texts are no durations, and searching them takes the square of their length. */
+/** Longer texts are not durations, and searching them takes quadratic time. */
 const MAX_DURATION_CHARS = 100;
 
-/** Milliseconds of a text such as "36.2s", "6m0s" or "20 seconds". */
+/** Reads a duration such as "36.2s", "6m0s" or "20 seconds" as milliseconds. */
 function readDuration(text: string): number | undefined {
   if (text.length > MAX_DURATION_CHARS) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?) ?(ms|[hms])/gi)];
@@ -266,7 +265,7 @@ function readReason({ type = "", code = "", message }: ErrorObject): GatewayErro
   return (byCode ?? REASONS.find(([, , words]) => words.test(message)))?.[0];
 }
 
-/** Some gateways write the status as the code. */
+/** Some gateways send the status as the code. */
 function readNamedStatus({ type = "", code = "" }: Partial<ErrorObject> = {}): number | undefined {
   return /^4\d\d$/.test(code) ? Number(code) : (NAMED_STATUSES.get(code) ?? NAMED_STATUSES.get(type));
 }
@@ -286,11 +285,11 @@ function describeStatus(kind: GatewayErrorKind, status: number, model: string | 
   if (kind === "overloaded") return `The gateway failed${subject} (${status}).`;
   if (kind === "rejected") return `The gateway refused the request${subject} (${status}).`;
   return status >= 300
-    ? `The gateway answered with a redirect (${status}), which is not followed: set its final address.`
-    : `The gateway answered with status ${status} and no answer.`;
+    ? `The gateway responded with a redirect (${status}). Palaver does not follow redirects: set the final address.`
+    : `The gateway responded with status ${status} and no body.`;
 }
 
-/** A body that holds no error object: a page is not quoted, a line of text is. */
+/** Quotes one line of a body without an error object, but never a web page. */
 function describeBody(body: string, safe: SafeText): string {
   const text = body.trim();
   if (text === "" || text.startsWith("{") || text.startsWith("[")) return "";

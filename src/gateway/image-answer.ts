@@ -4,20 +4,20 @@ import { endSentence, hasError, toStreamError } from "./failures.ts";
 import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The type of the error when the model declined; its quote is then fit to be shown. */
+/** The error's type if the model refused to create the picture. Its quote is safe to show. */
 export const NO_PICTURE = "no_picture";
 /** The code of the error when the gateway sent a link instead of the picture. */
 export const LINK_ONLY = "link_only";
 
 export interface GeneratedImage {
   bytes: Uint8Array;
-  /** Read from the bytes: the gateway's word does not count. */
+  /** Detected from the bytes, because the gateway's label can be wrong. */
   mimeType: string;
-  /** The model's words about it; often empty. */
+  /** The model's words about the picture; often empty. */
   text: string;
-  /** The requested ratio and size, if the gateway does not accept them. */
+  /** The requested ratio and size that the gateway did not accept. */
   unmet?: readonly string[];
-  /** Its cost in tokens, where the gateway tells. */
+  /** The cost in tokens, if the gateway reports it. */
   usage?: ImageUsage;
 }
 
@@ -27,15 +27,15 @@ export interface ImageUsage {
 }
 
 /**
- * The first picture in the answer, preferably none of the model's thoughts, and the text beside it; in whichever of the
- * three ways it is written. Throws a GatewayError: `rejected` if the model declined, `malformed` if a picture is missing
+ * Reads the first picture and the text next to it, in any of the three formats. Prefers a picture that is not from the
+ * model's thoughts. Throws a GatewayError: `rejected` if the model refused, `malformed` if the picture is missing
  * without a reason.
  */
 export async function parseImage(json: string, maxImageBytes: number, safe: SafeText): Promise<GeneratedImage> {
   const answer = parseJson(json);
   if (hasError(answer)) throw toStreamError(answer, safe);
   if (!isRecord(answer) && !Array.isArray(answer)) {
-    throw new GatewayError("malformed", "The gateway's answer to an image request is not JSON.");
+    throw new GatewayError("malformed", "The gateway's response to an image request is not JSON.");
   }
   const findings = search(answer);
   const { thoughtBase64, base64 = thoughtBase64, usage } = findings;
@@ -45,27 +45,27 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (bytes.length > maxImageBytes) {
     throw new GatewayError("malformed", `The picture is larger than ${maxImageBytes} bytes.`);
   }
-  // Its forty modules are loaded with the first picture.
+  // Loaded with the first picture, because it has forty modules.
   const { fileTypeFromBuffer } = await import("file-type");
   const type = await fileTypeFromBuffer(bytes);
   if (type === undefined || !type.mime.startsWith("image/")) {
-    throw new GatewayError("malformed", "The gateway answered with bytes that are not a picture.");
+    throw new GatewayError("malformed", "The gateway responded with bytes that are not a picture.");
   }
   return { bytes, mimeType: type.mime, text, ...(usage !== undefined && { usage }) };
 }
 
 interface Findings {
   base64?: string | undefined;
-  /** The first picture that the model drew for itself, on its way. */
+  /** The first picture from the model's thoughts. */
   thoughtBase64?: string | undefined;
   hasLink: boolean;
   texts: string[];
-  /** Why there may be no picture, in the gateway's own word. */
+  /** The gateway's reason why there is no picture. */
   reason?: string;
   usage?: ImageUsage | undefined;
 }
 
-/** Walks the answer in its order; without recursion, because the gateway chooses its depth. */
+/** Visits all fields in order. Not recursive, because the gateway chooses the depth. */
 function search(answer: object): Findings {
   const findings: Findings = { hasLink: false, texts: [] };
   const open: Array<{ key: string; value: unknown; isThought: boolean }> = [];
@@ -87,14 +87,16 @@ function search(answer: object): Findings {
   return findings;
 }
 
-/** A part with `thought` is the model talking to itself, and so is what chat models give beside their answer. */
+/**
+ * True for a part with `thought`, where the model talks to itself, and for what chat models add next to their answer.
+ */
 function isThinking(key: string, value: object): boolean {
   return (isRecord(value) && value.thought === true) || /^(reasoning|thinking)/.test(key);
 }
 
 const EMPTY = /^(?:data:[^,]*,)?\s*$/;
 
-/** Reads one field that may hold a picture, text, or text with a picture in it. */
+/** Reads one field that can contain a picture, text, or text with a picture in it. */
 function readData(key: string, value: unknown): { base64?: string | undefined; text?: string } {
   const isInline = (key === "inlineData" || key === "inline_data") && isRecord(value);
   const data: unknown = isInline ? value.data : value;
@@ -104,7 +106,7 @@ function readData(key: string, value: unknown): { base64?: string | undefined; t
   return (key === "url" || key === "image_url") && data.startsWith("data:image/") ? { base64: data } : {};
 }
 
-/** A picture may be written into the text, as a data URL. */
+/** Finds a picture that is written into the text as a data URL. */
 function takePicture(text: string): { base64?: string | undefined; text: string } {
   if (!/data:image\//i.test(text)) return { text };
   const filter = createAnswerText();
@@ -123,7 +125,9 @@ function note(key: string, value: unknown, findings: Findings): void {
   if (isReason && !/^(stop|finish_reason_unspecified)$/i.test(value)) findings.reason ??= value;
 }
 
-/** The interface leaves the place and the names of the counts open; these are the ones in use. */
+/**
+ * Reads the token counts in the positions and under the names that gateways use. The interface does not define them.
+ */
 function readUsage(value: unknown): ImageUsage | undefined {
   if (!isRecord(value)) return undefined;
   const countOf = (...names: string[]) =>
@@ -136,12 +140,12 @@ function readUsage(value: unknown): ImageUsage | undefined {
   return { promptTokens: promptTokens ?? 0, completionTokens: completionTokens ?? 0 };
 }
 
-/** The words that gateways have for their filters: in codes of any spelling, and in sentences. */
+/** Gateways' words for their filters, in codes and in sentences. */
 const FILTER_CODE = /safety|prohibited_?content|moderation|content_?(filter|policy)|blocklist|jailbreak|spii/i;
 const FILTER_WORDS =
   /\b(image_?)?safety[_ ](system|filters?|polic\w+|settings|violations?)|image_?safety|prohibited_?content|moderation_?blocked|content moderation|content (filter|polic)/i;
 
-/** True if a safety filter refused the picture, whatever its gateway calls that. */
+/** Whether a safety filter refused the picture, in any gateway's words. */
 export function isFiltered({ kind, reason, type = "", code = "", message }: GatewayError): boolean {
   if (kind !== "rejected" && kind !== "interrupted") return reason === "filtered";
   return reason === "filtered" || FILTER_CODE.test(`${type} ${code}`) || FILTER_WORDS.test(message);
@@ -150,8 +154,8 @@ export function isFiltered({ kind, reason, type = "", code = "", message }: Gate
 function toNoImageError({ reason, hasLink }: Findings, text: string, safe: SafeText): GatewayError {
   if (text === "" && reason === undefined) {
     return hasLink
-      ? new GatewayError("malformed", "The gateway answered with a link instead of the picture.", { code: LINK_ONLY })
-      : new GatewayError("malformed", "The gateway's answer has no picture in it.");
+      ? new GatewayError("malformed", "The gateway responded with a link instead of the picture.", { code: LINK_ONLY })
+      : new GatewayError("malformed", "The gateway's response contains no picture.");
   }
   const code = reason === undefined ? undefined : safe.name(reason);
   const why = code === undefined ? "" : ` (${code})`;

@@ -3,12 +3,12 @@ import { GatewayError } from "./errors.ts";
 import { check, toJson } from "./request.ts";
 import type { GatewayCall } from "./transport.ts";
 
-/** The ratios that people can choose. Of Gemini's models, only 3.1 and later accept the last four. */
+/** The ratios that people can choose. Gemini's models before 3.1 don't accept the last four. */
 export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5:4 4:5 21:9 1:4 4:1 1:8 8:1".split(" ");
-/** The sizes that the interface names, each twice as wide as the one before. */
+/** The sizes that the interface names. Each is twice as wide as the one before. */
 export const IMAGE_SIZES: readonly string[] = ["1K", "2K", "4K"];
 
-/** A reference that the gateway fetches itself: the link must work from the public network during the whole request. */
+/** A reference that the gateway fetches. The link must be public during the whole request. */
 export interface LinkedReference {
   /** Must match the bytes behind `fileUri`. */
   mimeType: string;
@@ -20,7 +20,7 @@ export interface LoadedReference {
   bytes: Uint8Array;
 }
 
-/** The pictures to start from, as links or as bytes. Each method rejects if a picture cannot be given in that form. */
+/** The reference pictures, as links or as bytes. A method rejects if a picture is not available in that form. */
 export interface ReferenceSource {
   links(signal: AbortSignal): Promise<readonly LinkedReference[]>;
   load(signal: AbortSignal): Promise<readonly LoadedReference[]>;
@@ -28,12 +28,12 @@ export interface ReferenceSource {
 
 export interface ImageRequest {
   model: string;
-  /** Subject, style, limits: what to draw, or what to change about the references. */
+  /** The subject, its style and its limits, or the change to the references. */
   prompt: string;
   references?: ReferenceSource;
-  /** Absent: the model's own, mostly `1:1`. */
+  /** Absent: the model's default, usually `1:1`. */
   aspectRatio?: string;
-  /** Absent: the model's own, mostly `1K`. */
+  /** Absent: the model's default, usually `1K`. */
   imageSize?: string;
 }
 
@@ -50,7 +50,7 @@ const imageRequest = z.object({
     .optional(),
 });
 
-/** Throws a `rejected` GatewayError that names every problem at once. */
+/** Throws one `rejected` GatewayError that names every problem. */
 export function checkImageRequest(request: ImageRequest): void {
   check(imageRequest, request, "The image request");
 }
@@ -65,26 +65,25 @@ export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
 
 export type ImageApi = (typeof IMAGE_APIS)[number];
 
-/** Optional fields, by their names on the wire, each with its values: the best one first. */
+/** Optional fields, by their names in the request. Each has a list of values, the best one first. */
 export type Choices = Readonly<Record<string, readonly string[]>>;
-/** The values that are sent. */
 export type Chosen = Readonly<Record<string, string>>;
 
 export type ImageCall = Pick<GatewayCall, "api" | "path" | "body" | "contentType">;
 
 export interface ImageWay {
   name: ImageApi;
-  /** As a log and the doctor name it. */
+  /** The name in the log and the doctor. */
   label: string;
   choices(request: ImageRequest): Choices;
   toCall(request: ImageRequest, chosen: Chosen, signal: AbortSignal): Promise<ImageCall>;
-  /** Returns the requested ratio and size, if these values do not give them. */
+  /** Returns the requested ratio and size if these values don't give them. */
   findUnmet(request: ImageRequest, chosen: Chosen): string[];
-  /** A request without a prompt: the gateway refuses it before it costs anything. */
+  /** A request without a prompt. The gateway refuses it at no cost. */
   toProbe(model: string): ImageCall;
 }
 
-/** The ways in the order in which they are tried: the interface's own first. */
+/** The ways in the order in which they are tried. The interface's own way is first. */
 export const IMAGE_WAYS: readonly ImageWay[] = [
   {
     name: "generate-content",
@@ -109,7 +108,8 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
     label: "POST /v1/images/generations",
     choices: (request) => ({
       ...toChoices({ size: toPixelSizes(request) }),
-      // Most models send a link otherwise, which costs a picture. OpenAI's newer ones refuse the field, which costs nothing.
+      // Without this field, most models send a link, and that picture is lost but paid for. OpenAI's newer models
+      // refuse the field, at no cost.
       ...(!/gpt-image/i.test(request.model) && BASE64),
     }),
     async toCall({ model, prompt, references: source }, chosen, signal) {
@@ -159,7 +159,7 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
   },
 ];
 
-/** Makes the gateway send the bytes instead of a link. */
+/** Makes the gateway send bytes instead of a link. */
 export const BASE64: Choices = { response_format: ["b64_json"] };
 
 function toGoogleCall(model: string, body: object): ImageCall {
@@ -181,7 +181,7 @@ function toChoices(fields: Readonly<Record<string, string | readonly string[] | 
   return Object.fromEntries(entries.filter(([, values]) => values.length > 0));
 }
 
-/** The smallest size always counts as met: it is the default. */
+/** The smallest size always counts as met, because it is the default. */
 function toUnmet(ratio: string | undefined, gotRatio: unknown, size: string | undefined, gotSize: unknown): string[] {
   return [
     ...(ratio !== undefined && gotRatio === undefined ? [ratio] : []),
@@ -189,7 +189,7 @@ function toUnmet(ratio: string | undefined, gotRatio: unknown, size: string | un
   ];
 }
 
-/** The only sizes that these models accept, as OpenAI documents them. */
+/** The only sizes that these models accept, according to OpenAI's documentation. */
 const FIXED_SIZES: ReadonlyArray<readonly [models: RegExp, square: string, wide: string, tall: string]> = [
   [/dall-e-2/i, "1024x1024", "1024x1024", "1024x1024"],
   [/dall-e-3/i, "1024x1024", "1792x1024", "1024x1792"],
@@ -197,10 +197,10 @@ const FIXED_SIZES: ReadonlyArray<readonly [models: RegExp, square: string, wide:
 ];
 const USUAL_SIZES = ["1024x1024", "1536x1024", "1024x1536"] as const;
 
-/** Sizes in pixels, the exact ones first, and the nearest size for models that accept only a few. */
+/** Sizes in pixels, the exact ones first. Then the nearest size for models that accept only a few. */
 function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: ImageRequest): string[] {
   const [, ...fixed] = FIXED_SIZES.find(([models]) => models.test(model)) ?? [];
-  // Without a ratio, a picture that is made from another one keeps its shape.
+  // Without a requested ratio, a picture made from another one keeps its shape.
   if (aspectRatio === undefined && (references !== undefined || imageSize === "1K")) return [];
   const ratio = toQuotient(aspectRatio ?? "1:1");
   const [square, wide, tall] = fixed.length > 0 ? fixed : USUAL_SIZES;
@@ -210,7 +210,7 @@ function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: Imag
   return [...new Set([...scales.map((scale) => toPixels(ratio, 1_024 * scale)), nearest])];
 }
 
-/** A size with the area of a square of that side. Models need multiples of 16. */
+/** A size with the same area as a square with this side. Models need multiples of 16. */
 function toPixels(ratio: number, side: number): string {
   const round = (length: number) => Math.round(length / 16) * 16;
   return `${round(side * Math.sqrt(ratio))}x${round(side / Math.sqrt(ratio))}`;
@@ -226,7 +226,7 @@ const NOT_IMPLEMENTED = /(not|n't) (be )?(support|implement)|unsupported|unimple
 const NOT_HERE =
   /(not|n't) .{0,20}(available|allow|work|found)|only .{0,20}(support|available|work)|(unknown|invalid) (url|path|route|endpoint|model)|not an? .{0,30}model|modalit|use (the )?\S* ?(endpoint|api)/i;
 
-/** True if a refusal says that the gateway does not draw in this way, or the model does not: so nothing was drawn. */
+/** Whether a refusal says that the gateway or the model does not support this way. Then no picture was created. */
 export function isOtherWay({ status, reason, message }: GatewayError): boolean {
   if (ABSENT.has(status)) return true;
   if (reason !== undefined && reason !== "unknown-model") return false;
@@ -236,17 +236,17 @@ export function isOtherWay({ status, reason, message }: GatewayError): boolean {
 
 const UNKNOWN_FIELD = /unknown|unrecogni[sz]ed|unexpected|extra|additional/i;
 
-/** The optional field that a gateway refuses; undefined if it refuses something else. */
+/** The optional field that the gateway refuses. Undefined if it refuses something else. */
 export function findRefusedField(refusal: GatewayError, chosen: Chosen): string | undefined {
   const { kind, reason, param = "", message } = refusal;
   if (kind !== "rejected" || reason !== undefined) return undefined;
   const words = `${param} ${message}`;
   const isNamed = ([name, value]: [string, string]) =>
     new RegExp(`\\b${name.replace(/_|(?=[A-Z])/g, "[_ ]?")}\\b`, "i").test(words) || words.includes(value);
-  // Without `modalities` a model that does not draw would answer in words.
+  // Without `modalities`, the model would answer with text instead of a picture.
   const isNeeded = (name: string) => name === "modalities" && chosen[name] === "image" && !UNKNOWN_FIELD.test(message);
   const fields = Object.entries(chosen).filter(([name]) => !isNeeded(name));
-  // Google's shortest refusal does not say what it is about.
+  // Google's shortest refusal does not name the field.
   const isVague = /contains an invalid argument/i.test(message);
   return (fields.find(isNamed) ?? (isVague ? fields[0] : undefined))?.[0];
 }

@@ -18,26 +18,25 @@ import type { SafeText } from "./safe-text.ts";
 import { readBody, type Send } from "./transport.ts";
 import { createWatch } from "./watch.ts";
 
-/** The answers of a gateway to requests without a prompt, which draw nothing. */
+/** The result of requests without a prompt, which create no pictures. */
 export interface ImageProbe {
-  /** The way that the gateway has; undefined: none was found. */
+  /** The way that the gateway supports. Undefined if none was found. */
   way: ImageWay | undefined;
   refusals: ReadonlyArray<{ way: ImageWay; error: GatewayError }>;
-  /** Ended the search without saying anything about the ways. */
   failure?: GatewayError;
 }
 
 export interface ImageDeps extends AskDeps {
   safe: SafeText;
-  /** Carries the key on Google's path if the gateway does not accept it as a Bearer there. */
+  /** The header for the key on Google's path if the gateway does not accept a Bearer there. */
   keyHeader: string | undefined;
-  /** The only way that is tried; undefined: each model's own is found out. */
+  /** If set, only this API is used for images. Undefined: Palaver finds out which one works for each model. */
   imageApi: ImageApi | undefined;
 }
 
-/** Room for the text beside the picture. */
+/** Limit for the text next to the picture. */
 const MAX_TEXT_BYTES = 1_048_576;
-/** A picture that may have been made, and paid for, is not asked for elsewhere as well. */
+/** Another route is asked only after these failures. After others, the picture may have been created and paid for. */
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
 
 export function createImageClient(deps: ImageDeps) {
@@ -54,13 +53,8 @@ export function createImageClient(deps: ImageDeps) {
     return own;
   }
 
-  async function send(
-    { endpoint, model }: Route,
-    call: ImageCall,
-    beforeSend: CallOptions["beforeSend"],
-    watch: Parameters<Send>[1],
-  ): Promise<string> {
-    const whole = { method: "POST", model, beforeSend, ...call } as const;
+  async function send({ endpoint, model }: Route, call: ImageCall, watch: Parameters<Send>[1]): Promise<string> {
+    const whole = { method: "POST", model, ...call } as const;
     const body = await (call.api === "google" ? sendByGoogle(endpoint, whole, watch) : endpoint.send(whole, watch));
     return readBody(body, maxBytes, watch);
   }
@@ -88,7 +82,7 @@ export function createImageClient(deps: ImageDeps) {
             adapt: drawing.adapt,
             async call(watch) {
               const call = await drawing.toCall(watch.signal);
-              const text = await send(route, call, options.beforeSend, watch);
+              const text = await send(route, call, watch);
               const image = await parseImage(text, limits.maxImageBytes, safe);
               const unmet = drawing.succeed();
               way = drawing.label();
@@ -105,14 +99,14 @@ export function createImageClient(deps: ImageDeps) {
       log.info({ model: request.model, way, mimeType, sizeBytes: bytes.length, totalMs }, "picture complete");
       return image;
     },
-    /** Tries one way after the other with a request without a prompt. Rejects only with the signal's reason. */
+    /** Tries each way with a request without a prompt. Rejects only with the signal's reason. */
     async probe(route: Route, signal: AbortSignal): Promise<ImageProbe> {
       const refusals: Array<{ way: ImageWay; error: GatewayError }> = [];
       let failure: GatewayError | undefined;
       for (const way of ways) {
         const watch = createWatch(signal, limits.totalMs);
         try {
-          await send(route, way.toProbe(route.model), undefined, watch);
+          await send(route, way.toProbe(route.model), watch);
           return { way, refusals };
         } catch (error) {
           signal.throwIfAborted();
@@ -129,20 +123,19 @@ export function createImageClient(deps: ImageDeps) {
   };
 }
 
-/** Facts about a model of a gateway that earlier requests have shown. */
 interface Known {
   way: ImageWay | undefined;
-  /** It sends a link unless the request says that it must send the bytes. */
+  /** The model sends a link unless the request asks for bytes. */
   givesLinks: boolean;
   refused: Beliefs<string>;
 }
 
 type Drawing = ReturnType<typeof createDrawing>;
 
-/** Puts one request to one route, in one way after the other. */
+/** Sends one request to one route, and tries one way after the other. */
 function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: Known) {
   const [first, ...others] = [...new Set([known.way ?? ways[0], ...ways])];
-  if (first === undefined) throw new Error("There is no way of drawing.");
+  if (first === undefined) throw new Error("There is no way to create images.");
   let way = first;
   let { givesLinks } = known;
   const refused = new Set<string>();
@@ -173,12 +166,14 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
           return await way.toCall(request, choose(), signal);
         } catch (error) {
           signal.throwIfAborted();
-          // A way that is not proven may need a link that there is not, and the next one does not.
+          // A way that has not worked yet may need a link that is missing. The next way may not.
           if (error instanceof GatewayError || known.way === way || !goOn(error)) throw error;
         }
       }
     },
-    /** Changes the request after a refusal that shows that nothing was drawn. False if no change can help. */
+    /**
+     * Changes the request after a refusal that proves that no picture was created. Returns false if no change can help.
+     */
     adapt(refusal: GatewayError): boolean {
       if (isFiltered(refusal)) return false;
       const chosen = choose();
@@ -191,38 +186,43 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      // Google accepts the key in a header of its own there, and as a Bearer on OpenAI's paths.
+      // On this path Google accepts the key in its own header; on OpenAI's paths it accepts a Bearer.
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
-    /** Remembers what worked. Returns the requested ratio and size that the picture does not have. */
+    /** Remembers the way that worked. Returns whichever of the requested ratio and size the picture lacks. */
     succeed(): string[] {
       known.way = way;
       known.givesLinks = givesLinks;
       for (const field of refused) known.refused.add(field);
       return way.findUnmet(request, choose());
     },
-    /** The error that says most, once no way is left. */
+    /** Picks the most informative error when no way is left. */
     explain(error: unknown): unknown {
       if (!failures.some((failure) => failure.error === error)) return error;
-      // The refusal of the way that has worked before, a missing link, a refused key, or a reason that people can act on.
+      // Prefers the refusal of the way that worked before, then a missing link or a refused key, then a reason that
+      // people can fix.
       const told =
         failures.find((failure) => failure.way === known.way) ??
         failures.find(({ error: one }) => !(one instanceof GatewayError) || one.status === 401) ??
         failures.find(({ error: one }) => one instanceof GatewayError && one.reason !== undefined);
       if (told !== undefined || !(error instanceof GatewayError) || failures.length === 1) return told?.error ?? error;
       const tried = failures.map((failure) => `${failure.way.label} (${toStatus(failure.error)})`).join(", ");
-      return new GatewayError("rejected", `The gateway does not draw with model ${request.model}. Tried: ${tried}.`, {
-        cause: error,
-        quote: error.quote,
-        status: error.status,
-        type: NO_WAY,
-      });
+      return new GatewayError(
+        "rejected",
+        `The gateway doesn't create images with the model ${request.model}. Tried: ${tried}.`,
+        {
+          cause: error,
+          quote: error.quote,
+          status: error.status,
+          type: NO_WAY,
+        },
+      );
     },
   };
 }
 
-/** The type of the error when the gateway draws with a model in none of the ways. */
+/** The error's type if the gateway cannot create images with the model in any way. */
 export const NO_WAY = "no_way";
 
 function toStatus(error: unknown): string {
@@ -231,7 +231,9 @@ function toStatus(error: unknown): string {
 
 type SendTo = (endpoint: Endpoint, ...call: Parameters<Send>) => ReturnType<Send>;
 
-/** Sends the key as a Bearer, and after a 401 in its own header, if it has one. Remembers the way that worked. */
+/**
+ * Sends the key as a Bearer. After a 401, sends it in the configured header, if there is one. Remembers which worked.
+ */
 function createGoogleSend(keyHeader: string | undefined): SendTo {
   const usesHeader = new Set<Endpoint>();
 
@@ -256,7 +258,7 @@ function createGoogleSend(keyHeader: string | undefined): SendTo {
 }
 
 function withHint(error: GatewayError): GatewayError {
-  const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
+  const hint = "If it expects the image key in a separate header, set GATEWAY_IMAGE_KEY_HEADER.";
   const { kind, logMessage, quote } = error;
   return new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
 }

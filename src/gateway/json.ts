@@ -1,4 +1,4 @@
-/** undefined when it is not JSON. The parser's own error quotes the text, so it goes no further. */
+/** Undefined if the text is not JSON. The parser's error is dropped, because it quotes the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

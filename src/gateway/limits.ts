@@ -1,41 +1,49 @@
-/** Bounds of every wait and every size. All of them can be set, so that a test need not wait. */
+/** Limits for all waits and sizes. Tests can set shorter ones. */
 export type GatewayLimits = typeof DEFAULT_LIMITS;
 
 export const DEFAULT_LIMITS = {
   connectMs: 10_000,
-  /** Longest silence until the first piece of the answer. Text, tool calls and reasoning end it: comments and empty deltas do not. */
+  /**
+   * Longest silence until the first piece of the answer: text, a tool call or reasoning. Comments and empty deltas do
+   * not count.
+   */
   firstTokenMs: 60_000,
-  /** The same for an answer that comes piece by piece: all attempts and the waits between them together. */
+  /** The same for a streamed answer with all attempts and the waits between them. */
   firstTokenTotalMs: 90_000,
-  /** Longest silence within an answer. */
+  /** Longest silence during an answer. */
   idleMs: 30_000,
-  /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
+  /** Longest wait for usage and `[DONE]` after the answer's finish reason. */
   tailMs: 2_000,
-  /** Longest call, retries and their waits included. */
+  /** Longest call, including retries and their waits. */
   totalMs: 600_000,
-  /** Longest wait for the body of an error. */
+  /** Longest wait for the body of an error response. */
   errorBodyMs: 5_000,
-  /** Also holds a picture as base64. */
+  /** Large enough for a picture in base64. */
   maxEventBytes: 29_360_128,
-  /** Longest answer, arguments of tool calls included; and as much may be thought before it. */
+  /** Longest answer, including tool arguments. The same limit applies separately to thoughts. */
   maxAnswerChars: 262_144,
-  /** Largest JSON body; that of an answer may hold a picture. */
+  /** Largest JSON body. A response can contain a picture. */
   maxBodyBytes: 29_360_128,
-  /** Largest picture, decoded. */
+  /** Largest decoded picture. */
   maxImageBytes: 20_971_520,
-  /** Calls made at most, the first one included. */
+  /** Maximum number of calls, including the first one. */
   attempts: 3,
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
-  /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
+  /** Longest total wait that the gateway requests with `Retry-After`, in one call. */
   maxRetryWaitMs: 20_000,
-  /** A paused model is tried this often, although it asked for a longer pause: a wrong answer must not silence it for long. */
+  /**
+   * A paused model is tested this often even if it asked for a longer pause, in case the requested pause is a mistake.
+   */
   probeMs: 30_000,
-  /** The longest pause that a gateway can ask for. */
+  /** Limit for a pause that a gateway requests. */
   maxPauseMs: 3_600_000,
-  /** Failed attempts in a row after which a model is paused. */
+  /** A model is paused after this many failed attempts in a row. */
   breakerFailures: 5,
-  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. Then one call tries the model. */
+  /**
+   * Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. After the pause, one call tests
+   * the model.
+   */
   breakerMs: 2_000,
   breakerMaxMs: 10_000,
 };

@@ -1,13 +1,13 @@
 import { isRecord } from "./json.ts";
 
-/** Keywords that every gateway with tools understands. */
+/** Every gateway that supports tools understands these keywords. */
 const KEPT = ["description", "enum", "required"] as const;
-/** Deeper than this, a schema says no more than its type. */
+/** Below this depth, only the type is kept. */
 const MAX_DEPTH = 8;
 
 /**
- * The nearest schema in which every value has exactly one type and nothing refers to anything else, as Gemini and Vertex
- * require. It may accept more than the schema does: a tool checks its own arguments.
+ * The nearest schema in which every value has one type and there are no references, as Gemini and Vertex require. It
+ * can accept more than the original schema. That is safe, because a tool checks its own arguments.
  */
 export function toPlainSchema(schema: unknown): Record<string, unknown> {
   const plain = simplify(schema, isRecord(schema) ? schema : {}, MAX_DEPTH);
@@ -23,7 +23,7 @@ function simplify(given: unknown, root: Record<string, unknown>, depth: number):
   if (schema.const !== undefined) plain.enum = [schema.const];
   if (Array.isArray(plain.enum)) {
     const values = plain.enum.filter((value) => typeof value === "string");
-    // Other values than texts are refused there.
+    // Only strings are accepted there.
     if (type === "string" && values.length > 0) plain.enum = values;
     else delete plain.enum;
   }
@@ -39,7 +39,7 @@ function simplify(given: unknown, root: Record<string, unknown>, depth: number):
   return plain;
 }
 
-/** The first alternative that is not null, with what is said around the alternatives. */
+/** The first alternative that is not null, together with the keywords next to the alternatives. */
 function chooseBranch(
   schema: Record<string, unknown>,
   root: Record<string, unknown>,

@@ -1,12 +1,11 @@
 import { isJson } from "./json.ts";
 
-/** Longer texts are not searched: the search takes the square of their length. */
+/** Longer texts are not searched, because the search takes quadratic time. */
 const MAX_SEARCHED_CHARS = 8_000;
 
 /**
- * The arguments of a call as one JSON object, if text that is no JSON can only mean one. Some servers put a stray `{}`
- * before the arguments, repeat in each fragment all that came before, or send the whole twice. Anything else is
- * returned as it is. Pure.
+ * Repairs a call's arguments if invalid JSON can mean only one object. Some servers put a stray `{}` before the
+ * arguments, repeat all earlier text in each fragment, or send everything twice. Returns other text unchanged. Pure.
  */
 export function repairArguments(text: string): string {
   const trimmed = text.trim();
@@ -19,9 +18,9 @@ export function repairArguments(text: string): string {
   return text;
 }
 
-/** True if the text is one beginning of `whole` after the other. */
+/** True if the text is a sequence of beginnings of `whole`. */
 function consistsOfBeginnings(text: string, whole: string): boolean {
-  /** At each place: the text from there on consists of beginnings. */
+  /** For each position, whether the text from there is such a sequence. */
   const fits: boolean[] = [];
   fits[text.length] = true;
   for (let at = text.length - 1; at >= 0; at--) {

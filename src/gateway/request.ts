@@ -40,7 +40,7 @@ const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
 ]);
 
-/** `{}` describes no parameters, as OpenAI's schema allows; whatever describes some is an object's, as the interface says. */
+/** As in OpenAI's schema, `{}` means no parameters. If there are parameters, the interface requires type `object`. */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -52,7 +52,7 @@ const parameters = z
     error: 'must be "object"',
   });
 
-/** As OpenAI's schema says; the interface leaves it open. Calls keep the name that the model gave them. */
+/** The rule in OpenAI's schema; the interface has none. Calls keep the name that the model wrote. */
 const functionName = name.regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores or dashes");
 
 const tool = z.strictObject({
@@ -69,7 +69,6 @@ const toolChoice = z.union([
   z.enum(["auto", "none", "required"]),
 ]);
 
-/** The fields that say how to answer. */
 const answering = {
   temperature: z.number().min(0).max(2).optional(),
   top_p: z.number().min(0).max(1).optional(),
@@ -78,12 +77,16 @@ const answering = {
   presence_penalty: z.number().min(-2).max(2).optional(),
   frequency_penalty: z.number().min(-2).max(2).optional(),
   response_format: z.looseObject({ type: name }).optional(),
+  web_search_options: z.looseObject({}).optional(),
 };
 
-/** Fields that somebody asked for: those of the interface are held to it. */
+/** Additional fields. Those that the interface defines must follow its rules. */
 export const optionalFields = z.looseObject(answering);
 
-/** The interface's request table, with its limits, less `stream`, which is always true. What it leaves open is left open. */
+/**
+ * The interface's table of request fields with its limits. `stream` is missing because it is always true. Anything that
+ * the interface does not define is allowed.
+ */
 const chatRequest = z.strictObject({
   model: name,
   messages: z.array(message).min(1),
@@ -93,32 +96,32 @@ const chatRequest = z.strictObject({
   user: z.string().optional(),
 });
 
-/** The thirteen fields of the interface, less `stream`. */
+/** The interface's thirteen fields except `stream`. */
 export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"> & {
   messages: ChatMessage[];
   tools?: ToolDefinition[];
 };
 
-/** A request as it is sent, except that messages hold apart what a gateway attached to them. */
+/** A request as it is sent, except that each message holds the gateway's attached fields separately. */
 export type ChatBody = Omit<ChatRequest, "messages"> & {
   messages: WireMessage[];
   max_completion_tokens?: number;
   [field: string]: unknown;
 };
 
-/** Some gateways refuse an empty text beside calls, and take null. */
+/** Some gateways refuse an empty text next to calls, but accept null. */
 export type WireMessage = Exclude<ChatMessage, AssistantMessage> | WireAnswer;
 export type WireAnswer = Omit<AssistantMessage, "content"> & { content: string | null };
 
 /**
- * The body of the request, with nothing in it that the interface does not list, except for `extra` fields, which an
- * operator asked for and which the request does not set itself. Throws a `rejected` GatewayError that names every problem.
+ * Builds the body from the fields of the interface and the operator's `extra` fields that the request does not set.
+ * Throws a `rejected` GatewayError that names every problem.
  */
 export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, unknown>> = {}): ChatBody {
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
   const body: ChatBody = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
-  // Empty lists mean "none" to us, and are an error to many servers; so is a choice among no tools.
+  // In Palaver, an empty list means "none". Many servers reject an empty list, and also `tool_choice` without tools.
   if (stop !== undefined && stop.length > 0) body.stop = stop;
   if (tools !== undefined && tools.length > 0) {
     body.tools = tools;
@@ -128,7 +131,7 @@ export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, 
   return body;
 }
 
-/** The body as JSON for the route `from`, which gets back only what it attached itself. */
+/** The body as JSON for the route `from`. Contains only the attached fields that came from this route. */
 export function toChatJson({ messages, ...body }: ChatBody, from: string): string {
   return toJson({ ...body, messages: messages.map((message) => toWire(message, from)) });
 }
@@ -151,20 +154,20 @@ export function check(schema: z.ZodType, value: unknown, subject: string): void 
   throw new GatewayError("rejected", `${subject} was not sent`, { quote: `: ${problems.join("; ")}.` });
 }
 
-/** Lists what `schema` finds wrong with `value`, without any text of it. */
+/** Lists what `schema` finds wrong with `value`. Quotes nothing from `value`. */
 export function findProblems(schema: z.ZodType, value: unknown): string[] {
   return schema.safeParse(value).error?.issues.map((issue) => describeIssue(issue)) ?? [];
 }
 
 function describeIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[] = []): string {
   const path = [...outer, ...issue.path];
-  // The last form of a union is the one that may hold more.
+  // In a union, the last form is the one that allows more.
   const [inner] = (issue.code === "invalid_union" && issue.errors.at(-1)) || [];
   if (inner !== undefined) return describeIssue(inner, path);
   return path.length === 0 ? issue.message : `${z.core.toDotPath(path)}: ${issue.message}`;
 }
 
-/** JSON without lone surrogates, which are no characters and which servers refuse. */
+/** JSON without lone surrogates. They are not characters, and servers refuse them. */
 export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item));

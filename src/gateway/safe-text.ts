@@ -1,16 +1,16 @@
-/** Makes text of others fit for an error or a log line. */
+/** Makes text from outside safe for an error or a log line. */
 export interface SafeText {
-  /** A sentence: one line, short, without anything that looks like a key. */
+  /** For a sentence: one short line without anything that looks like a key. */
   sentence(text: string): string;
-  /** An id or a name: one line, short, without the configured keys. Long random ids stay whole. */
+  /** For an id or a name: one short line without the configured keys. Keeps long random ids. */
   name(text: string): string;
 }
 
 const MAX_SENTENCE_CHARS = 300;
 const MAX_NAME_CHARS = 120;
-/** Patterns run over this much, so that a hostile text costs little. */
+/** The patterns check only this much, so that a hostile text costs little. */
 const MAX_INPUT_CHARS = 4_000;
-/** A shorter secret would take ordinary words away, and hides nothing. */
+/** Shorter secrets are not removed, because they would match ordinary words. */
 const MIN_SECRET_CHARS = 6;
 const HIDDEN = "[hidden]";
 
@@ -18,18 +18,18 @@ const KEYS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${HIDDEN}`],
   [/((?:api|access|secret|auth)[-_ ]?(?:key|token)["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi, `$1${HIDDEN}`],
   [/([?&](?:key|api_key|token|access_token|sig|signature|x-[\w-]+)=)[^&\s"'<>]+/gi, `$1${HIDDEN}`],
-  // Prefixes of well-known keys; the asterisks are how some servers echo one.
+  // Prefixes of well-known keys. Some servers replace parts of a key with asterisks.
   [/\b(?:sk|pk|rk|gsk|xox[a-z]|xapp|gh[a-z]|hf)[-_][\w*.-]{6,}/gi, HIDDEN],
   [/\bAIza[\w-]{10,}/g, HIDDEN],
   [/\beyJ[\w-]{8,}\.[\w.-]+/g, HIDDEN],
-  // Long random text is taken for a key.
+  // Long random text counts as a key.
   [/(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{24,}/g, HIDDEN],
 ];
 
-// Controls, bidirectional marks and zero-width characters: none may shape a log line.
+// Control characters, bidirectional marks and zero-width characters could change how a log line looks.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
-/** `secrets` are taken out wherever they stand, besides what only looks like a key. */
+/** Removes `secrets` and everything that looks like a key. */
 export function createSafeText(secrets: readonly string[]): SafeText {
   const exact = secrets
     .filter((secret) => secret.length >= MIN_SECRET_CHARS)

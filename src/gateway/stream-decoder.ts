@@ -8,29 +8,28 @@ import { parseJson } from "./json.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** Longest answer with its pictures and with all that is attached to it, in longest events. */
+/** Limit for an answer with its pictures and attachments, as a multiple of the largest event. */
 const MAX_EVENT_SIZES = 4;
-/** More broken events than this, and the stream is not worth believing. */
+/** A stream with more broken events fails. */
 const MAX_MALFORMED = 3;
 
-/** The facts about an answer that are logged and that decide if it is whole. Never its text. */
+/** Facts about an answer, without its text. They are logged and show whether the answer is complete. */
 export interface Tally {
   id: string;
   model: string;
-  /** Characters of text and of tool arguments. */
+  /** Characters in text and tool arguments. */
   chars: number;
-  /** Characters of what the model thought before. */
   reasoningChars: number;
-  /** Text, a picture or a tool call has come: the answer cannot be started again. */
+  /** Text, a picture or a tool call has arrived, so the answer cannot be restarted. */
   answered: boolean;
-  /** A choice has come, whatever was in it. */
+  /** A choice has arrived, even an empty one. */
   opened: boolean;
   finishReason: string | undefined;
   reasons: number;
-  /** The latest chunk gave a reason and nothing else: only usage and `[DONE]` can follow. */
+  /** The latest chunk contained only a finish reason, so only usage and `[DONE]` can follow. */
   isFinished: boolean;
   usage: TokenUsage | undefined;
-  /** Chunks with text, a tool call or reasoning: comments and empty deltas are no sign that the answer goes on. */
+  /** Chunks with text, a tool call or reasoning. Comments and empty deltas don't show that the answer continues. */
   signs: number;
   malformed: number;
 }
@@ -42,14 +41,15 @@ export type StreamDecoder = ReturnType<typeof createStreamDecoder>;
 type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars" | "maxBodyBytes">;
 
 /**
- * Turns the answer to a streaming request into chunks: events, or one JSON document, told apart by the first character.
- * `from` names the route that answers, see `Attached`. Pure: the same text, however it is cut, gives the same answer.
+ * Turns the response to a streaming request into chunks. The first character shows whether it contains events or one
+ * JSON document. `from` names the route that answers, see `Attached`. Pure: the result does not depend on how the text
+ * is split.
  */
 export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = "") {
   const output = createOutput(limits.maxAnswerChars, onChunk);
   const events = createEventReader(limits.maxEventBytes, safe, output, from);
   const { maxBodyBytes } = limits;
-  /** The text of an answer that is no stream; undefined until the first character came, and for a stream. */
+  /** The text of a response that is not a stream. Undefined before the first character, and for a stream. */
   let whole: string[] | undefined;
   let wholeChars = 0;
   let isOpen = false;
@@ -59,12 +59,12 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     whole.push(text);
     wholeChars += text.length;
     if (wholeChars <= maxBodyBytes) return;
-    output.fail(new GatewayError("malformed", `The gateway's answer is larger than ${maxBodyBytes} characters.`));
+    output.fail(new GatewayError("malformed", `The gateway's response is larger than ${maxBodyBytes} characters.`));
   }
 
   return {
     tally: output.tally,
-    /** Hands over the chunks that the text completes. After `isDone` or `failure` there are no more. */
+    /** Passes on the chunks that this text completes. Passes on none after `isDone` or `failure`. */
     feed(text: string): void {
       if (events.isDone() || output.failure() !== undefined) return;
       const rest = isOpen ? text : text.trimStart();
@@ -73,25 +73,28 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       isOpen = true;
       feed(rest);
     },
-    /** Hands over the chunks that the end of the answer completes: a last event need not have its blank line. */
+    /**
+     * Passes on the chunks that the end of the response completes, because the blank line after the last event can be
+     * missing.
+     */
     end(): void {
       if (output.failure() !== undefined) return;
       if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
-      // A line that was cut is broken JSON and is dropped; one that is whole is an event.
+      // A complete last line is an event. A truncated one is broken JSON and is dropped.
       else if (!events.isDone()) events.feed("\n\n");
       output.rest();
     },
-    /** Hands over the text that waits for more, if nothing more comes. */
+    /** Passes on the waiting text if nothing follows. */
     rest: output.rest,
     isDone: events.isDone,
-    /** Why the stream is over before its end; chunks that were handed over before are still valid. */
+    /** Why the stream ended early. The chunks so far stay valid. */
     failure: output.failure,
   };
 }
 
 type Output = ReturnType<typeof createOutput>;
 
-/** Takes the chunks of one answer, and hands them over with their text cleaned. */
+/** Collects the chunks of one answer and passes them on with cleaned text. */
 function createOutput(maxChars: number, onChunk: OnChunk) {
   const tally: Tally = {
     id: "",
@@ -163,7 +166,7 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return output.take(repeated);
     const value = parseJson(data);
-    // Without blank lines between them, events become the lines of one.
+    // Without blank lines between them, several events arrive as the lines of one.
     if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
     if (event === "error" || hasError(value)) {
       return output.fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));
@@ -175,7 +178,7 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
     }
     tally.malformed += 1;
     if (tally.malformed <= MAX_MALFORMED) return;
-    output.fail(new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks."));
+    output.fail(new GatewayError("interrupted", "The gateway sent too many events that aren't JSON chunks."));
   }
 
   const parser = createParser({
@@ -195,16 +198,16 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
 function readDocument(json: string, safe: SafeText, output: Output, from: string): void {
   const fail = (message: string) => output.fail(new GatewayError("malformed", message));
   if (json.startsWith("<")) {
-    return fail("The gateway answered with a web page instead of an answer: check that its base address is right.");
+    return fail("The gateway responded with a web page: check that its base address is right.");
   }
   const parsed = parseJson(json);
   const value: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
   if (hasError(value)) return output.fail(toStreamError(value, safe));
   const chunk = createReadChunk(from)(value);
   if (chunk === undefined || chunk.choices.length === 0) {
-    return fail("The gateway's answer is not a chat completion: it has no readable choices.");
+    return fail("The gateway's response is not a chat completion: it has no readable choices.");
   }
-  // A whole answer need not say why it ended.
+  // A complete answer can lack a finish reason.
   for (const choice of chunk.choices) choice.finish_reason ??= "stop";
   output.take(chunk);
 }

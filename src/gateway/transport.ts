@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, interceptors } from "undici";
+import { Agent, interceptors } from "undici";
 import { dispatchRequest, type GatewayResponse, type ResponseBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError, toStatusError } from "./failures.ts";
@@ -8,51 +8,50 @@ import type { Watch } from "./watch.ts";
 
 export interface GatewayCall {
   method: "GET" | "POST";
-  /** Whose paths `path` belongs to: OpenAI's, below the version, or Google's, with the version. */
+  /** OpenAI's paths are below the version. Google's paths include the version. */
   api: "openai" | "google";
   path: string;
   body?: string | Buffer;
-  /** The type of `body`, if it is no JSON. */
+  /** The content type of `body` if it is not JSON. */
   contentType?: string;
-  /** The answer may come as events. */
+  /** The response can be an event stream. */
   streaming?: boolean;
   model?: string;
-  /** Header that carries the key instead of `Authorization`. */
+  /** Header for the key instead of `Authorization`. */
   keyHeader?: string;
-  beforeSend?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError for every
- * other answer and if none comes, with the signal's reason when `watch` ends, and with the reason of `beforeSend`.
+ * Sends a call and resolves to the body of a 2xx response. The caller must destroy the body. Rejects with a
+ * GatewayError for other responses or none, and with the signal's reason when `watch` ends.
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
 export interface TransportOptions {
   baseUrl: string;
   apiKey: string;
-  /** Sent with every call; they replace ours of the same name. */
+  /** Sent with every request. They replace Palaver's headers with the same name. */
   headers?: Readonly<Record<string, string>> | undefined;
   limits: GatewayLimits;
   safe: SafeText;
 }
 
-/** Error bodies are a few lines; more is not read. */
+/** Limit for reading an error body, which usually has a few lines. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 
 export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions) {
-  // HTTP/1.1 only, so that leaving one answer closes its socket. The caller watches the waits:
-  // comments that carry no data hold off undici's own body timeout.
+  // Only HTTP/1.1, so that leaving a response closes its socket. The caller limits the waits, because undici's own body
+  // timeout does not expire while comments without data arrive.
   const agent = new Agent({
     allowH2: false,
     connect: { timeout: limits.connectMs },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  // A proxy may compress an answer although nobody asked for it.
+  // Some proxies compress responses without being asked.
   const client = agent.compose(interceptors.decompress({ skipErrorResponses: false }));
   const roots = toRoots(baseUrl);
-  /** The root of OpenAI's paths that has answered. */
+  /** The root of OpenAI's paths that worked. */
   let root: string | undefined;
 
   function toHeaders({
@@ -63,7 +62,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   }: GatewayCall): Record<string, string> {
     const headers: Record<string, string> = {
       accept: streaming === true ? "text/event-stream, application/json" : "application/json",
-      // A compressed stream arrives in blocks, not in words.
+      // A compressed stream would arrive in blocks instead of words.
       "accept-encoding": "identity",
     };
     if (body !== undefined) {
@@ -77,35 +76,19 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
 
   async function sendTo(address: string, call: GatewayCall, watch: Watch): Promise<ResponseBody> {
     const { origin, pathname } = new URL(address);
-    const { body = null, beforeSend } = call;
-    let refused: { reason: unknown } | undefined;
-    const confirm = async () => {
-      await beforeSend?.().catch((reason: unknown) => {
-        refused = { reason };
-        throw reason;
-      });
-    };
-    const options = {
-      origin,
-      path: pathname,
-      method: call.method,
-      headers: toHeaders(call),
-      body: (body === null || beforeSend === undefined
-        ? body
-        : writeBody(body, confirm)) as Dispatcher.DispatchOptions["body"],
-    };
+    const { method, body = null } = call;
+    const options = { origin, path: pathname, method, headers: toHeaders(call), body };
     let answer: GatewayResponse;
     try {
       answer = await dispatchRequest(client, options, watch.signal);
     } catch (error) {
       watch.signal.throwIfAborted();
-      if (refused !== undefined) throw refused.reason;
       throw toConnectionError("unreachable", error);
     }
     const { status, headers, body: received } = answer;
     if (![undefined, "identity"].includes(headers["content-encoding"])) {
       received.destroy();
-      throw new GatewayError("malformed", "The gateway's answer is compressed in a way that was not asked for.");
+      throw new GatewayError("malformed", "The gateway compressed its response in a way that Palaver did not ask for.");
     }
     if (status >= 200 && status < 300) return received;
     const { text } = await collect(received, MAX_ERROR_BODY_BYTES, limits.errorBodyMs);
@@ -113,7 +96,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     throw toStatusError(status, headers, text, call.model, safe);
   }
 
-  /** Tries the roots until one has the path. If none has it, rejects with the first failure. */
+  /** Tries each root until one has the path. If none has it, rejects with the first failure. */
   async function sendBelowRoot(call: GatewayCall, watch: Watch): Promise<ResponseBody> {
     let failure: unknown;
     for (const candidate of root === undefined ? roots.openai : [root]) {
@@ -134,7 +117,10 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   return { send, close: () => agent.destroy() };
 }
 
-/** Nothing is at the address: another root may have it. A missing model has an error object that says so. */
+/**
+ * True if the address does not have this path, so another root may. If only the model is missing, the response has an
+ * error object that says so.
+ */
 function isPathUnknown(error: unknown): boolean {
   if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
   const isAboutPath = /^( It said: )?([\w ]{0,20}not found|method not allowed)?\.?$|\b(path|route|url|endpoint)\b/i;
@@ -142,8 +128,8 @@ function isPathUnknown(error: unknown): boolean {
 }
 
 /**
- * Where paths may be below a base address. The interface's own form, below `/v1`, comes first, unless the address ends with
- * a version or a name of the API itself, as the addresses of some vendors do.
+ * The possible roots for paths at this base address. The interface's form, below `/v1`, is tried first, unless the
+ * address ends with a version or the API's name, as some vendors' addresses do.
  */
 function toRoots(baseUrl: string): { openai: string[]; google: string } {
   const hasVersion = /(\/v\d\w*(\/openai)?|\/openapi)$/.test(baseUrl);
@@ -151,18 +137,15 @@ function toRoots(baseUrl: string): { openai: string[]; google: string } {
   return { openai, google: baseUrl.replace(/(\/v1beta)?\/openai$/, "") };
 }
 
-/** undici reads it when it is connected, and writes head and body at once: nothing happens between `confirm` and the request. */
-async function* writeBody(body: string | Buffer, confirm: () => Promise<void>): AsyncGenerator<string | Buffer> {
-  await confirm();
-  yield body;
-}
-
-/** The body as text. Rejects with a `malformed` GatewayError beyond `maxBytes`, and otherwise as `send` does. */
+/**
+ * Reads the body as text. Rejects with a `malformed` GatewayError if it exceeds `maxBytes`, and otherwise as `send`
+ * does.
+ */
 export async function readBody(body: ResponseBody, maxBytes: number, watch: Watch): Promise<string> {
   const { text, end } = await collect(body, maxBytes);
   watch.signal.throwIfAborted();
   if (end === "whole") return text;
-  if (end === "cap") throw new GatewayError("malformed", `The gateway's answer is larger than ${maxBytes} bytes.`);
+  if (end === "cap") throw new GatewayError("malformed", `The gateway's response is larger than ${maxBytes} bytes.`);
   throw toConnectionError("interrupted", end.error);
 }
 
@@ -171,7 +154,7 @@ interface Collected {
   end: "whole" | "cap" | { error: unknown };
 }
 
-/** Reads to the end or to the cap, no longer than `withinMs`; closes the connection unless it was the end. */
+/** Reads to the end, to the limit or for at most `withinMs`. Unless the end was reached, closes the connection. */
 function collect(body: ResponseBody, maxBytes: number, withinMs?: number): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   const parts: Buffer[] = [];

@@ -1,15 +1,21 @@
 import { GatewayError } from "./errors.ts";
 
-/** Ends a call on the caller's signal, its deadline or a silence. `signal` aborts with the reason to throw. */
+/**
+ * Ends a call when the caller's signal aborts, at its deadline or after a silence. `signal` aborts with the error to
+ * throw.
+ */
 export interface Watch {
   readonly signal: AbortSignal;
-  /** Something must come within `ms`, again and again: each sign raises `countSigns()`. Noticed up to a tenth late. */
+  /** Requires `countSigns()` to rise at least every `ms`. A silence is noticed up to a tenth of `ms` late. */
   expect(ms: number, countSigns?: () => number): void;
-  /** Must be called when the call is over. Aborts nothing. */
+  /** Call this when the watched call is over. Aborts nothing. */
   end(): void;
 }
 
-/** Looks within one silence. Looking rarely costs nothing per chunk, and forgives a process that was held up. */
+/**
+ * Number of checks during the longest allowed silence. Rare checks cost nothing per chunk and tolerate a delayed
+ * process.
+ */
 const LOOKS_PER_SILENCE = 10;
 
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
@@ -56,7 +62,7 @@ function countNone(): number {
   return 0;
 }
 
-/** A wait as people say it: "12 s". Rounded up, so that nobody comes back too early. */
+/** Describes a wait, for example "12 s". Rounds up, so that people don't return too early. */
 export function describeSeconds(ms: number): string {
   return ms < 1_000 ? `${Math.ceil(ms)} ms` : `${Math.ceil(ms / 1_000)} s`;
 }

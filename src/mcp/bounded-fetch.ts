@@ -1,16 +1,16 @@
 import { Agent, fetch } from "undici";
 
-/** One answer of a server at most; a stream that lives longer is opened again. */
+/** Size limit for one response. A stream that exceeds it is reopened. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Longer than any call may take. It bounds the other requests, which have no bound of their own. */
+/** Longer than any allowed call. This is the only timeout for other requests. */
 const HEADERS_MS = 660_000;
-/** A stream of events may be silent for as long as the server has nothing to tell. */
+/** An event stream is silent while the server has nothing to report. */
 const agent = new Agent({ headersTimeout: HEADERS_MS, bodyTimeout: 0 });
 
-/** `fetch` with a bound on what one answer may bring: it breaks off beyond that. */
+/** `fetch` with a size limit. If a response is larger, reading its body fails. */
 export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
-  // The same options, whose types the libraries of a page declare otherwise.
+  // The options are the same, but the DOM library declares different types.
   const options: object = { ...init, dispatcher: agent };
   const { body, status, statusText, headers, url: from } = await fetch(url, options);
   const bounded = body === null ? null : bound(body.getReader());
@@ -28,7 +28,7 @@ function bound(reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>): Re
       sizeBytes += value.byteLength;
       if (sizeBytes <= MAX_BODY_BYTES) return controller.enqueue(value);
       await reader.cancel();
-      throw new Error("The answer of the server is too large.");
+      throw new Error("The server's response is too large.");
     },
     cancel: (reason) => reader.cancel(reason),
   });

@@ -21,20 +21,20 @@ import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
-/** A server that lives as long has begun well: the next pause is the shortest again. */
+/** After a session of this length, the next pause is the shortest one again. */
 const STEADY_MS = 60_000;
-/** Longest that a call waits for a new session where the server has forgotten the one it was made in. */
+/** A call waits at most this long for a new session after the server has forgotten the old one. */
 const RENEWAL_MS = 10_000;
-/** A server that gets more fields wrong is not worth more lines in the log. */
+/** Maximum number of faulty fields that are logged per server. */
 const MAX_FAULTS = 50;
-/** Longest that a session is asked whether it lives. */
+/** Timeout for checking whether a session is alive. */
 const PING_MS = 5_000;
-/** Calls of one server's tools at a time, of all conversations together. */
+/** Maximum number of concurrent tool calls per server, for all conversations together. */
 const MAX_CALLS = 8;
 
 export type ServerState = "connecting" | "ready" | "failed";
 
-/** Progress of a call, as the server tells it. Untrusted text. */
+/** A call's progress as the server reports it. The text is untrusted. */
 export type OnProgress = (progress: {
   progress: number;
   total?: number | undefined;
@@ -42,17 +42,17 @@ export type OnProgress = (progress: {
 }) => void;
 
 /**
- * A server, reconnected as long as it is wanted. A `ToolError` is the server's answer, or says that it was not asked;
- * after any other error it is unknown whether the call was done.
+ * A connection to a server, restored until `close`. A `ToolError` contains the server's result, or says that the call
+ * was not sent. After any other error, it is unknown whether the tool ran.
  */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
-  /** Why it is not ready, in words without secrets; undefined when it is. */
+  /** Why the server is not ready, without secrets. Undefined if it is ready. */
   readonly problem: string | undefined;
-  /** Stays as it was while the server is away. */
+  /** Does not change while the server is unavailable. */
   readonly offer: Offer;
-  /** No more than a few at a time; those who wait, `owner`s of them, take turns. */
+  /** Runs only a few calls at once. Waiting owners take turns. */
   callTool(
     tool: ListedTool,
     args: Record<string, unknown>,
@@ -63,28 +63,39 @@ export interface McpConnection {
   getPrompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>;
   listResources(signal: AbortSignal): Promise<Resource[]>;
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
-  /** Resolves when it is ready for the first time, or could not be reached once. */
+  /** Resolves when the server is ready for the first time or the first attempt has failed. */
   readonly tried: Promise<void>;
-  /** Ends the server's program too. */
+  /** Also stops the server's program. */
   close(): Promise<void>;
 }
 
-/** Begins to connect. `onOffer` is told when the server offers other things than before. */
+/** Timeout for connecting. It includes the time in which npx downloads the program. */
+const CONNECT_MS = 60_000;
+
+export interface ConnectionOptions {
+  /** Stores OAuth tokens. Absent: each connection requests its own. */
+  tokens?: TokenStore | undefined;
+  connectMs?: number;
+  /** Patterns of the platforms' tokens. They are removed from error messages. */
+  tokenForms?: readonly RegExp[];
+}
+
+/** Starts connecting. Calls `onOffer` when the server's tools, prompts or resources change. */
 export function connectTo(
   config: McpServerConfig,
   onOffer: () => void,
   log: Logger,
-  tokens: TokenStore | undefined,
+  { tokens, connectMs = CONNECT_MS, tokenForms = [] }: ConnectionOptions,
 ): McpConnection {
   const { name: server, timeoutMs: timeout } = config;
   const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
-  const { toProblem, toCallError } = createFailures(config);
-  const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
+  const { toProblem, toCallError } = createFailures(config, tokenForms);
+  const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is starting" };
   let live: Session | undefined;
   let coming = Promise.withResolvers<void>();
   let offer: Offer = { tools: [], prompts: [], hasResources: false };
-  const inPlace = createPlaces(config);
+  const inSlot = createSlots(config);
   const onFault = createFaultLog(server, log);
 
   async function list(session: Session): Promise<void> {
@@ -92,18 +103,18 @@ export function connectTo(
     onOffer();
   }
 
-  /** Connects, and resolves to why the connection has ended. Rejects when there was none. */
+  /** Connects. Resolves to the reason when the connection ends; rejects if connecting failed. */
   async function serve(): Promise<LoggableError> {
     const relisting = createNewest<{ session: Session } | undefined>(async (change) => {
       const listing = change && list(change.session);
       await listing?.catch((error: unknown) => {
-        log.warn({ server, err: toProblem(error) }, "the tools of a server could not be listed again");
+        log.warn({ server, err: toProblem(error) }, "could not list a tool server's tools again");
       });
     }, undefined);
     const onChanged = (session: Session) => relisting.show({ session });
-    const onError = (error: unknown) => log.debug({ server, err: toProblem(error) }, "a tool server: error");
-    const session = await openSession({ config, onChanged, onError, onFault, tokens, log }, closing.signal);
-    const leave = () => session.end(new LoggableError("it is not wanted any more"));
+    const onError = (error: unknown) => log.debug({ server, err: toProblem(error) }, "a tool server reported an error");
+    const session = await openSession({ config, onChanged, onError, onFault, tokens, connectMs, log }, closing.signal);
+    const leave = () => session.end(new LoggableError("it is no longer needed"));
     closing.signal.addEventListener("abort", leave, { once: true });
     try {
       await list(session);
@@ -125,13 +136,13 @@ export function connectTo(
   function onAway(err: LoggableError, pauseMs: number): void {
     Object.assign(status, { state: "failed", problem: err.message });
     tried.resolve();
-    log.warn({ server, err, pauseMs }, "a tool server is away and is tried again");
+    log.warn({ server, err, pauseMs }, "a tool server is unavailable; retrying");
   }
 
   async function ask<T>(request: (session: Session) => Promise<T>, signal: AbortSignal, isAgain = false): Promise<T> {
     const session = live;
     if (session === undefined) {
-      throw new ToolError(`The server "${server}" cannot be reached now. Answer without it, and say so.`);
+      throw new ToolError(`The server "${server}" is unreachable at the moment. Answer without it, and say so.`);
     }
     const { promise: renewed } = coming;
     try {
@@ -161,7 +172,7 @@ export function connectTo(
     },
     callTool(tool, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      return inPlace(owner, () => ask((session) => call(session, tool, args, options), signal), signal);
+      return inSlot(owner, () => ask((session) => call(session, tool, args, options), signal), signal);
     },
     getPrompt: (name, args, signal) =>
       ask(({ client }) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),
@@ -169,7 +180,7 @@ export function connectTo(
     readResource: (uri, signal) => ask(({ client }) => client.readResource({ uri }, { timeout, signal }), signal),
     tried: tried.promise,
     async close() {
-      closing.abort(new Error("It is not wanted any more."));
+      closing.abort(new Error("It is no longer needed."));
       await running;
     },
   };
@@ -181,22 +192,25 @@ async function call(
   args: Record<string, unknown>,
   options: RequestOptions,
 ): Promise<CallToolResult> {
-  // If the SDK had no definition of the tool, it would list all tools again.
+  // Without the tool's definition, the SDK would list all tools again.
   const given = { ...options, toolDefinition: tool };
   return client.callTool({ name: tool.name, arguments: args }, given).catch(toUnreadable);
 }
 
-/** Serves until `signal` aborts. Pauses grow while a server soon leaves again; `onAway` hears reason and length. */
+/**
+ * Serves again and again until `signal` aborts. Pauses grow if the server fails soon after each start. `onAway` gets
+ * the reason and the pause.
+ */
 async function serveAgain(
   serve: () => Promise<LoggableError>,
   onAway: (problem: LoggableError, pauseMs: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   for (let pauseMs = AGAIN_MIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
-    const begunAt = performance.now();
+    const startedAt = performance.now();
     const problem = await serve();
     if (signal.aborted) return;
-    if (performance.now() - begunAt > STEADY_MS) pauseMs = AGAIN_MIN_MS;
+    if (performance.now() - startedAt > STEADY_MS) pauseMs = AGAIN_MIN_MS;
     onAway(problem, pauseMs);
     const wait = pauseMs * (0.5 + Math.random() / 2);
     await sleep(wait, undefined, { signal, ref: false }).catch(() => {});
@@ -204,7 +218,10 @@ async function serveAgain(
   }
 }
 
-/** Opens the stream on which a server tells of changes anew where it has ended: something may have changed meanwhile. */
+/**
+ * Reopens the stream of change notices when it ends. Then lists everything again, because something may have changed
+ * meanwhile.
+ */
 async function followChanges(
   session: Session,
   onChanged: (session: Session) => void,
@@ -223,41 +240,38 @@ async function followChanges(
     }
     const how = await stream.closed;
     stream = undefined;
-    return new LoggableError(`the stream has ended: ${how}`);
+    return new LoggableError(`the stream ended: ${how}`);
   };
   await serveAgain(() => follow().catch((error) => new LoggableError(describeKind(error))), onAway, over.signal);
 }
 
-/** Bounds the calls of a server that run at a time. One that finds no place in time is not made. */
-function createPlaces({ name, timeoutMs }: McpServerConfig) {
+/** Limits a server's concurrent calls. A call that gets no slot in time is not sent. */
+function createSlots({ name, timeoutMs }: McpServerConfig) {
   const inTurn = createFairTurns(MAX_CALLS);
   return async <T>(owner: string, call: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    let hasBegun = false;
-    const begin = () => {
-      hasBegun = true;
+    let hasStarted = false;
+    const start = () => {
+      hasStarted = true;
       return call();
     };
     try {
-      return await inTurn(owner, begin, patience);
+      return await inTurn(owner, start, patience);
     } catch (error) {
       signal.throwIfAborted();
-      if (hasBegun) throw error;
+      if (hasStarted) throw error;
       throw new ToolError(`The server "${name}" is busy: not run. Answer without it, and say so.`);
     }
   };
 }
 
-/** Logs each field that a server gets wrong once. */
+/** Logs each faulty field of a server once. */
 function createFaultLog(server: string, log: Logger): OnFault {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   return (field) => {
-    if (told.has(field) || told.size === MAX_FAULTS) return;
-    told.add(field);
-    log.warn(
-      { server, field },
-      "a tool server sends a field that does not fit the protocol: it is replaced or left out",
-    );
+    if (logged.has(field) || logged.size === MAX_FAULTS) return;
+    logged.add(field);
+    log.warn({ server, field }, "a tool server sent a field that violates the protocol: it is replaced or left out");
   };
 }
 
@@ -266,8 +280,8 @@ function untilRenewed(signal: AbortSignal): AbortSignal {
 }
 
 /**
- * A server that was started anew, or cleans up, refuses whatever names the session that it knew: with 404, many with 400.
- * With 400 some refuse one call, so the session is asked.
+ * A server that has restarted or cleaned up rejects requests in its old session with 404, or often with 400. Some also
+ * reject a single call with 400, so this checks the session with a ping.
  */
 async function isForgotten(error: unknown, { sdk, client }: Session, signal: AbortSignal): Promise<boolean> {
   const { transport } = client;

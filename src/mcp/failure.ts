@@ -10,7 +10,7 @@ import { describeResult } from "./result.ts";
 import type { Sdk, Session } from "./session.ts";
 
 const MAX_PROBLEM_CHARS = 200;
-/** Words of the network for a server that was never reached. */
+/** Network error codes that prove that the request did not reach the server. */
 const UNREACHED = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -19,30 +19,33 @@ const UNREACHED = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
-/** The SDK's codes and names for a reply that it cannot read. The SDK is loaded with the first server. */
+/**
+ * The SDK's codes and error names for a response that it cannot read. Copied, because the SDK is loaded only with the
+ * first server.
+ */
 const UNREADABLE = new Set(["INVALID_RESULT", "CLIENT_HTTP_UNEXPECTED_CONTENT", "SyntaxError", "ZodError"]);
-/** The SDK's codes for a reply that asks us or a person for something. */
+/** The SDK's codes for a response that asks for further input. */
 const ASKING = new Set(["CAPABILITY_NOT_SUPPORTED", "INPUT_REQUIRED_ROUNDS_EXCEEDED", "UNSUPPORTED_RESULT_TYPE"]);
-/** With these a proxy says that it lost the server, or did not wait for its reply. */
+/** A proxy responds with one of these if it lost the server or stopped waiting for it. */
 const UNANSWERED = new Set([408, 502, 504, 520, 524]);
-/** Longest words of a failure: some servers answer with a whole page. */
+/** Limit for an error message, because some servers send a whole page. */
 const MAX_FAILURE_CHARS = 2_000;
 const MAX_READ_CHARS = 20_000;
 
-/** Describes what fails at one server, without its secrets. */
+/** Describes errors from one server without its secrets. */
 export interface Failures {
-  /** One short line: the kind of the error, and other people's words as a quote. */
+  /** Describes the kind of error in one short line. Text from outside becomes a quote. */
   toProblem(error: unknown): LoggableError;
   /**
-   * The error of a call. A reply is an answer: the tool failed, and the model reads why. Without a reply, the call may
-   * have been done.
+   * Turns a call's error into a `ToolError` if there was a response: the tool failed, and the model reads why. Without
+   * a response, it is unknown whether the tool ran.
    */
   toCallError(error: unknown, session: Session): LoggableError | ToolError;
 }
 
-export function createFailures(config: McpServerConfig): Failures {
+export function createFailures(config: McpServerConfig, tokenForms: readonly RegExp[]): Failures {
   const { name: server } = config;
-  const { text: redact } = createRedactor(secretsOfMcp(config));
+  const { text: redact } = createRedactor(secretsOfMcp(config), tokenForms);
 
   function toProblem(error: unknown): LoggableError {
     const isOwn = error instanceof LoggableError;
@@ -63,7 +66,7 @@ export function createFailures(config: McpServerConfig): Failures {
       if (error instanceof ProtocolError) return toAnswer(error.message, describeData(error.data));
       if (error instanceof SdkError && ASKING.has(error.code)) {
         return new ToolError(
-          `The server "${server}" asks for more first, which it cannot get here. It has not done it.`,
+          `The server "${server}" needs more input first, which is not supported here. It did not run the call.`,
         );
       }
       const status = toStatus(error, session.sdk);
@@ -71,20 +74,23 @@ export function createFailures(config: McpServerConfig): Failures {
         return toAnswer(`HTTP ${status}`, readBody(error, session.sdk));
       }
       const isUnsent = (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) || isUnreached(error);
-      // Any other failure is that of one call, and cuts no other.
+      // Any other failure affects only this call.
       if (!isUnsent) return toProblem(error);
       session.end(toProblem(error));
-      return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
+      return new ToolError(`The server "${server}" did not accept the call. Answer without it, and say so.`);
     },
   };
 }
 
-/** A whole page may come: only its beginning is read. A key that is cut there is not shown. */
+/**
+ * Reads only the beginning, because the text can be a whole page. This cannot reveal part of a secret, because the text
+ * is later truncated to less than this.
+ */
 function toRead(text: string): string {
   return text.slice(0, MAX_READ_CHARS);
 }
 
-/** "" for none, and for one that is nested too deeply. */
+/** Returns "" if there is no data or it is nested too deeply. */
 function describeData(data: unknown): string {
   if (typeof data === "string") return data;
   try {
@@ -99,7 +105,7 @@ function isUnreached(error: unknown): boolean {
   return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
 }
 
-/** The name of an error, its answer's number, and the code of whatever made it fail. */
+/** The error's name, its HTTP status and the code of its innermost cause. */
 export function describeKind(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
@@ -107,7 +113,7 @@ export function describeKind(error: unknown): string {
   return [error.name, status, isName(String(code ?? "")) ? String(code) : ""].filter((word) => word !== "").join(" ");
 }
 
-/** Describes an error by its innermost cause: why a connection failed. */
+/** Includes the innermost cause, because that says why a connection failed. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = deepestCause(error);
@@ -119,21 +125,21 @@ function deepestCause(error: Error): Error {
   return error.cause instanceof Error ? deepestCause(error.cause) : error;
 }
 
-/** The number with which a server refused a request. The SDK's transport for `sse` has it in its words alone. */
+/** The HTTP status of a rejected request. The SDK's `sse` transport includes it only in the message. */
 export function toStatus(error: unknown, { SdkHttpError }: Sdk): number | undefined {
   if (error instanceof SdkHttpError) return error.status;
   const [, status] = /^Error: Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(String(error)) ?? [];
   return status === undefined ? undefined : Number(status);
 }
 
-/** A reply came, so the call was made, even if the SDK cannot read it. */
+/** The server responded, so the tool ran, even if the SDK cannot read the result. */
 export function toUnreadable(error: unknown): CallToolResult {
   const kinds = error instanceof Error ? [error.name, Reflect.get(error, "code")] : [];
   if (!kinds.some((kind) => UNREADABLE.has(String(kind)))) throw error;
-  return { content: [{ type: "text", text: "[The call was made; its result has a form that cannot be read here.]" }] };
+  return { content: [{ type: "text", text: "[The call was made, but its result is unreadable.]" }] };
 }
 
-/** The words of a refusal: of JSON-RPC, or the page that came. */
+/** The message of a rejection, from JSON-RPC or the body. */
 function readBody(error: unknown, { SdkHttpError }: Sdk): string {
   const given = error instanceof SdkHttpError ? error.data.text : undefined;
   const text = typeof given === "string" ? given : "";

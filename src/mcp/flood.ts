@@ -1,9 +1,9 @@
-/** Messages that a server may send within `WINDOW_MS`; no useful server sends as many. */
+/** Maximum number of messages from one server within `WINDOW_MS`. No useful server sends that many. */
 const MAX_MESSAGES = 5_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const WINDOW_MS = 10_000;
 
-/** Counts what a server sends. Returns false once that is too much. `now` gives milliseconds of any origin. */
+/** Counts what a server sends. Returns false if it is too much. `now` returns milliseconds with any origin. */
 export function createFloodGate(now: () => number = () => performance.now()): (sizeBytes: number) => boolean {
   let since = now();
   let messages = 0;

@@ -1,26 +1,25 @@
 import { LoggableError } from "../port/errors.ts";
 import { readPage as readPageInfo } from "./repair.ts";
 
-/** All pages of one list together, in characters of JSON. */
+/** Size limit for all pages of one list, in characters of JSON. */
 const MAX_CHARS = 16 * 1024 * 1024;
-/** Longest that one list takes. */
+/** Timeout for one list. */
 const MAX_MS = 30_000;
-/** Some servers give a tool or two on each page. */
+/** Some servers return only one or two tools per page. */
 const MAX_PAGES = 500;
 
-/** Asks a server for one page of a list. */
 export type ReadPage<T> = (
   cursor: string | undefined,
   limits: { timeout: number; signal: AbortSignal },
 ) => Promise<{ items: readonly T[]; page: Record<string, unknown> }>;
 
 /**
- * Reads all pages of a list, with one budget and one deadline for all of them. If they are used up, or a page after the
- * first cannot be had, resolves to what came before, and `onCut` receives the reason. Rejects if there is no first page.
+ * Reads all pages of a list within one size limit and one timeout. If a limit is reached or a later page fails,
+ * resolves to the pages so far and passes the reason to `onTruncated`. Rejects if the first page fails.
  */
 export async function readList<T>(
   readPage: ReadPage<T>,
-  onCut: (reason: unknown) => void,
+  onTruncated: (reason: unknown) => void,
   signal: AbortSignal,
 ): Promise<T[]> {
   const limits = { timeout: MAX_MS, signal: AbortSignal.any([signal, AbortSignal.timeout(MAX_MS)]) };
@@ -39,13 +38,13 @@ export async function readList<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (pages === 0) throw error;
-      onCut(error);
+      onTruncated(error);
       return listed;
     }
-    // Some servers answer with the same cursor for ever.
+    // Some servers return the same cursor forever.
     if (cursor === undefined || seen.has(cursor)) return listed;
     seen.add(cursor);
   }
-  onCut(new LoggableError(`it has more than ${MAX_PAGES} pages`));
+  onTruncated(new LoggableError(`it has more than ${MAX_PAGES} pages`));
   return listed;
 }

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** As gateways take it, see `functionName` in `validate.ts`. */
+/** The gateways' limit, see `functionName` in `request.ts`. */
 const MAX_CHARS = 64;
 const HASH_CHARS = 6;
 
-/** Names `{server}__{tool}` as gateways take them, unique and independent of the tools' order. Pure. */
+/** Creates unique names `{server}__{tool}` that gateways accept. They do not depend on the order of the tools. Pure. */
 export function toToolNames(server: string, tools: readonly string[]): Map<string, string> {
   const plain = tools.map((tool) => `${server}__${tool.replace(/[^a-zA-Z0-9_-]/g, "_")}`);
   const counts = new Map<string, number>();

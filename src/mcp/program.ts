@@ -7,17 +7,19 @@ import type { McpTransport } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
 import { createFloodGate } from "./flood.ts";
 
-/** One message at most. */
+/** Size limit for one message. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-/** After its input has ended a program may put things in order, then it is told to end, then it is ended. */
+/**
+ * When its input closes, a program has this time to clean up. Then it gets SIGTERM, and after the same time SIGKILL.
+ */
 const ENDING_MS = 2_000;
 const LAST_WORDS_MS = 500;
 const LINE_FEED = 0x0a;
 const MAX_WORDS_CHARS = 8_000;
-/** Lines after the one that names the error. */
-const MORE = /^(?:Node\.js v|Emitted '|npm error A complete log)/;
+/** Lines that Node and npm print around the line with the error. */
+const MORE = /^(?:Node\.js v|Emitted '|npm error (?:A complete log|code |errno |syscall |path ))/;
 
-/** The groups of the programs that run: however heedless, none outlives an exit of this process. */
+/** The process groups of the running programs. When this process exits, it kills them all. */
 const running = new Set<number>();
 process.on("exit", () => {
   for (const pid of running) stop(pid, "SIGKILL");
@@ -25,22 +27,24 @@ process.on("exit", () => {
 
 export interface ProgramOptions {
   program: Extract<McpTransport, { type: "stdio" }>;
-  /** Variables that it has besides its own. */
+  /** Additional variables for the program's environment. */
   env: Readonly<Record<string, string>>;
-  /** Told what it writes for people. Untrusted text. */
+  /** Receives what the program writes to stderr. The text is untrusted. */
   onWords(text: string): void;
 }
 
 export interface ProgramTransport extends Transport {
   readonly pid: number | undefined;
   readonly stderr: Readable | undefined;
-  /** The reason if it ended without being closed, with its last words as a quote. */
+  /** Why the program ended before `close`, with its last output as a quote. Undefined if it did not. */
   readonly end: LoggableError | undefined;
+  /** The line on stderr that best explains a failure; "" if there is no output. The text is untrusted. */
+  lastLine(): string;
 }
 
 /**
- * A server program, spoken to by lines on stdin and stdout. Unlike the SDK's transport it starts a program once, and
- * ends one that never stops talking. The SDK knows a program by `pid` and `stderr`.
+ * Runs a server program and exchanges messages as lines on stdin and stdout. Unlike the SDK's transport, it starts the
+ * program only once and stops it if it sends too much. The SDK recognizes a program by `pid` and `stderr`.
  */
 export function openProgram({
   program: { command, args, env: own, cwd },
@@ -59,26 +63,26 @@ export function openProgram({
       const message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
       if (typeof message === "object" && message !== null) transport.onmessage?.(message);
     } catch {
-      // Some programs greet people there too.
+      // Some programs also print a greeting to stdout.
     }
   }
 
   function giveUp(reason: string): void {
     end ??= new LoggableError(reason);
     transport.onerror?.(end);
-    // It does not deserve the time to end by itself.
+    // A program that sends too much gets no time to clean up.
     if (child !== undefined) stop(child.pid, "SIGKILL");
     void close();
   }
 
-  /** Cuts the output into lines. What comes after the end of the connection is not looked at. */
+  /** Splits the output into lines. Ignores output after the connection has ended. */
   function readLines(output: Readable): void {
     let parts: Buffer[] = [];
     let partBytes = 0;
     output.on("data", (chunk: Buffer) => {
       let from = 0;
       for (;;) {
-        // A line may be the one that ends it.
+        // The previous line may have closed the connection.
         if (closing !== undefined) return;
         const end = chunk.indexOf(LINE_FEED, from);
         const part = chunk.subarray(from, end === -1 ? undefined : end);
@@ -109,17 +113,16 @@ export function openProgram({
     await exited;
   }
 
-  /** Waits for the program's last output, but not for a child of it that holds the output open. */
+  /** Waits for the program's last output, but not for a child process that keeps the output open. */
   async function leave(ended: ChildProcessWithoutNullStreams): Promise<void> {
     await Promise.race([once(ended, "close"), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
-    const how = ended.signalCode === null ? `exited with code ${ended.exitCode}` : `was ended by ${ended.signalCode}`;
-    if (closing === undefined) end ??= new LoggableError(`its program ${how}`, { quote: toQuote(words) });
+    if (closing === undefined) end ??= toEnd(ended, words);
     transport.onclose?.();
   }
 
   const transport: ProgramTransport = {
     async start() {
-      // A group of its own: what a launcher such as npx starts ends with it.
+      // Uses a separate process group, so that processes started by a launcher such as npx stop too.
       const started = spawn(command, [...args], { env: { ...env, ...own }, stdio: "pipe", detached: true, cwd });
       child = started;
       const { pid } = started;
@@ -143,6 +146,7 @@ export function openProgram({
       if (!child.stdin.write(`${JSON.stringify(message)}\n`)) await once(child.stdin, "drain");
     },
     close,
+    lastLine: () => toLastLine(words),
     get pid() {
       return child?.pid;
     },
@@ -156,11 +160,16 @@ export function openProgram({
   return transport;
 }
 
-/** The line of its last words that names an error, or the last one: Node and npm write more after it. */
-function toQuote(words: string): string {
+/** Returns the line that names an error, or else the last line. Node prints more after that line. */
+function toLastLine(words: string): string {
   const lines = words.split("\n").filter((line) => /^\S/.test(line) && !MORE.test(line));
-  const line = lines.findLast((one) => /error|exception/i.test(one)) ?? lines.at(-1);
-  return line === undefined ? "" : `: ${line}`;
+  const ofNpm = lines.find((line) => line.startsWith("npm error "));
+  return ofNpm ?? lines.findLast((line) => /error|exception/i.test(line)) ?? lines.at(-1) ?? "";
+}
+
+function toEnd({ exitCode, signalCode }: ChildProcessWithoutNullStreams, words: string): LoggableError {
+  const how = signalCode === null ? `exited with code ${exitCode}` : `was killed by ${signalCode}`;
+  return new LoggableError(`its program ${how}`, { quote: toLastLine(words) });
 }
 
 function stop(pid: number | undefined, signal: NodeJS.Signals): void {
@@ -168,6 +177,6 @@ function stop(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // All of it has ended.
+    // The whole group has already exited.
   }
 }

@@ -4,26 +4,23 @@ import { truncate } from "../text/truncate.ts";
 import type { McpConnection } from "./connection.ts";
 import { describeBlock } from "./result.ts";
 
-/** `!server:prompt …`; with a slash it is the same. */
+/** Matches `!server:prompt …` and `/server:prompt …`. */
 const PROMPT = /^[!/]([a-z0-9][a-z0-9_-]*):(\S+)(?:\s+([\s\S]*))?$/i;
 const MAX_MESSAGES = 20;
 const MAX_CHARS = 20_000;
 
-/** A prompt as a message names it. */
 export interface PromptCall {
   server: string;
   name: string;
-  /** Everything behind it. */
   text: string;
 }
 
-/** A text of people's that a server keeps, and what goes into it. */
 export interface PromptOffer {
   name: string;
   arguments: ReadonlyArray<{ name: string; isRequired: boolean }>;
 }
 
-/** Undefined where a message names no prompt. Pure. */
+/** Undefined if the message names no prompt. Pure. */
 export function readPromptCall(text: string): PromptCall | undefined {
   const [, server, name, rest = ""] = PROMPT.exec(text.trim()) ?? [];
   return server === undefined || name === undefined ? undefined : { server, name, text: rest.trim() };
@@ -33,15 +30,15 @@ export function toPromptOffer({ name, arguments: wanted = [] }: Prompt): PromptO
   return { name, arguments: wanted.map(({ name, required }) => ({ name, isRequired: required === true })) };
 }
 
-/** `!server:prompt <needed> [optional]` */
+/** Returns `!server:prompt <needed> [optional]`. */
 export function describePrompt(server: string, { name, arguments: wanted }: PromptOffer): string {
   const parts = wanted.map((one) => (one.isRequired ? `<${one.name}>` : `[${one.name}]`));
   return [`!${server}:${name}`, ...parts].join(" ");
 }
 
 /**
- * Gets a prompt's messages, as words of the person who named it. Resolves to a sentence for them when it is not to be
- * had. Rejects only with the signal's reason.
+ * Gets a prompt's messages. They count as text from the person who named the prompt. If it is unavailable, resolves to
+ * a sentence for that person. Rejects only with the signal's reason.
  */
 export async function readPrompt(
   connection: McpConnection,
@@ -53,25 +50,28 @@ export async function readPrompt(
   const offer = offers.find(({ name }) => name.toLowerCase() === call.name.toLowerCase());
   if (offer === undefined) {
     const known = offers.slice(0, MAX_MESSAGES).map((one) => `\`${describePrompt(server, one)}\``);
-    return `\`${server}\` has no prompt of that name. ${known.length === 0 ? "It has none at all" : `It has: ${known.join(", ")}`}.`;
+    return `\`${server}\` has no prompt with that name. ${known.length === 0 ? "It has no prompts" : `It has: ${known.join(", ")}`}.`;
   }
   const given = readArguments(call.text, offer.arguments);
   const missing = offer.arguments.filter(({ name, isRequired }) => isRequired && given[name] === undefined);
   if (missing.length > 0) {
     const names = missing.map(({ name }) => `\`${name}\``).join(", ");
-    return `That needs ${names} as well: \`${describePrompt(server, offer)}\`, each as a word, "in quotes", or as \`name=value\`.`;
+    return `That also needs ${names}: \`${describePrompt(server, offer)}\`. Write each as a word, "in quotes", or as \`name=value\`.`;
   }
   try {
     return toMessages(await connection.getPrompt(offer.name, given, signal));
   } catch {
     signal.throwIfAborted();
-    return `\`${server}\` did not give that prompt. Try again in a minute.`;
+    return `\`${server}\` did not return that prompt. Try again in a minute.`;
   }
 }
 
-/** `name=value` wherever the name is known, and the other words in their order; the last of them takes the rest. Pure. */
+/**
+ * Reads `name=value` for known names. Other words fill the remaining arguments in order; the last argument gets the
+ * rest. Pure.
+ */
 function readArguments(text: string, wanted: PromptOffer["arguments"]): Record<string, string> {
-  // Inherits nothing: an argument may be called `constructor`.
+  // Has no prototype, because an argument can have the name `constructor`.
   const given: Record<string, string> = Object.create(null);
   const words: string[] = [];
   for (const [word, name = "", quoted, plain] of text.matchAll(/(?:([\w-]+)=)?(?:["“]([^"“”]*)["”]|(\S+))/g)) {

@@ -2,24 +2,27 @@ import { z } from "zod";
 import { isName } from "../log/fields.ts";
 import { cleanSchema, type JsonSchema as Fields, isObject } from "./schema.ts";
 
-/** Receives each field that is replaced or left out: `search: annotations.title`. Its name is the server's if it is a plain word. */
+/**
+ * Receives each field that is replaced or dropped, for example `search: annotations.title`. Includes the tool's name
+ * only if it is a plain word.
+ */
 export type OnFault = (field: string) => void;
 
 type Repair = (given: Fields, fault: OnFault) => Fields | Fields[] | undefined;
 
-/** Deeper schemas are cut down, because the SDK reads them recursively. */
+/** Deeper schemas are truncated, because the SDK reads them recursively. */
 const MAX_SCHEMA_DEPTH = 64;
-/** More parts of one result are left out: the SDK would check each of them. */
+/** Further parts of a result are dropped, because the SDK would check each one. */
 const MAX_ITEMS = 10_000;
-/** JSON-RPC's code for a failure that has no other. */
+/** JSON-RPC's code for a failure without another code. */
 const INTERNAL_ERROR = -32_603;
-const UNREADABLE = { type: "text", text: "[A part that cannot be read]" };
+const UNREADABLE = { type: "text", text: "[An unreadable part]" };
 
-/** A repaired list has this field instead of `nextCursor`, which the SDK would follow without a bound. */
+/** Replaces `nextCursor` in a repaired list, because the SDK would follow cursors without a limit. */
 const PAGE = "palaver/page";
 const pageSchema = z.object({ chars: z.number(), nextCursor: z.string().optional() });
 
-/** The size of one page as it came, and the way to the next one. */
+/** The original size of a page, and the cursor for the next one. */
 export type Page = z.output<typeof pageSchema>;
 
 export function readPage(list: Fields): Page {
@@ -27,8 +30,8 @@ export function readPage(list: Fields): Page {
 }
 
 /**
- * Makes the result of any request to a server fit the protocol, because the SDK refuses a whole result for one wrong
- * field. Keeps the fields that are used here. Pure.
+ * Makes a server's result match the protocol, because the SDK rejects a whole result for one wrong field. Keeps the
+ * fields that Palaver uses. Pure.
  */
 export function repairResult(result: unknown, fault: OnFault): unknown {
   if (!isObject(result)) return {};
@@ -49,15 +52,15 @@ export function repairResult(result: unknown, fault: OnFault): unknown {
   return { ...repaired, [PAGE]: withoutAbsent({ chars: measure(result) ?? measure(repaired), nextCursor }) };
 }
 
-/** Makes an error fit JSON-RPC, because the SDK ignores any other reply, and the call would wait for one. Pure. */
+/** Makes an error match JSON-RPC. The SDK ignores an invalid error, so the call would wait forever. Pure. */
 export function repairError(given: unknown): { code: number; message: string; data?: unknown } {
   const error = isObject(given) ? given : { message: given };
   const code = Number.isInteger(error["code"]) ? Number(error["code"]) : INTERNAL_ERROR;
-  const message = readWords({ text: error["message"] }, () => {}) ?? "an error without words";
+  const message = readWords({ text: error["message"] }, () => {}) ?? "an error without a message";
   return { code, message, ...(error["data"] !== undefined && { data: error["data"] }) };
 }
 
-/** Undefined for a value that is nested too deeply. */
+/** Undefined if the value is nested too deeply. */
 function measure(value: unknown): number | undefined {
   try {
     return JSON.stringify(value).length;
@@ -110,7 +113,7 @@ function repairTool(tool: Fields, fault: OnFault): Fields | undefined {
   });
 }
 
-/** Leaves a sound schema as it is: the SDK reads more of it than the model is shown. */
+/** Returns a valid schema unchanged, because the SDK reads more of it than the model sees. */
 function repairSchema(given: unknown, fault: OnFault): Fields {
   const { properties = {}, required = [] } = isObject(given) ? given : {};
   const isSound =
@@ -125,7 +128,7 @@ function repairSchema(given: unknown, fault: OnFault): Fields {
   return cleanSchema(given);
 }
 
-/** Walks level by level, so no depth is too much for it. */
+/** Not recursive, so that any depth is safe. */
 function isDeep(given: object): boolean {
   let level: object[] = [given];
   for (let depth = 0; level.length > 0; depth++) {
@@ -195,7 +198,7 @@ function repairBlock(block: Fields, fault: OnFault): Fields {
   return UNREADABLE;
 }
 
-/** The text of a part; of another value its JSON. */
+/** A part's text. Other values become JSON. */
 function readWords(from: Fields, fault: OnFault): string | undefined {
   const { text } = from;
   if (typeof text === "string") return text;
@@ -203,7 +206,7 @@ function readWords(from: Fields, fault: OnFault): string | undefined {
   return text === undefined || text === null || isDeep([text]) ? undefined : JSON.stringify(text);
 }
 
-/** Some servers write a whole `data:` address. */
+/** Some servers send a whole `data:` URL. */
 function readBase64(from: Fields, field: string): string | undefined {
   const value = from[field];
   if (typeof value !== "string") return undefined;

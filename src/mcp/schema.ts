@@ -4,32 +4,34 @@ import { truncate } from "../text/truncate.ts";
 export type JsonSchema = Record<string, unknown>;
 
 const MAX_DEPTH = 8;
-/** Schemas of one tool, nested ones included. */
+/** Maximum number of schemas in one tool, including nested ones. */
 const MAX_NODES = 300;
 const MAX_PROPERTIES = 100;
 const MAX_CHOICES = 100;
 const MAX_TEXT_CHARS = 500;
-/** Names, descriptions and choices of one tool together. */
+/** Maximum number of characters in one tool's names, descriptions and enum values together. */
 const MAX_CHARS = 12_000;
 
-/** Keywords whose value is no schema; everything else is left out: gateways refuse much, and a pattern can be a trap. */
+/**
+ * Keywords whose value is not a schema. Others are dropped, because gateways reject many of them and a pattern can be
+ * slow on purpose.
+ */
 const PLAIN = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"] as const;
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** References and parts of `allOf` that make up one schema. */
+/** Maximum number of references and `allOf` parts that form one schema. */
 const MAX_LAYERS = 16;
-/** Deepest arguments that are checked. */
+/** Deeper arguments are rejected. */
 const MAX_ARGUMENT_DEPTH = 100;
 
-/** Counts down what is left. */
 interface Budget {
   nodes: number;
   chars: number;
-  /** The whole schema, in which references are looked up. */
+  /** The whole schema, used to resolve references. */
   root: JsonSchema;
 }
 
-/** Bounds a schema, resolves its references and keeps common keywords. The server checks the rest. Pure. */
+/** Limits a schema's size, resolves its references and keeps the common keywords. The server checks the rest. Pure. */
 export function cleanSchema(given: unknown): JsonSchema {
   const root = isObject(given) ? given : {};
   const clean = cleanNode(withoutUnion(root), 0, { nodes: MAX_NODES, chars: MAX_CHARS, root });
@@ -37,7 +39,7 @@ export function cleanSchema(given: unknown): JsonSchema {
   return { type: "object", properties, required };
 }
 
-/** Arguments are one object: a choice between objects becomes one that has the properties of all of them. */
+/** Arguments must be one object, so a union of objects becomes one object with all their properties. */
 function withoutUnion(root: JsonSchema): JsonSchema {
   const layers = toLayers(root, root);
   const choices = (readUnion(layers) ?? []).map((choice) => toLayers(choice, root));
@@ -79,7 +81,9 @@ function cleanNode(given: unknown, depth: number, budget: Budget): JsonSchema {
   return clean;
 }
 
-/** A schema with what it refers to and its parts of `allOf`, which add to it. A circle ends with the number of layers. */
+/**
+ * A schema together with the schemas that it refers to and its `allOf` parts. `MAX_LAYERS` ends circular references.
+ */
 function toLayers(given: unknown, root: JsonSchema): JsonSchema[] {
   const layers: JsonSchema[] = [];
   const open: unknown[] = [given];
@@ -93,7 +97,7 @@ function toLayers(given: unknown, root: JsonSchema): JsonSchema[] {
   return layers;
 }
 
-/** Resolves a JSON pointer such as `#/$defs/label`. Undefined for a reference to another document. */
+/** Resolves a JSON pointer such as `#/$defs/label`. Undefined if it points to another document. */
 function lookUp(reference: string, root: JsonSchema): unknown {
   if (!/^#(?:\/|$)/.test(reference) || reference.length > MAX_TEXT_CHARS) return undefined;
   return reference
@@ -131,10 +135,10 @@ function readProperties(layers: readonly JsonSchema[]): [string, unknown][] {
   return [...names].slice(0, MAX_PROPERTIES);
 }
 
-/** Many references may lead to one huge object: it is listed once. */
+/** Cached, because many references can lead to the same large object. */
 const entriesOf = new WeakMap<JsonSchema, [string, unknown][]>();
 
-/** Leaves `__proto__` out: zod drops it from arguments as well. */
+/** Skips `__proto__`. Zod drops it from arguments too. */
 function listEntries(properties: JsonSchema): [string, unknown][] {
   return Object.entries(properties)
     .filter(([name]) => name !== "__proto__" && name.length <= 100)
@@ -146,7 +150,7 @@ function readRequired(layers: readonly JsonSchema[]): string[] {
   return lists.flatMap((list) => list.slice(0, MAX_PROPERTIES).filter((name) => typeof name === "string"));
 }
 
-/** A required property that has a default is filled in with it, and not asked of the model. */
+/** A required property with a default becomes optional for the model, because the default fills it in. */
 function cleanProperties(layers: readonly JsonSchema[], depth: number, budget: Budget): JsonSchema {
   const entries = readProperties(layers).filter(([name]) => (budget.chars -= name.length) >= 0);
   const required = new Set(readRequired(layers));
@@ -166,7 +170,7 @@ function readDefault(layers: readonly JsonSchema[]): unknown {
   return isPlain && JSON.stringify(given ?? null).length <= MAX_TEXT_CHARS ? given : undefined;
 }
 
-/** One type: gateways differ over lists of them. One that may also be null is the other one. */
+/** Keeps one type, because gateways treat lists of types differently. A nullable type becomes the type without null. */
 function readType(type: unknown): { type?: string } {
   const types = (Array.isArray(type) ? type : [type]).filter((one) => typeof one === "string" && TYPES.has(one));
   const others = types.filter((one) => one !== "null");
@@ -179,13 +183,13 @@ function readChoices(node: JsonSchema = {}, budget: Budget): unknown[] | undefin
   if (!Array.isArray(choices) || choices.length === 0 || choices.length > MAX_CHOICES) return undefined;
   const isPlain = choices.every((choice) => ["string", "number", "boolean"].includes(typeof choice) || choice === null);
   const chars = choices.reduce((sum: number, choice) => sum + String(choice).length, 0);
-  // Cut choices would be others.
+  // Truncated enum values would be wrong.
   if (!isPlain || chars > budget.chars) return undefined;
   budget.chars -= chars;
   return choices;
 }
 
-/** Checks arguments by a schema that was cleaned, and fills in defaults. Fields that it does not name pass. */
+/** Checks arguments against a cleaned schema and fills in defaults. Allows unknown fields. */
 export function toCheck(schema: JsonSchema): z.ZodType {
   return z.preprocess((given, context) => {
     const bare = withoutPrototype(given, MAX_ARGUMENT_DEPTH);
@@ -204,7 +208,7 @@ function toZod(schema: JsonSchema): z.ZodType {
 
 const TOO_DEEP = Symbol("too deep");
 
-/** A copy whose objects inherit nothing: an absent `constructor` is absent. */
+/** Copies a value into objects without prototypes, so that an absent `constructor` is really absent. */
 function withoutPrototype(given: unknown, depth: number): unknown {
   if (typeof given !== "object" || given === null) return given;
   if (depth === 0) return TOO_DEEP;

@@ -4,8 +4,8 @@ import { LoggableError } from "../port/errors.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 
 /**
- * `fetch` for one server and its authorization. Sends the configured headers to the server's own origin alone, and reads
- * nothing from an origin that is not configured, whatever a server or its metadata names.
+ * `fetch` for one server and its authorization server. Sends the configured headers only to the server's own origin.
+ * Refuses origins that are not configured, even if the server or its metadata names them.
  */
 export function createServerFetch({ url, headers, oauth }: Exclude<McpTransport, { type: "stdio" }>): FetchLike {
   const own = new URL(url);
@@ -15,16 +15,16 @@ export function createServerFetch({ url, headers, oauth }: Exclude<McpTransport,
     const isRead = (init?.method ?? "GET").toUpperCase() === "GET";
     const isConfigured = isOwn || (oauth !== undefined && isSameOrigin(new URL(oauth.issuer), to));
     if (isRead && !isConfigured) {
-      throw new LoggableError("an origin that is not configured is not asked", { quote: `: ${to.origin}` });
+      throw new LoggableError("refused to contact an origin that is not configured", { quote: `: ${to.origin}` });
     }
     const sent = new Headers(init?.headers);
     for (const [name, value] of Object.entries(isOwn ? headers : {})) if (!sent.has(name)) sent.set(name, value);
-    // The SDK follows redirects within an origin itself.
+    // The SDK itself follows redirects within an origin.
     return boundedFetch(to, { ...init, headers: sent, redirect: "manual" });
   };
 }
 
-/** An address without encryption may lead to the same one with it. */
+/** Allows an http address to redirect to the same host with https. */
 function isSameOrigin(known: URL, to: URL): boolean {
   if (known.origin === to.origin) return true;
   return known.hostname === to.hostname && to.protocol === "https:" && known.port === "" && to.port === "";

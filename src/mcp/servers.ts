@@ -4,9 +4,8 @@ import type { McpServerConfig } from "../config/mcp-servers.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { Tool } from "../tools/tool.ts";
-import { connectTo, type McpConnection, type ServerState } from "./connection.ts";
+import { type ConnectionOptions, connectTo, type McpConnection, type ServerState } from "./connection.ts";
 import { describePrompt, readPrompt, readPromptCall, toPromptOffer } from "./prompts.ts";
-import type { TokenStore } from "./tokens.ts";
 import { toTools } from "./tools.ts";
 
 type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
@@ -16,23 +15,25 @@ export interface ServerReport {
   state: ServerState;
   problem: string | undefined;
   tools: readonly Pick<Tool, "name" | "acts" | "approval">[];
-  /** As people write them. */
+  /** As people type them. */
   prompts: readonly string[];
 }
 
-/** The servers of the configuration, each kept connected. */
 export interface McpServers {
-  /** The tools that are offered in a place, without those of servers that are `off` there. */
+  /** The tools that are offered in a place, without tools of the servers in `off`. */
   toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
-  /** The servers of a place, or all of them. */
+  /** Reports the servers of a place, or all servers. */
   report(place?: Place): ServerReport[];
-  /** Resolves as `readPrompt`, and to undefined for a message that names no server that is offered there. */
+  /** Like `readPrompt`, but resolves to undefined if the message names no server that is offered in the place. */
   readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;
-  /** Takes up another configuration: what is as before goes on. */
+  /** Applies a changed configuration. Servers that have not changed keep running. */
   update(servers: readonly McpServerConfig[]): void;
-  /** Resolves when each server, or each of a place without those that are `off`, is ready or was not reached once. */
+  /**
+   * Resolves when each server of the place, or each server at all, is ready or has failed once. Skips the servers in
+   * `off`.
+   */
   tried(place?: Place, off?: readonly string[]): Promise<void>;
-  /** Ends all of them, and their programs. */
+  /** Disconnects all servers and stops their programs. */
   close(): Promise<void>;
 }
 
@@ -43,13 +44,16 @@ interface Member {
   tools: readonly Tool[];
 }
 
-/** `tokens` keeps what authorization servers give out; without it each connection asks for its own. */
-export function createMcpServers(servers: readonly McpServerConfig[], log: Logger, tokens?: TokenStore): McpServers {
+export function createMcpServers(
+  servers: readonly McpServerConfig[],
+  log: Logger,
+  options: ConnectionOptions = {},
+): McpServers {
   let members: readonly Member[] = [];
   const leaving = new Set<Promise<void>>();
 
   function join(config: McpServerConfig): Member {
-    const connection = connectTo(config, () => void (member.tools = toTools(connection)), log, tokens);
+    const connection = connectTo(config, () => void (member.tools = toTools(connection)), log, options);
     const member: Member = { connection, tools: [] };
     return member;
   }
@@ -100,7 +104,7 @@ export function createMcpServers(servers: readonly McpServerConfig[], log: Logge
   };
 }
 
-/** A thread counts as the channel that it is in. */
+/** Treats a thread as its channel. */
 function isOffered({ channels }: McpServerConfig, { platform, channelId, threadId }: Place): boolean {
   if (channels === undefined) return true;
   return [platform, `${platform}:${channelId}`, `${platform}:${threadId ?? channelId}`].some((place) =>

@@ -20,15 +20,13 @@ import { type OnFault, repairError, repairResult } from "./repair.ts";
 import { createServerFetch } from "./server-fetch.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** Longest until a server answers; a program may have to be downloaded first. */
-const CONNECT_MS = 60_000;
-/** Longest that a server is asked whether it speaks the newest revision; a program that is silent does not. */
+/** Timeout for the version probe. Old programs do not respond to it. */
 const PROBE_MS = 10_000;
 const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
-/** A revision before the stateless one. */
+/** A protocol revision before the stateless one. */
 const OLDER = { kind: "legacy" } as const;
 
 export interface Offer {
@@ -39,43 +37,45 @@ export interface Offer {
 
 export type Sdk = typeof import("@modelcontextprotocol/client");
 
-/** One connection to a server, from its beginning to its end. */
 export interface Session {
   sdk: Sdk;
   client: Client;
-  /** Resolves to the reason. */
+  /** Resolves to the reason when the connection ends. */
   ended: Promise<LoggableError>;
   end(reason: LoggableError): void;
   list(): Promise<Offer>;
   listResources(signal: AbortSignal): Promise<Resource[]>;
-  /** Ends the server's program too. Never rejects. */
+  /** Also stops the server's program. Never rejects. */
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
   config: McpServerConfig;
-  /** The server says that it offers other things than before. */
+  /** Called when the server reports that its offer has changed. */
   onChanged(session: Session): void;
   onError(error: unknown): void;
   onFault: OnFault;
-  /** Absent: tokens are kept for as long as the session lasts. */
+  /** Absent: tokens are kept only for this session. */
   tokens: TokenStore | undefined;
+  /** Timeout for both attempts together. It includes the time in which npx downloads the program. */
+  connectMs: number;
   log: Logger;
 }
 
-/** Connects to a server. Rejects when it cannot be reached, and leaves nothing behind then. */
+/** Connects to a server. If the server is unreachable, rejects and leaves nothing running. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  // Loaded where it is needed: it takes 0.3 s.
+  // Loaded on demand, because that takes 0.3 s.
   const sdk = await import("@modelcontextprotocol/client");
   const { type } = options.config.transport;
-  // The stream of events is older than the question.
-  if (type === "sse") return connect(sdk, options, OLDER, signal);
+  const until = performance.now() + options.connectMs;
+  // The SSE transport is older than the version probe.
+  if (type === "sse") return connect(sdk, options, OLDER, until, signal);
   try {
-    return await connect(sdk, options, undefined, signal);
+    return await connect(sdk, options, undefined, until, signal);
   } catch (error) {
     if (signal.aborted || !isProbeFailure(error, sdk)) throw error;
-    // Some programs end, and some servers answer 5xx or nothing, if they are asked anything before `initialize`.
-    return connect(sdk, options, OLDER, signal);
+    // If any request precedes `initialize`, some programs exit, and some servers respond with 5xx or not at all.
+    return connect(sdk, options, OLDER, until, signal);
   }
 }
 
@@ -85,11 +85,12 @@ function isProbeFailure(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolea
   return error.code === SdkErrorCode.EraNegotiationFailed || isProbeTimeout;
 }
 
-/** Asks a server for its revision, unless `known` tells that it is an older one. */
+/** Negotiates the protocol revision, unless `known` is an older one. */
 async function connect(
   sdk: Sdk,
   options: SessionOptions,
   known: typeof OLDER | undefined,
+  until: number,
   signal: AbortSignal,
 ): Promise<Session> {
   const { onChanged, onError, log, config } = options;
@@ -97,16 +98,16 @@ async function connect(
   const ended = Promise.withResolvers<LoggableError>();
   const transport = await openTransport(sdk, options);
   let session: Session | undefined;
-  const client = createClient(sdk, (error) => {
-    // What changes while it is connected to is listed right afterwards.
+  const client = createClient(sdk, Math.min(PROBE_MS, options.connectMs / 2), (error) => {
+    // Does not list anything during the connect, because everything is listed right afterwards.
     if (error === null && session !== undefined) onChanged(session);
   });
-  // Neither is an event target.
+  // Neither object is an event target.
   Object.assign(client, {
-    onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection has ended")),
+    onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection ended")),
     onerror: (error: unknown) => {
       onError(error);
-      // A stream that the SDK opens again by itself has not shaken hands: the server refuses all that is asked there.
+      // A stream that the SDK reopens has no handshake, so the server would reject all messages on it.
       if (error instanceof sdk.SseError) void close();
     },
   });
@@ -114,18 +115,19 @@ async function connect(
     await Promise.race([client.close().catch(() => {}), sleep(CLOSE_MS, undefined, { ref: false })]);
   };
   try {
-    await client.connect(transport, { timeout: CONNECT_MS, signal, prior: known });
+    await client.connect(transport, { timeout: Math.max(1, until - performance.now()), signal, prior: known });
   } catch (error) {
     await close();
     const end = endOf(transport);
-    throw end === undefined || (known === undefined && isProbeFailure(error, sdk)) ? error : end;
+    if (known === undefined && isProbeFailure(error, sdk)) throw error;
+    throw end ?? (isTimeout(error, sdk) ? toSilence(transport, options.connectMs) : error);
   }
   guard(transport, options, () => ended.resolve(new LoggableError("it sends too much")));
   const walk = <T>(name: string, readPage: ReadPage<T>, signal: AbortSignal) => {
-    const onCut = (err: unknown) => {
-      log.warn({ server, list: name, err }, "a tool server's list is cut short: only its beginning is used");
+    const onTruncated = (err: unknown) => {
+      log.warn({ server, list: name, err }, "a tool server's list was truncated: only its beginning is used");
     };
-    return readList(readPage, onCut, signal);
+    return readList(readPage, onTruncated, signal);
   };
   const bypass = { cacheMode: "bypass" } as const;
   const listTools: ReadPage<ListedTool> = async (cursor, limits) => {
@@ -148,7 +150,7 @@ async function connect(
     async list() {
       const offered = client.getServerCapabilities();
       const tools = offered?.tools === undefined ? [] : await walk("tools", listTools, signal);
-      // A failure to list the prompts must not cost the tools.
+      // If listing the prompts fails, the tools are still used.
       const prompts = offered?.prompts && (await walk("prompts", listPrompts, signal).catch(onError));
       return { tools, prompts: (prompts ?? []).slice(0, MAX_PROMPTS), hasResources: offered?.resources !== undefined };
     },
@@ -158,19 +160,29 @@ async function connect(
   return session;
 }
 
-/** It can neither ask a model through us nor see our files: nothing of that is offered to it. */
-function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void): Client {
+/** The client declares no capabilities, so the server can neither query our model nor see our files. */
+function createClient({ Client }: Sdk, probeMs: number, onChanged: (error: Error | null) => void): Client {
   return new Client(
     { name: "palaver", version: packageFile.version },
     {
-      versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
       listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } },
-      // A schema of the server's would be made into a program here, and its patterns tried on its own texts.
+      // Does not compile the server's schemas, and so does not run its patterns in this process.
       jsonSchemaValidator: {
         getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
       },
     },
   );
+}
+
+function isTimeout(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+}
+
+function toSilence(transport: Transport | ProgramTransport, connectMs: number): LoggableError {
+  const words = `it did not answer within ${Math.round(connectMs / 1000)} s`;
+  const quote = "lastLine" in transport ? transport.lastLine() : "";
+  return quote === "" ? new LoggableError(words) : new LoggableError(`${words}; its last line`, { quote });
 }
 
 function endOf(transport: Transport | ProgramTransport): LoggableError | undefined {
@@ -191,13 +203,13 @@ async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions):
   const { getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
   return openProgram({
     program: transport,
-    // PATH, HOME and the like, and nothing else of ours.
+    // The program gets only PATH, HOME and similar variables, plus those in the configuration.
     env: getDefaultEnvironment(),
-    onWords: (text) => log.trace({ server: name, text: truncate(text, MAX_LINE_CHARS) }, "a tool server says"),
+    onWords: (text) => log.trace({ server: name, text: truncate(text, MAX_LINE_CHARS) }, "output of a tool server"),
   });
 }
 
-/** Client credentials whose tokens outlive the session where there is a store for them. */
+/** Client credentials. With a store, their tokens outlive the session. */
 function createProvider(
   { ClientCredentialsProvider }: Sdk,
   config: McpServerConfig,
@@ -206,7 +218,7 @@ function createProvider(
 ): OAuthClientProvider {
   const options = { clientId, clientSecret, expectedIssuer: issuer, ...(scope !== undefined && { scope }) };
   const provider: OAuthClientProvider = new ClientCredentialsProvider(options);
-  // A server must not choose the authorization server, which receives the secret.
+  // The server must not choose the authorization server, because that one receives the secret.
   provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   if (store === undefined) return provider;
   let known: StoredOAuthTokens | undefined;
@@ -218,7 +230,7 @@ function createProvider(
   return provider;
 }
 
-/** Repairs the results of a server, and ends one that never stops talking before it takes all the time there is. */
+/** Repairs a server's results. Disconnects a server that sends too much, before it uses all processor time. */
 function guard(transport: Transport, { onFault }: SessionOptions, onFlood: () => void): void {
   const deliver = transport.onmessage;
   const mayGoOn = createFloodGate();

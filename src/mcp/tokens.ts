@@ -2,18 +2,21 @@ import { createHash } from "node:crypto";
 import type { StoredOAuthTokens } from "@modelcontextprotocol/client";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { z } from "zod";
 import type { McpServerConfig } from "../config/mcp-servers.ts";
 import type { Seal } from "../port/seal.ts";
 
-/** Tokens that are older are not kept for anybody any more. */
+/** Tokens that are not used for this long are deleted. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
-/** Keeps what authorization servers gave out, sealed, over restarts and for other processes. Never rejects. */
+/** Stores encrypted OAuth tokens for later starts and other processes. Never rejects. */
 export interface TokenStore {
-  /** Undefined where none is kept, or it cannot be read. */
+  /** Undefined if there is no token, or none that can be read. */
   read(config: McpServerConfig): Promise<StoredOAuthTokens | undefined>;
   keep(config: McpServerConfig, tokens: StoredOAuthTokens): Promise<void>;
 }
+
+const stored: z.ZodType<StoredOAuthTokens> = z.looseObject({ access_token: z.string(), token_type: z.string() });
 
 export interface TokenStoreOptions {
   keyv: Keyv;
@@ -27,12 +30,9 @@ export function createTokenStore({ keyv, seal, log }: TokenStoreOptions): TokenS
       const key = toKey(config);
       try {
         const sealed: unknown = await keyv.get(key);
-        return typeof sealed === "string" ? (JSON.parse(seal.open(key, sealed)) as StoredOAuthTokens) : undefined;
+        return typeof sealed === "string" ? stored.parse(JSON.parse(seal.open(key, sealed))) : undefined;
       } catch (err) {
-        log.warn(
-          { err, server: config.name },
-          "the token of a tool server could not be read; another one is asked for",
-        );
+        log.warn({ err, server: config.name }, "could not read the token of a tool server; requesting a new one");
         return undefined;
       }
     },
@@ -41,13 +41,13 @@ export function createTokenStore({ keyv, seal, log }: TokenStoreOptions): TokenS
       try {
         await keyv.set(key, seal.close(key, JSON.stringify(tokens)), TTL_MS);
       } catch (err) {
-        log.warn({ err, server: config.name }, "the token of a tool server could not be kept");
+        log.warn({ err, server: config.name }, "could not store the token of a tool server");
       }
     },
   };
 }
 
-/** Another address, or other credentials, have other tokens. */
+/** Each address and each set of credentials has its own tokens. */
 function toKey({ name, transport }: McpServerConfig): string {
   const { url, oauth } = transport.type === "stdio" ? { url: "", oauth: undefined } : transport;
   const from = JSON.stringify([url, oauth?.issuer, oauth?.clientId, oauth?.scope]);

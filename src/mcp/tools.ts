@@ -10,16 +10,16 @@ import { toToolNames } from "./names.ts";
 import { describeResource, describeResult, type RawPicture, toImagePart } from "./result.ts";
 import { cleanSchema, toCheck } from "./schema.ts";
 
-/** Most tools taken from one server; `tools.allow` chooses among more. */
+/** Maximum number of tools per server. `tools.allow` can choose them from a longer list. */
 const MAX_TOOLS = 128;
 const MAX_DESCRIPTION_CHARS = 1_000;
 const MAX_LISTED_RESOURCES = 100;
-/** Longest that pictures of a result are made ready, after the call itself. */
+/** Timeout for preparing a result's images after the call. */
 const PICTURES_MS = 45_000;
 const PICTURE_LIMITS = { maxPixels: 50_000_000, maxSide: 1_568, maxSentBytes: 1_000_000 };
 const RESOURCES = "resources";
 
-/** Makes tools for the model of what a server offers and its configuration lets through. */
+/** Turns a server's offer into tools for the model, filtered by the configuration. */
 export function toTools(connection: McpConnection): Tool[] {
   const { config, offer } = connection;
   const { allow, deny } = config;
@@ -47,11 +47,11 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     name,
     description: truncate(`(From the server "${server}") ${description.toWellFormed()}`, MAX_DESCRIPTION_CHARS),
     parameters,
-    // Most tools are never called.
+    // Built when first used, because most tools are never called.
     get schema() {
       return (schema ??= toCheck(parameters));
     },
-    // The call itself is bounded by the connection, and so is the wait for its turn.
+    // The connection has separate timeouts for the call and for the wait before it.
     timeoutMs: 2 * timeoutMs + PICTURES_MS + 5_000,
     acts: !reads && annotations.idempotentHint !== true,
     ...(isAsked && { approval: { server } }),
@@ -59,9 +59,9 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
       const onProgress = toProgress(title, context);
       const given = args as Record<string, unknown>;
       const result = await connection.callTool(listed, given, context.conversationId, onProgress, signal);
-      const { text, pictures } = describeResult(server, result);
+      const { text, pictures, sources } = describeResult(server, result);
       if (result.isError === true) throw new ToolError(text);
-      return { text, pictures: await fitPictures(pictures, `mcp:${server}`, signal) };
+      return { text, pictures: await fitPictures(pictures, `mcp:${server}`, signal), sources };
     },
     describeCall: () => `using ${title} of ${server}`,
   };
@@ -74,7 +74,7 @@ function toProgress(title: string, { onProgress }: ToolContext): OnProgress {
   };
 }
 
-/** The pictures that can be opened, in their order. What a server calls a picture is opened as any stranger's. */
+/** Returns the images that can be decoded, in order. They get the same checks as people's images. */
 async function fitPictures(pictures: readonly RawPicture[], owner: string, signal: AbortSignal): Promise<ImagePart[]> {
   const bound = AbortSignal.any([signal, AbortSignal.timeout(PICTURES_MS)]);
   const parts: ImagePart[] = [];
@@ -86,7 +86,7 @@ async function fitPictures(pictures: readonly RawPicture[], owner: string, signa
       const fitted = await fitPicture(bytes, mimeType, PICTURE_LIMITS, owner, bound);
       if (!("problem" in fitted)) parts.push(toImagePart(fitted.mimeType, fitted.bytes));
     } catch {
-      // The call is done, whatever becomes of its pictures.
+      // The tool has run, so it succeeds even if an image cannot be used.
       signal.throwIfAborted();
     }
   }
@@ -94,14 +94,14 @@ async function fitPictures(pictures: readonly RawPicture[], owner: string, signa
 }
 
 const resourceSchema = z.object({
-  uri: z.string().max(2_000).optional().describe("The address of one; without it they are listed."),
+  uri: z.string().max(2_000).optional().describe("The URI of a resource; omit it to list them."),
 });
 
 function toResourceTool(connection: McpConnection): Tool {
   const { name: server, timeoutMs } = connection.config;
   return defineTool({
     name: `${server}__${RESOURCES}`,
-    description: `(From the server "${server}") Lists what the server keeps, or reads one thing of it by its address.`,
+    description: `(From the server "${server}") Lists the server's resources, or reads one by its URI.`,
     schema: resourceSchema,
     timeoutMs: timeoutMs + 5_000,
     async run({ uri }, _, signal) {
@@ -113,6 +113,6 @@ function toResourceTool(connection: McpConnection): Tool {
       if (resources.length > lines.length) lines.push(`[${resources.length - lines.length} more are left out]`);
       return describeResult(server, { content: [{ type: "text", text: lines.join("\n") }] }).text;
     },
-    describeCall: ({ uri }) => (uri === undefined ? `looking what ${server} keeps` : `reading ${uri}`),
+    describeCall: ({ uri }) => (uri === undefined ? `listing the resources of ${server}` : `reading ${uri}`),
   });
 }

@@ -5,13 +5,14 @@ interface Entry<T> {
   expiresAt: number;
 }
 
-/** Keeps values for a while, as many as fit. */
+/** Stores values in memory until they expire, within a total size. */
 export interface ByteCache<T> {
   get(key: string): T | undefined;
-  /** Expired values go first to make room, then the oldest; a value that does not fit at all is not kept. */
+  /**
+   * Makes room by dropping expired values, then the oldest ones. Ignores a value that is larger than the whole cache.
+   */
   set(key: string, value: T, sizeBytes: number, expiresAt: number): void;
   delete(key: string): void;
-  /** Lets go of what is over. */
   sweep(): void;
 }
 

@@ -8,20 +8,20 @@ export interface ShownFiles {
   /** In the order of the files. */
   parts: ContentPart[];
   tokens: number;
-  /** One sentence of Markdown, for the person, on each file that could not be used, or not whole. */
+  /** One Markdown sentence for the user about each file that could not be used, or only in part. */
   notices: string[];
 }
 
-/** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. */
+/** The usual cost of 1024 × 1024 pixels in common models. Every image counts as that size. */
 const IMAGE_TOKENS = 800;
-/** A sentence on a file that is not shown costs this, at most. */
+/** Upper limit for the cost of a sentence about a file that is not shown. */
 const SENTENCE_TOKENS = 60;
-/** Less of a text than this says nothing. */
+/** A shorter excerpt from a text is useless. */
 const MIN_TEXT_TOKENS = 100;
 
 /**
- * Shows a message's files within `maxTokens`: pictures first, then texts in equal shares, where a share's rest goes to
- * the next. Sentences on files left out may exceed it.
+ * Shows a message's files within `maxTokens`: first images, then texts in equal shares. The unused part of a share goes
+ * to the next text. Sentences about omitted files can exceed the limit.
  */
 export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens: number): Promise<ShownFiles> {
   const parts: ContentPart[] = [];
@@ -44,16 +44,16 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
     const share = Math.floor(left / texts--);
     if (share < FRAME_TOKENS + Math.min(MIN_TEXT_TOKENS, file.text.length)) {
       leaveOut(
-        `The file "${file.name}" is attached, and there is no room to show it; read_file reads it.`,
-        `\`${file.name}\` was left out: there is no room for it.`,
+        `The file "${file.name}" is attached, but there is no room to show it. Use read_file to read it.`,
+        `\`${file.name}\` didn't fit, so I left it out.`,
       );
       return;
     }
     const frame = frameText(file, { maxTokens: share });
     left -= frame.tokens;
     parts.push({ type: "text", text: frame.text });
-    if (frame.cut) notices.push(`\`${file.name}\` is long: only its beginning was read.`);
-    else if (file.leftOut !== undefined) notices.push(`Of \`${file.name}\` ${file.leftOut}.`);
+    if (frame.isTruncated) notices.push(`\`${file.name}\` is long, so I only read the beginning.`);
+    else if (file.leftOut !== undefined) notices.push(`\`${file.name}\`: ${file.leftOut}.`);
   }
 
   for (const file of files) {
@@ -61,34 +61,34 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
     if ("problem" in file) {
       leaveOut(
         `A file "${name}" was attached but could not be read: it ${file.problem}.`,
-        `\`${name}\` could not be read: it ${file.problem}.`,
+        `I couldn't read \`${name}\`: it ${file.problem}.`,
       );
     } else if ("text" in file) {
       showText(file);
-      // Counting tokens takes its time: lets others go on.
+      // Counting tokens is slow, so this lets other work run in between.
       await setImmediate();
     } else if (pictures-- > 0) {
       parts.push({ type: "text", text: `Attached picture "${name}":` });
       parts.push({ type: "image_url", image_url: { url: file.url } });
     } else {
       leaveOut(
-        `The picture "${name}" is attached, and there is no room to show it.`,
-        `\`${name}\` was left out: there is no room for it.`,
+        `The image "${name}" is attached, but there is no room to show it.`,
+        `\`${name}\` didn't fit, so I left it out.`,
       );
     }
   }
   if (surplus > 0) {
     const count = surplus === 1 ? "1 more file was" : `${surplus} more files were`;
-    const sentence = `${count} left out: a message may bring ${files.length}.`;
+    const sentence = `${count} left out: a message can have at most ${files.length}.`;
     leaveOut(sentence, sentence);
   }
   return { parts, notices, tokens: Math.max(0, maxTokens - left) };
 }
 
-/** Names files that are not shown any more. */
+/** Names files that are no longer shown. */
 export function nameFiles(names: readonly string[]): ShownFiles {
   if (names.length === 0) return { parts: [], notices: [], tokens: 0 };
   const shown = names.map((name) => `"${toShownFileName(name)}"`).join(", ");
-  const text = `(Attached here, and not shown any more: ${shown}.)`;
+  const text = `(Attached here, but no longer shown: ${shown}.)`;
   return { parts: [{ type: "text", text }], notices: [], tokens: Math.ceil(text.length / 2) };
 }

@@ -1,50 +1,50 @@
 import type { ImageMimeType } from "./sniff.ts";
 
 export interface PictureLimits {
-  /** Decoded pixels of one frame. A small file can hold billions of them. */
+  /** Maximum number of decoded pixels in one frame. A small file can contain billions of them. */
   maxPixels: number;
-  /** Longest side, in pixels, of what is sent to the model. */
+  /** Limit for the longer side of the image that is sent to the model, in pixels. */
   maxSide: number;
-  /** Aimed at for what is sent to the model; a picture that is larger is encoded more coarsely. */
+  /** Target size for the image that is sent to the model. A larger image is compressed more. */
   maxSentBytes: number;
-  /** Drawings, screenshots and transparency are kept exactly up to this size; absent: no longer than a photograph's. */
+  /**
+   * Drawings, screenshots and transparent images up to this size stay lossless. Absent: the limit is the same as for
+   * photos.
+   */
   maxLosslessBytes?: number;
 }
 
-/** A small picture that is laid over a drawing, in a white border and with a badge in its lower right corner. */
+/** A small image placed on a drawing, with a white border. */
 export interface Inset {
   bytes: Uint8Array;
   sidePx: number;
   borderPx: number;
-  /** An SVG of the program's own. */
-  badge: string;
   leftPx: number;
   topPx: number;
 }
 
-/** The jobs of the decoder. Everything in it goes from one process to another. */
+/** The jobs of the decoder. They must be serializable, because another process runs them. */
 export type DecoderJob =
   | { type: "fit"; bytes: Uint8Array; mimeType: ImageMimeType | undefined; limits: PictureLimits }
   | { type: "measure"; bytes: Uint8Array }
   | { type: "sample"; bytes: Uint8Array; maxPixels: number; sidePx: number }
-  /** `svg` is the program's own: a foreign one is never opened. */
+  /** Palaver creates `svg`. The decoder never opens an SVG from outside. */
   | { type: "draw"; svg: string; insets: Inset[] };
 
 export interface DecoderResults {
-  /** Without `bytes`, the picture passes as it is. */
+  /** If `bytes` is absent, the image can be used unchanged. */
   fit: { mimeType: ImageMimeType; bytes?: Uint8Array };
-  /** In pixels, as the picture is drawn: cameras store a turned picture lying down and say so. */
+  /** Pixels after rotation. Cameras store a rotated photo sideways and note its orientation. */
   measure: { width: number; height: number };
-  /** `pixels` are a square of `sidePx`: red, green, blue, opacity. The whole picture was decoded for it. */
+  /** `pixels` is a square of `sidePx` with red, green, blue and alpha, from the fully decoded image. */
   sample: { width: number; height: number; pixels: Uint8Array };
-  /** A PNG. */
   draw: Uint8Array;
 }
 
 /**
- * `too-many-pixels`: more than `maxPixels`, of which the kind of the picture has a say. `undecodable`: damaged, or of
- * a kind that is not opened. `too-slow`: given up. `busy`: it never came to its turn. `failed`: the decoder itself
- * ended, most often for want of memory.
+ * `too-many-pixels`: more than `maxPixels`, which depends on the file type. `undecodable`: damaged or unsupported.
+ * `too-slow`: timed out. `busy`: waited too long. `failed`: the decoder process died, usually because it was out of
+ * memory.
  */
 export type DecoderProblem =
   | { kind: "too-many-pixels"; maxPixels: number }
@@ -52,13 +52,13 @@ export type DecoderProblem =
 
 export type DecoderAnswer = { value: DecoderResults[DecoderJob["type"]] } | { problem: DecoderProblem };
 
-/** A picture could not be dealt with. `problem` is what callers branch on; the message is for the log. */
+/** An image could not be processed. Callers check `problem`; the message is for the log. */
 export class DecoderError extends Error {
   override readonly name = "DecoderError";
   readonly problem: DecoderProblem;
 
   constructor(problem: DecoderProblem, options: { cause?: unknown } = {}) {
-    super(`The picture is not decoded: ${problem.kind}.`, options);
+    super(`Could not decode the image: ${problem.kind}.`, options);
     this.problem = problem;
   }
 }

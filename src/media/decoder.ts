@@ -3,20 +3,20 @@ import { createJobProcess, type JobProcessOptions } from "../concurrency/job-pro
 import { type DecoderAnswer, DecoderError, type DecoderJob, type DecoderResults } from "./decoder-job.ts";
 
 const PROGRAM = fileURLToPath(new URL("./decoder-process.ts", import.meta.url));
-/** Decoding takes several steps, most of which have a limit of their own. */
+/** Timeout for one job, which has several steps. Most steps have shorter timeouts. */
 const JOB_MS = 40_000;
 
-/** `owner` is the person for whom it is done, or another word for who has to wait; owners take turns. */
+/** `owner` is the person who is waiting for the job, or another key. Owners take turns. */
 export type Decode = <J extends DecoderJob>(
   job: J,
   owner: string,
   signal: AbortSignal,
 ) => Promise<DecoderResults[J["type"]]>;
 
-/** The one place where this process has pictures decoded, so that the memory for it is bounded. */
+/** Decodes all images of this process, so that their memory is limited together. */
 export const decode: Decode = createDecoder();
 
-/** Decodes one picture at a time in another process. Rejects with a `DecoderError` or the signal's reason. */
+/** Decodes one image at a time in another process. Rejects with a `DecoderError` or the signal's reason. */
 export function createDecoder(options: Partial<JobProcessOptions> = {}): Decode {
   const ask = createJobProcess<DecoderJob, DecoderAnswer>({ program: PROGRAM, jobMs: JOB_MS, ...options });
 

@@ -2,35 +2,39 @@ import sharp, { type Metadata, type OverlayOptions, type Sharp } from "sharp";
 import { DecoderError, type DecoderJob, type DecoderResults, type Inset, type PictureLimits } from "./decoder-job.ts";
 import type { ImageMimeType } from "./sniff.ts";
 
-// Nothing but these kinds is opened, whatever a file says it is: an SVG, for one, may name other files.
+// The decoder opens only these formats, whatever a file claims to be. An SVG, for example, can refer to other files.
 const KINDS = ["Jpeg", "Png", "Webp", "Nsgif", "Heif", "Tiff"];
 const SVG = { operation: ["VipsForeignLoadSvg"] };
 sharp.block({ operation: ["VipsForeignLoad"] });
 sharp.unblock({ operation: KINDS.map((kind) => `VipsForeignLoad${kind}`) });
-// Every picture is seen once; threads and results kept for later only take memory.
+// Each image is decoded once, so threads and cached results would only use memory.
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** Most memory that decoding one picture may take. A square of 4,096 pixels passes in every kind. */
+/** Memory limit for decoding one image. 4,096 × 4,096 pixels fit in every format. */
 const MAX_DECODED_BYTES = 320 * 1024 * 1024;
-/** Decoding is done by then or given up; the pixels are bounded, so this is for formats that compute long for few of them. */
+/** Decoding timeout. The number of pixels is limited, so this affects only formats that are slow for few pixels. */
 const DECODE_TIMEOUT_SECONDS = 20;
 
-/** The types that models take as they are, and the name sharp has for it: the two have to agree on what the bytes are. */
+/**
+ * The types that models accept unchanged, with sharp's name for each. Our detection and sharp must agree on the type.
+ */
 const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpeg"],
   ["image/webp", "webp"],
   ["image/gif", "gif"],
 ]);
-/** Kinds that keep every pixel, and are used where that matters. */
+/** Lossless formats. They are kept for images in which every pixel matters. */
 const EXACT: ReadonlySet<string> = new Set(["png", "tiff"]);
-/** Tried in turn until the picture is small enough; the last is taken as it comes. */
+/**
+ * Qualities in the order in which they are tried until the image is small enough. The last one is used for any size.
+ */
 const JPEG_QUALITIES = [88, 70, 50] as const;
-/** Pictures that compress no better than a photograph are not kept exactly. */
+/** Larger images are not kept lossless, because they compress no better than photos. */
 const MAX_LOSSLESS_BYTES = 1024 * 1024;
 
-/** Does one job. Rejects with a `DecoderError`, and with errors of sharp, whose messages quote its libraries. */
+/** Runs one job. Rejects with a `DecoderError`, or with an error from sharp whose message quotes its libraries. */
 export async function runJob(job: DecoderJob): Promise<DecoderResults[DecoderJob["type"]]> {
   if (job.type === "fit") return await fit(job.bytes, job.mimeType, job.limits);
   if (job.type === "measure") return await measure(job.bytes);
@@ -55,7 +59,7 @@ async function fit(
   return await encode(picture, head.hasAlpha || EXACT.has(head.format), limits);
 }
 
-/** One upright frame in colours every model knows, carrying nothing but the picture. */
+/** True for one upright frame without metadata, in a color space that every model knows. */
 function isPlain(head: Metadata, mimeType: ImageMimeType): boolean {
   const { format, pages = 1, space, exif, xmp, iptc, comments } = head;
   if (SENDABLE.get(mimeType) !== format || pages > 1) return false;
@@ -77,7 +81,7 @@ async function encode(picture: Sharp, isDrawing: boolean, limits: PictureLimits)
   return { mimeType: "image/jpeg", bytes };
 }
 
-/** Reads the head alone: no pixel is decoded. */
+/** Reads only the header and decodes no pixels. */
 async function measure(bytes: Uint8Array): Promise<DecoderResults["measure"]> {
   const { width, height, orientation = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
   return orientation >= 5 ? { width: height, height: width } : { width, height };
@@ -94,47 +98,36 @@ async function draw(svg: string, insets: readonly Inset[]): Promise<Uint8Array> 
   for (const inset of insets) {
     overlays.push({ input: await frame(inset), left: inset.leftPx, top: inset.topPx });
   }
-  return await withSvg(() =>
-    sharp(Buffer.from(svg)).composite(overlays).flatten().removeAlpha().png({ compressionLevel: 6 }).toBuffer(),
-  );
-}
-
-async function frame({ bytes, sidePx, borderPx, badge }: Inset): Promise<Buffer> {
-  await readHead(bytes, Number.POSITIVE_INFINITY);
-  const innerPx = sidePx - 2 * borderPx;
-  const framed = await open(bytes)
-    .resize(innerPx, innerPx, { fit: "cover" })
-    .flatten({ background: "#ffffff" })
-    .extend({ top: borderPx, bottom: borderPx, left: borderPx, right: borderPx, background: "#ffffff" })
-    .png()
-    .toBuffer();
-  return await withSvg(() =>
-    sharp(framed)
-      .composite([{ input: Buffer.from(badge), gravity: "southeast" }])
-      .png()
-      .toBuffer(),
-  );
-}
-
-/** Jobs come one at a time, so no foreign picture is opened meanwhile. */
-async function withSvg<T>(task: () => Promise<T>): Promise<T> {
+  // Jobs run one at a time, so no image from outside is opened meanwhile.
   sharp.unblock(SVG);
   try {
-    return await task();
+    const drawing = sharp(Buffer.from(svg)).composite(overlays);
+    return await drawing.flatten().removeAlpha().png({ compressionLevel: 6 }).toBuffer();
   } finally {
     sharp.block(SVG);
   }
 }
 
+async function frame({ bytes, sidePx, borderPx }: Inset): Promise<Buffer> {
+  await readHead(bytes, Number.POSITIVE_INFINITY);
+  const innerPx = sidePx - 2 * borderPx;
+  return await open(bytes)
+    .resize(innerPx, innerPx, { fit: "cover" })
+    .flatten({ background: "#ffffff" })
+    .extend({ top: borderPx, bottom: borderPx, left: borderPx, right: borderPx, background: "#ffffff" })
+    .png()
+    .toBuffer();
+}
+
 function open(bytes: Uint8Array): Sharp {
-  // The head was measured before, with a limit of its kind.
+  // `readHead` has already checked the size, with a limit for the format.
   return sharp(bytes, { limitInputPixels: false, failOn: "error" }).timeout({ seconds: DECODE_TIMEOUT_SECONDS });
 }
 
-/** Rejects with a `DecoderError` when the pixels would take more memory than there is for them. */
+/** Rejects with a `DecoderError` if the pixels would need too much memory. */
 async function readHead(bytes: Uint8Array, maxPixels: number): Promise<Metadata> {
   const head = await sharp(bytes, { limitInputPixels: false }).metadata();
-  // The decoder for what telephones put into HEIC is not free to give away, so it is not there.
+  // Phone cameras use HEVC in HEIC files. Its decoder cannot be redistributed freely, so it is missing here.
   if (head.format === "heif" && head.compression !== "av1") throw new DecoderError({ kind: "undecodable" });
   const most = Math.min(maxPixels, Math.floor(MAX_DECODED_BYTES / toBytesPerPixel(head)));
   if (head.width * head.height > most) throw new DecoderError({ kind: "too-many-pixels", maxPixels: most });
@@ -150,10 +143,13 @@ const DEPTH_BYTES: ReadonlyMap<string, number> = new Map([
   ["int", 4],
   ["float", 4],
 ]);
-/** Size of the largest number that a TIFF holds. */
+/** Bytes of the largest number type in a TIFF. */
 const MAX_DEPTH_BYTES = 16;
 
-/** Bytes that decoding takes for each pixel, measured with sharp 0.35.5 as the growth of a process over pictures of 17 to 49 million pixels. */
+/**
+ * Memory per pixel during decoding, in bytes. Measured with sharp 0.35.5 as the growth of the process, with images of
+ * 17 to 49 million pixels.
+ */
 function toBytesPerPixel({
   format,
   channels,
@@ -163,12 +159,12 @@ function toBytesPerPixel({
   bitsPerSample,
 }: Metadata): number {
   const whole = channels * (DEPTH_BYTES.get(depth) ?? MAX_DEPTH_BYTES);
-  // Rows come one after another, at a fraction of their size, unless each comes several times.
+  // A JPEG is decoded row by row, so it needs little memory, unless the file stores each row in several passes.
   if (format === "jpeg" && isProgressive) return chromaSubsampling === "4:2:0" ? 3 : 2 * channels;
   if (format === "jpeg" || (format === "png" && !isProgressive)) return 1;
   if (format === "gif") return 5;
   if (format === "webp") return 4;
   if (format === "heif") return (bitsPerSample ?? 8) > 8 ? 36 : 18;
-  // One strip of a TIFF may be the whole picture.
+  // One strip of a TIFF can contain the whole image.
   return whole;
 }

@@ -4,32 +4,34 @@ import { FileProblem, toShownSize } from "./file-problem.ts";
 import { createPublicLookup, isPublicAddress, type Resolve } from "./public-address.ts";
 
 export interface GuardedFetchOptions {
-  /** The platform whose files these are, as people say it: "Slack". */
+  /** The usual name of the platform that hosts the files. */
   owner: string;
-  /** Fetched from over https at its usual port: a name, or `*.` and a name for everything below it. */
+  /** Allowed hosts with https and the default port. `*.` before a name allows its subdomains. */
   hosts: readonly string[];
-  /** Fetched from as they are, over http and at private addresses too: `http://127.0.0.1:8080`. */
+  /** Allowed origins. They can have http and private addresses, for example `http://127.0.0.1:8080`. */
   origins: readonly string[];
-  /** Resolves names; the system's own way when absent. */
+  /** Resolves host names; absent: the system's resolver. */
   resolve?: Resolve;
-  /** Longest time for the whole file; absent: `TOTAL_TIMEOUT_MS`. */
+  /** Timeout for the whole file; absent: `TOTAL_TIMEOUT_MS`. */
   totalTimeoutMs?: number;
 }
 
 export interface FileRequest {
-  /** Sent to the host of the address and nowhere else. */
+  /** Sent only to the host in the URL. */
   headers?: Readonly<Record<string, string>>;
   maxBytes: number;
-  /** The file may itself be a web page. Otherwise one that comes is taken for a page to log in at. */
+  /** If true, the file itself can be a web page. Otherwise, a web page counts as a login page. */
   mayBePage?: boolean;
-  /** Other addresses that are followed, each of a listed place and without the headers; none when absent. */
+  /** Maximum number of redirects. They can lead only to allowed addresses, and don't get the headers. Absent: none. */
   maxRedirects?: number;
+  /** Called with the address after the redirects. */
+  onAddress?(url: string): void;
 }
 
 export interface GuardedFetch {
   /**
-   * The bytes of a file, from the listed places only. The address that a host resolves to is checked when it is
-   * connected to. Rejects, and breaks off the bytes, with a `FileProblem`, or with the signal's reason when it aborts.
+   * Opens a file at an allowed address. Checks the IP address during the connection. Opening and reading reject with a
+   * `FileProblem` or the signal's reason.
    */
   open(url: string, options: FileRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -42,7 +44,7 @@ const PAGE_TYPES = /^(text\/html|application\/xhtml\+xml)\b/i;
 
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { owner } = options;
-  // One connection for each file: they are rare, and none is left open behind.
+  // Uses one connection per file, because downloads are rare and open connections would be idle.
   const guarded = new Agent({
     pipelining: 0,
     connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createPublicLookup(toPrivateProblem, options.resolve) },
@@ -50,7 +52,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const plain = new Agent({ pipelining: 0, connect: { timeout: CONNECT_TIMEOUT_MS } });
 
   return {
-    async open(text, { headers = {}, maxBytes, mayBePage = false, maxRedirects = 0 }, signal) {
+    async open(text, { headers = {}, maxBytes, mayBePage = false, maxRedirects = 0, onAddress }, signal) {
       signal.throwIfAborted();
       const first = readAddress(text, options);
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS)]);
@@ -65,7 +67,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
           headersTimeout: HEADERS_TIMEOUT_MS,
           bodyTimeout: IDLE_TIMEOUT_MS,
         });
-        // It may break off before anybody reads it, or when nobody does any more.
+        // The body can fail even if no one is reading it.
         answer.body.on("error", () => {});
         return answer;
       }
@@ -80,9 +82,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
           url = next.url;
           answer = await ask(next, {});
         }
+        onAddress?.(url.href);
         const problem = findProblem(answer, owner, maxBytes, mayBePage);
         if (problem === undefined) return readBody(answer.body, maxBytes, signal);
-        // Not read to its end: it may have none.
+        // Does not read the rest, because the body can be endless.
         answer.body.destroy();
         throw problem;
       } catch (error) {
@@ -95,27 +98,27 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
 interface Address {
   url: URL;
-  /** True for a configured origin, which is fetched from as it is. */
+  /** True for an origin from the configuration. Its address is not checked. */
   isListed: boolean;
 }
 
-/** The address that an answer names instead of the bytes. */
+/** The target of a redirect. Undefined for other responses. */
 function findTarget({ statusCode, headers }: Dispatcher.ResponseData, url: URL): string | undefined {
   const { location } = headers;
   if (![301, 302, 303, 307, 308].includes(statusCode) || typeof location !== "string") return undefined;
   return URL.parse(location, url)?.href ?? "";
 }
 
-/** Throws a `FileProblem` for an address elsewhere. */
+/** Throws a `FileProblem` if the address is not allowed. */
 function readAddress(text: string, { owner, hosts, origins }: GuardedFetchOptions): Address {
   const url = URL.parse(text);
-  const foreign = () => new FileProblem("foreign", `is not kept by ${owner}`);
+  const foreign = () => new FileProblem("foreign", `is not hosted by ${owner}`);
   if (url === null || url.username !== "" || url.password !== "") throw foreign();
   if (origins.includes(url.origin)) return { url, isListed: true };
   if (url.protocol !== "https:" || url.port !== "" || !hosts.some((host) => isBelow(url.hostname, host))) {
     throw foreign();
   }
-  // A literal address is connected to without being looked up.
+  // An IP address in the URL is not looked up, so the lookup cannot check it.
   const address = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw toPrivateProblem();
   return { url, isListed: false };
@@ -126,10 +129,10 @@ function isBelow(hostname: string, host: string): boolean {
 }
 
 function toPrivateProblem(): FileProblem {
-  return new FileProblem("private", "is kept at an address inside a private network, where nothing is fetched from");
+  return new FileProblem("private", "is at a private network address, which is not allowed");
 }
 
-/** Finds the problem that an answer's head alone shows. */
+/** Returns the problem that the response's status and headers show. */
 function findProblem(
   { statusCode, headers }: Pick<Dispatcher.ResponseData, "statusCode" | "headers">,
   owner: string,
@@ -137,27 +140,27 @@ function findProblem(
   mayBePage: boolean,
 ): FileProblem | undefined {
   if (statusCode >= 300 && statusCode < 400) {
-    const message = `was answered by ${owner} with the address of another page, as happens when the bot may not read it`;
+    const message = `could not be fetched: ${owner} redirected to another page, usually because the bot has no access`;
     return new FileProblem("redirect", message);
   }
   if (statusCode === 401 || statusCode === 403) {
-    return new FileProblem("forbidden", `may not be read by the bot: ${owner} answered with ${statusCode}`);
+    return new FileProblem("forbidden", `is not accessible to the bot: ${owner} responded with ${statusCode}`);
   }
   if (statusCode === 404 || statusCode === 410) {
-    return new FileProblem("gone", `is not there any more: ${owner} answered with ${statusCode}`);
+    return new FileProblem("gone", `no longer exists: ${owner} responded with ${statusCode}`);
   }
   if (statusCode !== 200) {
-    return new FileProblem("unavailable", `could not be fetched: ${owner} answered with ${statusCode}`);
+    return new FileProblem("unavailable", `could not be fetched: ${owner} responded with ${statusCode}`);
   }
   if (!mayBePage && PAGE_TYPES.test(String(headers["content-type"] ?? "").trim())) {
-    const message = `came as a web page instead of its bytes, as happens when the bot may not read files in ${owner}`;
+    const message = `could not be fetched: ${owner} sent a web page instead, usually because the bot cannot read files there`;
     return new FileProblem("page", message);
   }
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") {
-    return new FileProblem("encoded", `was compressed on its way by ${owner}, which was not asked for`);
+    return new FileProblem("encoded", `could not be fetched: ${owner} compressed it without being asked`);
   }
-  // A length can lie, so the bytes are counted as well.
+  // The header can be wrong, so the bytes are counted too.
   return Number(headers["content-length"] ?? 0) > maxBytes ? toLargeProblem(maxBytes) : undefined;
 }
 

@@ -1,10 +1,10 @@
 import { LoggableError } from "../port/errors.ts";
 
 /**
- * `foreign`: kept somewhere that is not fetched from. `private`: its host leads into a private network. `redirect`:
- * another place is named instead of the bytes. `page`: a web page, most often to log in, came instead of the bytes.
- * `forbidden`: the bot may not read it. `gone`: it is not there any more. `too-large`: more bytes than asked for.
- * `late`: not there in time. `encoded`: compressed on the way, which was not asked for. `unavailable`: anything else.
+ * `foreign`: not at an allowed address. `private`: the host resolves to a private network. `redirect`: the host
+ * redirected instead of sending the bytes. `page`: the response was a web page, usually for login. `forbidden`: the bot
+ * has no access. `gone`: the file no longer exists. `too-large`: over the size limit. `late`: timed out. `encoded`:
+ * compressed although the request did not allow it. `unavailable`: anything else.
  */
 export type FileProblemKind =
   | "foreign"
@@ -18,7 +18,9 @@ export type FileProblemKind =
   | "encoded"
   | "unavailable";
 
-/** A file is not available. The message completes "FILE …" for people; no address, token or header is in it. */
+/**
+ * A file is not available. The message is for people and completes "FILE …". It contains no address, token or header.
+ */
 export class FileProblem extends LoggableError {
   override readonly name = "FileProblem";
   readonly kind: FileProblemKind;
@@ -29,10 +31,9 @@ export class FileProblem extends LoggableError {
   }
 }
 
-/** The `FileProblem` an error is, or was caused by. */
 export function findFileProblem(error: unknown): FileProblem | undefined {
   let at = error;
-  // A chain of causes may be a circle.
+  // A chain of causes can be circular.
   for (let depth = 0; depth < 5 && at instanceof Error; depth++) {
     if (at instanceof FileProblem) return at;
     at = at.cause;
@@ -42,22 +43,22 @@ export function findFileProblem(error: unknown): FileProblem | undefined {
 
 const MIB = 1024 * 1024;
 
-/** A size as people say it: whole MiB, rounded down, and bytes below one. */
+/** Describes a size in whole MiB, rounded down, or in bytes below one MiB. */
 export function toShownSize(sizeBytes: number): string {
   return sizeBytes >= MIB ? `${Math.floor(sizeBytes / MIB)} MiB` : `${sizeBytes} bytes`;
 }
 
 const MAX_NAME_CHARS = 80;
-/** Characters kept of a long name's end, where its extension stands. */
+/** Characters kept from the end of a long name, because the extension is there. */
 const TAIL_CHARS = 16;
 const READ_CHARS = 1_024;
 
 /**
- * A file's name as it may stand inside a sentence, an attribute or a code span: one line without control, format or
- * bidi characters, quotes, backticks, backslashes or angle brackets, and at most 80 characters. For showing only.
+ * Makes a file name safe in a sentence, an attribute or a code span: one line of at most 80 characters without control,
+ * format or bidi characters, quotes, backticks, backslashes or angle brackets. Use it only to show the name.
  */
 export function toShownFileName(name: string): string {
-  // Bounds the work; the end stays, because the extension stands there.
+  // Limits the work. Keeps the end because it contains the extension.
   const bounded = name.length > 2 * READ_CHARS ? name.slice(0, READ_CHARS) + name.slice(-READ_CHARS) : name;
   const clean = bounded
     .replace(/[\p{Z}\s]+/gu, " ")

@@ -15,26 +15,25 @@ export interface ContentLimits extends PictureLimits, FileLimits {
   maxFiles: number;
   concurrency: number;
   /**
-   * For the pictures of a message together; each may use an equal share. A conversation shows several such messages
-   * at once, as base64, and gateways bound the size of a request, often at 20 MiB.
+   * Limit for all images of one message, which get equal shares. A conversation shows several such messages at once, in
+   * base64, and gateways often limit a request to 20 MiB.
    */
   maxSentBytes: number;
 }
 
-/** `name` is safe to show. `problem` completes the sentence that begins with it, "it …". */
+/** `name` is safe to show. `problem` completes the sentence "it …" about the file. */
 export type LoadedFile = { name: string } & ({ url: string } | DocumentText | { problem: string });
 
 export interface LoadedFiles {
   files: LoadedFile[];
-  /** Further files of the message, which were not opened. */
+  /** Number of further files in the message. They were not opened. */
   surplus: number;
 }
 
-/** Reads what people attach, as a model takes it: pictures scaled, everything else as text. */
+/** Turns attachments into a form that a model accepts: scaled images, and text for other files. */
 export interface Files {
-  /** Reads a message's files; unusable ones have a problem. Rejects only with the signal's reason. */
+  /** Reads a message's files. An unusable file has a `problem`. Rejects only with the signal's reason. */
   load(refs: readonly AttachmentRef[], owner: string, signal: AbortSignal): Promise<LoadedFiles>;
-  /** Lets go of the texts that are kept for a while. */
   clear(): void;
 }
 
@@ -48,7 +47,7 @@ const DEFAULT_LIMITS: ContentLimits = {
   maxSentBytes: 3.5 * 1024 * 1024,
 };
 
-/** Texts of documents stay in memory for this long after they were read, as many as fit: turns follow each other. */
+/** Document texts stay in memory this long, because the next turn usually follows soon. */
 const KEPT_MS = 600_000;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 
@@ -92,7 +91,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<{ url: string } | DocumentText | { problem: string }> {
   if (bytes.byteLength === 0) return { problem: "is empty" };
-  // An archive that is made to take long is opened where that holds nobody up.
+  // A malicious archive can take long, so only the document process opens archives.
   const mimeType = kindOf(bytes, ref.name) === "packed" ? undefined : await sniffImage(bytes);
   if (mimeType === undefined) return await readDocument(bytes, ref.name, owner, signal);
   const picture = await fitPicture(bytes, mimeType, bounds, owner, signal);
@@ -102,7 +101,7 @@ async function readFile(
 
 function describeProblem(problem: DecoderProblem, mimeType: ImageMimeType, bounds: ContentLimits): string {
   if (problem.kind === "undecodable" && mimeType === "image/heic") {
-    return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
+    return "is a HEIC image, which is not supported; send it as JPEG or PNG";
   }
   return describePictureProblem(problem, bounds);
 }

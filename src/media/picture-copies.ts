@@ -5,45 +5,43 @@ import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toOwnerKey } from "../store/key-part.ts";
-import type { Stores } from "../store/keyv.ts";
-import { keysOf, walk } from "../store/values.ts";
+import type { Entries, Stores } from "../store/keyv.ts";
+import { walk } from "../store/values.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";
-/** Size of one value in the store: small enough that nothing else waits long for it. */
+/** Size of one stored value. It is small, so that other requests don't wait long for it. */
 const CHUNK_BYTES = 512 * 1024;
-/** Bounds of one job's copies, and of all that are kept. */
+/** Size limits for the copies of one job and for all copies. */
 const MAX_JOB_BYTES = 32 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024;
 const CONCURRENCY = 2;
-/** Copies that expired are taken off the count after this at the latest. */
-const COUNTED_ANEW_MS = 3_600_000;
-/** A copy outlives the job that it was made for. */
+/** The total size is counted again after this time, so that it no longer includes expired copies. */
+const RECOUNT_MS = 3_600_000;
+/** A copy expires this long after its job. */
 const SPARE_MS = 86_400_000;
-/** A copy that is used is written anew once this share of its time is over. */
+/** If a copy is used after this share of its lifetime, it is written again. */
 const REFRESH_SHARE = 0.1;
 
-/** The owner of a copy, or of a link: both are erased with the job, and with the person's data. */
+/** The owner of copies and links, which are erased with the job and with the person's data. */
 export interface CopyOwner {
-  jobId: string;
+  turnId: string;
   platform: string;
   authorId: string;
 }
 
-/** Copies of pictures that their platform keeps for a while only, as a model takes them. */
+/** Copies of images that their platform stores only for a while. The copies are in a form that a model accepts. */
 export interface PictureCopies {
-  /** Copies files that will not stay, each once. Best effort, logged. Rejects only with the signal's reason. */
+  /** Copies each file that will disappear, once. Failures are only logged. Rejects only with the signal's reason. */
   keep(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<void>;
-  /** Erases, of these files, the copies that were made for a job. */
-  erase(refs: readonly AttachmentRef[], jobId: string): Promise<void>;
-  /** Erases the copies that were made for a person. */
+  /** Erases the copies of these files that belong to a job. */
+  erase(refs: readonly AttachmentRef[], turnId: string): Promise<void>;
+  /** Erases the copies that belong to a person. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
 export interface PictureCopiesOptions extends Pick<Stores, "open" | "inTurn"> {
   ttlMs: number;
-  /** Reads the picture from the platform. */
   read: ReadPicture;
   log: Logger;
   maxTotalBytes?: number;
@@ -51,8 +49,9 @@ export interface PictureCopiesOptions extends Pick<Stores, "open" | "inTurn"> {
 }
 
 const head = z.object({
-  v: z.literal(1),
-  jobId: z.string(),
+  /** Time of writing in Unix milliseconds. */
+  at: z.number(),
+  turnId: z.string(),
   platform: z.string(),
   authorId: z.string(),
   sizeBytes: z.number(),
@@ -60,10 +59,10 @@ const head = z.object({
 
 type Head = z.infer<typeof head>;
 
-/** The bytes of a copy; undefined when there is none. Rejects when the store does not answer. */
+/** Resolves to a copy's bytes. Undefined if there is no copy. Rejects if the store fails. */
 export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** Opens what was copied, here or in another process. */
+/** Opens copies, including those from other processes. */
 export function createOpenCopy(open: Stores["open"]): OpenCopy {
   const keyv = open(NAMESPACE);
   return async (ref) => {
@@ -78,66 +77,66 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const { read, log, maxTotalBytes = MAX_TOTAL_BYTES, maxJobBytes = MAX_JOB_BYTES } = options;
   const ttlMs = options.ttlMs + SPARE_MS;
   const keyv = options.open(NAMESPACE);
-  // A file is read once for all who want it here at the same time; that takes too long for a turn among processes.
+  // Parallel jobs in this process share one read of a file. Other processes may read it too, because reading takes too
+  // long to hold a lock.
   const { run: inOwnTurn } = createKeyedQueue();
-  const inTurn = <T>(key: string, task: () => Promise<T>) => options.inTurn(`${NAMESPACE}:${key}`, task);
+  const inTurn = <T>(key: string, task: (keyv: Entries) => Promise<T>) =>
+    options.inTurn(`${NAMESPACE}:${key}`, (open) => task(open(NAMESPACE)));
   let counted = { bytes: 0, until: 0 };
 
   async function count(): Promise<void> {
     if (counted.until > Date.now()) return;
     let bytes = 0;
     for await (const [, value] of walk(options.open(`${NAMESPACE}:of`))) bytes += toHead(value)?.sizeBytes ?? 0;
-    counted = { bytes, until: Date.now() + COUNTED_ANEW_MS };
+    counted = { bytes, until: Date.now() + RECOUNT_MS };
   }
 
-  async function write(key: string, bytes: Uint8Array, owner: Omit<Head, "v" | "sizeBytes">): Promise<void> {
+  async function write(keyv: Entries, key: string, bytes: Uint8Array, made: CopyOwner): Promise<void> {
+    const owner = { platform: made.platform, id: made.authorId };
     for (const [index, chunk] of toChunks(bytes).entries()) {
-      await keyv.set(`data:${key}:${index}`, Buffer.from(chunk).toString("base64"), ttlMs);
+      await keyv.put({ key: `data:${key}:${index}`, value: Buffer.from(chunk).toString("base64"), ttlMs, owner });
     }
-    const value: Head = { v: 1, ...owner, sizeBytes: bytes.byteLength };
-    // The head is written last: without it there is no copy.
-    await keyv.setMany([
-      { key: `of:${key}`, value, ttl: ttlMs },
-      { key: `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, value: 1, ttl: ttlMs },
-    ]);
+    const { turnId, platform, authorId } = made;
+    const value: Head = { at: Date.now(), turnId, platform, authorId, sizeBytes: bytes.byteLength };
+    // The head is written last: a copy without a head does not exist.
+    await keyv.put({ key: `of:${key}`, value, ttlMs, owner });
   }
 
-  /** Resolves to false when there is no copy; one that grows old is written anew. */
-  async function refresh(key: string): Promise<boolean> {
-    const raw = await keyv.getRaw(`of:${key}`);
-    const known = toHead(raw?.value);
+  /** Writes an old copy again. Resolves to false if there is no copy. */
+  async function refresh(keyv: Entries, key: string): Promise<boolean> {
+    const known = toHead(await keyv.get<unknown>(`of:${key}`));
     if (known === undefined) return false;
-    if ((raw?.expires ?? 0) - Date.now() > ttlMs * (1 - REFRESH_SHARE)) return true;
+    if (Date.now() - known.at < ttlMs * REFRESH_SHARE) return true;
     const bytes = await readWhole(keyv, key, known);
     if (bytes === undefined) return false;
-    await write(key, bytes, known);
+    await write(keyv, key, bytes, known);
     return true;
   }
 
-  async function erase(key: string, isErased: (owner: CopyOwner) => boolean): Promise<void> {
+  async function erase(keyv: Entries, key: string, isErased: (owner: CopyOwner) => boolean): Promise<void> {
     const known = toHead(await keyv.get<unknown>(`of:${key}`));
     if (known === undefined || !isErased(known)) return;
-    const { sizeBytes, ...owner } = known;
+    const { sizeBytes } = known;
     const chunks = Array.from({ length: Math.ceil(sizeBytes / CHUNK_BYTES) }, (_, index) => `data:${key}:${index}`);
-    await keyv.deleteMany([`of:${key}`, `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, ...chunks]);
+    await keyv.deleteMany([`of:${key}`, ...chunks]);
     counted.bytes -= sizeBytes;
   }
 
   async function copy(ref: AttachmentRef, owner: CopyOwner, room: { bytes: number }, signal: AbortSignal) {
     const key = toFileKey(ref);
-    if (await inTurn(key, () => refresh(key))) return;
+    if (await inTurn(key, (keyv) => refresh(keyv, key))) return;
     const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
-    // Why it cannot be used is said where it is used.
+    // The code that uses the file reports the problem.
     if ("problem" in picture) return;
     const sizeBytes = picture.bytes.byteLength;
     await count();
     if (sizeBytes > room.bytes || counted.bytes + sizeBytes > maxTotalBytes) {
-      log.warn({ jobId: owner.jobId, sizeBytes }, "a reference is not copied: there is no room for it");
+      log.warn({ turnId: owner.turnId, sizeBytes }, "did not copy a reference image: no room left");
       return;
     }
     room.bytes -= sizeBytes;
     counted.bytes += sizeBytes;
-    await inTurn(key, () => write(key, picture.bytes, owner));
+    await inTurn(key, (keyv) => write(keyv, key, picture.bytes, owner));
   }
 
   return {
@@ -149,19 +148,18 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
           await inOwnTurn(toFileKey(ref), () => copy(ref, owner, room, signal));
         } catch (err) {
           signal.throwIfAborted();
-          log.warn({ err, jobId: owner.jobId }, "a reference could not be copied");
+          log.warn({ err, turnId: owner.turnId }, "could not copy a reference image");
         }
       });
     },
-    async erase(refs, jobId) {
+    async erase(refs, turnId) {
       for (const key of new Set(refs.filter(({ isFleeting }) => isFleeting === true).map(toFileKey))) {
-        await inTurn(key, () => erase(key, (owner) => owner.jobId === jobId));
+        await inTurn(key, (keyv) => erase(keyv, key, (owner) => owner.turnId === turnId));
       }
     },
     async forget(platform, authorId) {
-      for (const key of await keysOf(options.open(`${NAMESPACE}:${toOwnerKey(platform, authorId)}`))) {
-        await inTurn(key, () => erase(key, () => true));
-      }
+      await keyv.eraseOf({ owner: { platform, id: authorId } });
+      counted.until = 0;
     },
   };
 }
@@ -182,7 +180,7 @@ function toHead(value: unknown): Head | undefined {
   return success ? data : undefined;
 }
 
-/** The id of a file may be a signed address, which is no matter of the store. */
+/** A file's id can be a signed address, which must not be stored. */
 export function toFileKey({ platform, id }: AttachmentRef): string {
   return createHash("sha256")
     .update(JSON.stringify([platform, id]))

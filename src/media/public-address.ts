@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 
-/** Addresses that are not on the public network, from the IANA special-purpose registries. */
+/** Addresses outside the public network, from the IANA special-purpose registries. */
 const PRIVATE = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
@@ -21,7 +21,7 @@ for (const [network, prefix] of [
 ] as const) {
   PRIVATE.addSubnet(network, prefix, "ipv4");
 }
-/** The public part of IPv6; translated and tunnelled addresses inside it are private to be safe. */
+/** The public part of IPv6. Translated and tunnelled addresses in it count as private, to be safe. */
 const PUBLIC_V6 = new BlockList();
 PUBLIC_V6.addSubnet("2000::", 3, "ipv6");
 for (const [network, prefix] of [
@@ -33,18 +33,17 @@ for (const [network, prefix] of [
   PRIVATE.addSubnet(network, prefix, "ipv6");
 }
 
-/** An IP address, without brackets, is one of the public network. Text that is no address is not. */
+/** True for an IP address on the public network, without brackets. False for other text. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !PRIVATE.check(address, "ipv4");
   return PUBLIC_V6.check(address, "ipv6") && !PRIVATE.check(address, "ipv6");
 }
 
-/** Finds all addresses of a name. */
 export type Resolve = (hostname: string, answer: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 
 /**
- * For `connect`: resolves a name, and fails with what `refuse` makes when any of its addresses is not public. What was
- * checked is what is connected to, so a name that resolves differently the next time changes nothing.
+ * A `lookup` for `connect`. Fails with the error from `refuse` if any address of the host is not public. The connection
+ * uses the checked addresses, so it is harmless if the host later resolves to others.
  */
 export function createPublicLookup(refuse: () => Error, resolve: Resolve = resolveAll): LookupFunction {
   return (hostname, { all }, callback) => {

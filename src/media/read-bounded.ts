@@ -3,16 +3,16 @@ import { untilAborted } from "../concurrency/deadlines.ts";
 
 export interface ReadLimit {
   maxBytes: number;
-  /** Counts what is read; the caller that opened it releases it. */
+  /** Counts the bytes. The caller that opened the share must release it. */
   share: Pick<ByteShare, "hold">;
 }
 
-/** At first; most of what strangers send is shorter. */
+/** Initial size. Most attachments are shorter. */
 const FIRST_BYTES = 4 * 1024;
 
 /**
- * Reads a source to its end, and closes it in every case. `too-large`: more than `maxBytes`; `no-room`: more than the
- * share may hold. Rejects with the signal's reason at once, or with the source's failure.
+ * Reads a source to the end and always closes it. `too-large`: more than `maxBytes`. `no-room`: more than the share
+ * allows. Rejects at once with the signal's reason, or with the source's error.
  */
 export async function readBounded(
   source: AsyncIterable<Uint8Array>,
@@ -20,7 +20,7 @@ export async function readBounded(
   signal: AbortSignal,
 ): Promise<Uint8Array | "too-large" | "no-room"> {
   const iterator = source[Symbol.asyncIterator]();
-  // One growing buffer instead of a list of chunks: a source of single bytes would make that list cost a hundredfold.
+  // Uses one growing buffer, because a list of chunks would need a hundred times the memory if each chunk has one byte.
   let buffer = new Uint8Array(Math.min(maxBytes, FIRST_BYTES));
   let sizeBytes = 0;
   try {
@@ -47,11 +47,11 @@ function grow(buffer: Uint8Array, sizeBytes: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-/** Not awaited by the reader: a source stuck in its own wait would never answer. */
+/** Not awaited, because a source that hangs would never finish. */
 async function close(iterator: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     await iterator.return?.();
   } catch {
-    // The bytes are read or given up already; how the source ends changes nothing.
+    // The bytes have been read or dropped, so an error no longer matters.
   }
 }

@@ -10,22 +10,22 @@ export type ReferenceLimits = PictureLimits & FileLimits;
 
 export interface ReferencePicture {
   bytes: Uint8Array;
-  /** Read from the bytes. */
+  /** Detected from the bytes. */
   mimeType: ImageMimeType;
-  /** The bytes are not those of the attachment. */
+  /** True if the bytes differ from the attachment. */
   isChanged: boolean;
-  /** The type of the attachment's own bytes, when a gateway may take them too. */
+  /** The type of the attachment's own bytes, if a gateway might accept them. */
   originalType: ImageMimeType | undefined;
 }
 
-/** `owner` as in `decode`. `problem` completes "FILE …". Rejects only with the signal's reason. */
+/** `owner` is the same as for `decode`. `problem` completes "FILE …". Rejects only with the signal's reason. */
 export type ReadPicture = (
   ref: AttachmentRef,
   owner: string,
   signal: AbortSignal,
 ) => Promise<ReferencePicture | { problem: string }>;
 
-/** The longest side is that of the largest picture a model draws; the bytes are what gateways take by link. */
+/** `maxSide` is the side of the largest image that a model creates. The byte limits are those of gateways for links. */
 const DEFAULT_LIMITS: ReferenceLimits = {
   maxFileBytes: 20 * 1024 * 1024,
   timeoutMs: 60_000,
@@ -36,9 +36,9 @@ const DEFAULT_LIMITS: ReferenceLimits = {
 };
 
 const NAMES: ReadonlyMap<string, string> = new Map([
-  ["image/bmp", "a BMP picture"],
+  ["image/bmp", "a BMP image"],
   ["image/x-icon", "an icon"],
-  ["image/jxl", "a JPEG XL picture"],
+  ["image/jxl", "a JPEG XL image"],
   ["image/vnd.adobe.photoshop", "a Photoshop file"],
   ["application/pdf", "a PDF"],
 ]);
@@ -65,7 +65,7 @@ async function toPicture(
   if (originalType === undefined && mime !== "image/tiff") return { problem: describeKind(bytes, mime) };
   const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
-  // HEIC as telephones write it cannot be decoded here, but a gateway may take it.
+  // HEIC from phones cannot be decoded here, but a gateway might accept it.
   if (fitted.problem.kind === "undecodable" && originalType === "image/heic") {
     return { bytes, mimeType: originalType, originalType, isChanged: false };
   }
@@ -74,11 +74,11 @@ async function toPicture(
 
 function describeKind(bytes: Uint8Array, mime: string | undefined): string {
   const name = NAMES.get(mime ?? "");
-  if (name !== undefined) return `is ${name}, a kind that cannot be read here; send it as PNG or JPEG`;
+  if (name !== undefined) return `is ${name}, which is not supported; send it as PNG or JPEG`;
   const head = decodeUnicode(bytes)?.slice(0, 4_096);
-  if (head === undefined) return "is no picture";
-  // A drawing may name other files, here and elsewhere, that would be read along with it.
-  if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not opened here; send it as PNG";
-  if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page and no picture";
-  return "is text and no picture";
+  if (head === undefined) return "is not an image";
+  // An SVG can refer to other files, and opening it would read them too.
+  if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not supported; send it as PNG";
+  if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page, not an image";
+  return "is text, not an image";
 }

@@ -12,23 +12,25 @@ import type { Relay } from "./relay.ts";
 export interface ReferencesDeps {
   adapterOf(platform: string): Pick<Adapter, "publicUrl">;
   relay: Pick<Relay, "publish" | "erase" | "forget">;
-  /** The address at which the gateway reaches this service, without a slash at the end; undefined where it cannot. */
+  /**
+   * The address of this service for the gateway, without a trailing slash. Undefined if the gateway cannot reach it.
+   */
   relayUrl(): string | undefined;
   maxReferences: number;
   read: ReadPicture;
 }
 
-/** `parts` in the order of the files, or one sentence of Markdown for each file that cannot be used. */
+/** `parts` are in the order of the files. `problems` has one Markdown sentence for each unusable file. */
 export type Prepared<Part = LinkedReference> = { ok: true; parts: Part[] } | { ok: false; problems: string[] };
 
 /**
- * Makes what people attach into pictures to start from. Methods reject with the signal's reason, and when the store does
- * not answer; a file that cannot be used is a problem. `erase` and `forget` end the links.
+ * Turns attachments into reference images. Methods reject with the signal's reason or if the store fails. An unusable
+ * file is a problem, not a rejection. After `erase` and `forget`, links no longer work.
  */
 export interface References extends Pick<Relay, "erase" | "forget"> {
-  /** Links for a gateway that fetches pictures itself. Each works for longer than an image request may take. */
+  /** Links for a gateway that fetches images itself. They work longer than an image request can take. */
   prepare(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared>;
-  /** The bytes, for a gateway that receives them with the request. */
+  /** The bytes, for a gateway that receives images in the request. */
   load(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared<LoadedReference>>;
 }
 
@@ -36,8 +38,8 @@ type Outcome<Part> = { part: Part } | { problem: string };
 
 const CONCURRENCY = 2;
 const NO_ADDRESS =
-  "is not public, and the AI service can only fetch it once PUBLIC_URL is set to the address under which this service is reached from the internet";
-const NO_LINK = `was kept by its platform for a while only. Attach it again; such a file stays usable where PUBLIC_URL is set`;
+  "is not public, so the AI service can fetch it only if PUBLIC_URL is set to this service's address on the internet";
+const NO_LINK = `is no longer available from its platform. Attach it again; such files stay usable if PUBLIC_URL is set`;
 
 export function createReferences(deps: ReferencesDeps): References {
   const { adapterOf, relay, relayUrl, maxReferences, read } = deps;
@@ -46,7 +48,7 @@ export function createReferences(deps: ReferencesDeps): References {
     const base = relayUrl();
     const adapter = findAdapter(ref);
     if (adapter === undefined) return { problem: describeAbsent(ref) };
-    // A link that may end any time is a poor one where there is a better.
+    // If a platform's link can expire at any time, it is used only if this service cannot relay the file.
     const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
@@ -54,7 +56,7 @@ export function createReferences(deps: ReferencesDeps): References {
     if ("problem" in picture) return picture;
     const mimeType = toLinkedType(picture, base !== undefined);
     if (hasLink && mimeType !== undefined) return await link(adapter, ref, mimeType, signal);
-    if (base === undefined) return { problem: `has to be converted first, and then ${NO_ADDRESS}` };
+    if (base === undefined) return { problem: `must be converted first, and the copy ${NO_ADDRESS}` };
     return { part: { fileUri: base + (await relay.publish(ref, picture, owner)), mimeType: picture.mimeType } };
   }
 
@@ -69,7 +71,7 @@ export function createReferences(deps: ReferencesDeps): References {
     prepareOne: (ref: AttachmentRef) => Promise<Outcome<Part>>,
   ): Promise<Prepared<Part>> {
     if (refs.length > maxReferences) {
-      return { ok: false, problems: [`${refs.length} pictures are too many: at most ${maxReferences} can be used.`] };
+      return { ok: false, problems: [`${refs.length} images is too many: I can use at most ${maxReferences}.`] };
     }
     const outcomes = await mapBounded(refs, CONCURRENCY, prepareOne);
     const problems = outcomes.flatMap((outcome, index) =>
@@ -95,23 +97,23 @@ export function createReferences(deps: ReferencesDeps): References {
   };
 }
 
-/** The name under which readers of files take turns. */
+/** The owner for reading files; owners take turns. */
 function toReader({ platform, authorId }: CopyOwner): string {
   return `${platform}:${authorId}`;
 }
 
 function describeAbsent({ platform }: AttachmentRef): string {
-  return `is kept on ${platform}, which is not switched on`;
+  return `is stored on ${platform}, which is not turned on`;
 }
 
-/** One sentence about a file; `problem` completes the one that begins "it …". */
+/** One sentence about a file. `problem` completes its second part, "it …". */
 function describeUnusable(name: string, problem: string): string {
-  return `\`${toShownFileName(name)}\` cannot be used as a reference: it ${problem}.`;
+  return `I can't use \`${toShownFileName(name)}\` as a reference: it ${problem}.`;
 }
 
 /**
- * The picture behind the platform's own link, when that may be handed out: the picture needs no change, or
- * there is no other way and the gateway may well take it as it is.
+ * The type of the image behind the platform's own link, if the link is usable. It is usable if the image needs no
+ * change, or if the service cannot relay it and the gateway might accept it unchanged.
  */
 function toLinkedType({ isChanged, mimeType, originalType }: ReferencePicture, canRelay: boolean): string | undefined {
   if (!isChanged) return mimeType;
@@ -128,13 +130,13 @@ async function link(
     const fileUri = await adapter.publicUrl?.(ref, signal);
     if (fileUri !== undefined) return { part: { fileUri, mimeType } };
   } catch {
-    // The platform's answer is not for the channel, and may carry a signed address.
+    // The platform's response can contain a signed address, so the channel does not see it.
     signal.throwIfAborted();
   }
   return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };
 }
 
-/** The names that gateways have for a reference and its fields, in either spelling. */
+/** Gateways' names for a reference and its fields. */
 const ABOUT_REFERENCES =
   /file_?data|file_?uri|mime_?type|inline_?data|reference (?:image|picture)|(?:image|input)_file|(?:invalid|unsupported|corrupt\w*) (?:input )?(?:image|picture)/i;
 const TOO_MANY =
@@ -143,25 +145,25 @@ const UNREACHABLE = /reach|fetch|download|retriev|access|connect|timed? ?out|not
 const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image", "unsupported_image_type"]);
 
 /**
- * One sentence of Markdown on the attached picture because of which the gateway refused a request, and why; undefined
- * when it was refused for something else. `refs` are those of the request, in its order.
+ * One Markdown sentence about the attached image that made the gateway reject a request. Undefined if there was another
+ * reason. `refs` are the request's files, in order.
  */
 export function describeReferenceFailure(error: unknown, refs: readonly AttachmentRef[]): string | undefined {
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;
   if (error.kind !== "rejected" && error.kind !== "interrupted") return undefined;
-  // A model that declines may well speak of the picture, and says itself what it does not like.
+  // A model that refuses can mention the image, but it gives its own reason.
   if (error.type === NO_PICTURE || isFiltered(error)) return undefined;
   const words = `${error.param ?? ""} ${error.message}`;
   if (refs.length > 1 && TOO_MANY.test(words)) {
-    return `The AI service does not take ${refs.length} pictures at once with this model. Attach fewer.`;
+    return `This model does not accept ${refs.length} images at once. Attach fewer.`;
   }
   if (!ABOUT_REFERENCES.test(words)) return undefined;
   const problem = isUnreachable(error)
-    ? "could not be fetched by the AI service, which has to reach it from the internet"
-    : "is of a kind or in a state that the AI service does not take; send it as PNG or JPEG";
+    ? "could not be fetched by the AI service, which must reach it over the internet"
+    : "was rejected by the AI service as damaged or unsupported; send it as PNG or JPEG";
   const ref = findRef(words, refs);
   return ref === undefined
-    ? `One of the ${refs.length} pictures cannot be used as a reference: it ${problem}.`
+    ? `I can't use one of the ${refs.length} images as a reference: it ${problem}.`
     : describeUnusable(ref.name, problem);
 }
 
@@ -171,7 +173,7 @@ function isUnreachable({ code, message, param }: GatewayError): boolean {
   return UNREACHABLE.test(message) || /file_?uri/i.test(param ?? "");
 }
 
-/** The prompt is the first part of a request, and the references are those after it. */
+/** The prompt is the first part of a request, and the references follow. */
 function findRef(words: string, refs: readonly AttachmentRef[]): AttachmentRef | undefined {
   const [, part] = /parts(?:\[|\.)(\d+)/i.exec(words) ?? [];
   const named = part === undefined ? undefined : refs[Number(part) - 1];

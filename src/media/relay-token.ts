@@ -1,7 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { ImageMimeType } from "./sniff.ts";
 
-/** The content of a link. */
 export interface RelayClaim {
   /** The file's key in the store. */
   id: string;
@@ -13,16 +12,19 @@ export interface RelayClaim {
 /** Signs and checks the paths of relayed files. */
 export interface RelayTokens {
   create(mimeType: ImageMimeType, expiresAt: number): { id: string; path: string };
-  /** Undefined for everything that was not signed here, or not for this, or is over. */
+  /** Undefined for a path that has expired or was not signed here for this purpose. */
   verify(path: string, nowSeconds: number): RelayClaim | undefined;
 }
 
-/** Signed along, so that no other use of a key makes a link, and no later form of links is read as this one. */
+/**
+ * Part of the signed text. Other uses of the key therefore cannot create a valid link, and a link in a later format is
+ * not read as this one.
+ */
 const PURPOSE = "palaver relay v1";
 const EXPIRY_BYTES = 6;
 const ID_BYTES = 16;
 const MAC_BYTES = 32;
-/** A whole number, so that no two texts are the same bytes. */
+/** Must be a whole number, so that each byte string has exactly one text. */
 const TOKEN_CHARS = ((EXPIRY_BYTES + ID_BYTES + MAC_BYTES) * 4) / 3;
 
 const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([
@@ -33,10 +35,10 @@ const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([
   ["avif", "image/avif"],
   ["heic", "image/heic"],
 ]);
-/** Matches paths as `create` writes them and no others: nothing is decoded, so nothing can be hidden in an encoding. */
+/** Matches only paths as `create` writes them. Nothing is decoded, so no encoding can hide anything. */
 const PATH = new RegExp(`^/relay/v1/([A-Za-z0-9_-]{${TOKEN_CHARS}})/picture\\.([a-z]{3,4})$`);
 
-/** The first key signs; all of them verify, so that a key can be replaced while links with the last one are in use. */
+/** The first key signs and all keys verify, so a key can be replaced while older links are in use. */
 export function createRelayTokens(keys: readonly [string, ...string[]]): RelayTokens {
   function sign(key: string, head: Uint8Array, mimeType: ImageMimeType): Buffer {
     return createHmac("sha256", key).update(`${PURPOSE}\n${mimeType}\n`).update(head).digest();

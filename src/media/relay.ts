@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
+import { z } from "zod";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toOwnerKey } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 import { keysOf } from "../store/values.ts";
 import { createByteCache } from "./byte-cache.ts";
@@ -15,43 +15,50 @@ export interface RelayedPicture {
   mimeType: ImageMimeType;
 }
 
-/** The store knows which file a link leads to: the link itself does not say. */
+/** A link does not reveal its file. Only the store knows which file it is. */
 export interface RelayDeps extends Pick<Stores, "open"> {
-  /** The first signs, all verify. At least 32 characters each. */
+  /** The first key signs, and all keys verify. Each has at least 32 characters. */
   keys: readonly [string, ...string[]];
-  /** Reads a file again whose bytes are no longer kept, or are kept by another process. */
+  /** Reads a file if this process does not have its bytes. */
   read: ReadPicture;
-  /** Asks the platform if a file is not there any more; false where that cannot be told just now. */
+  /** Asks the platform whether a file was deleted. False if the platform cannot say. */
   isGone(ref: AttachmentRef): Promise<boolean>;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
-  /** Bound of all pictures that are kept at hand. */
+  /** Size limit for all images in memory. */
   maxBytes?: number;
 }
 
-/** Hands private pictures to the gateway, which takes them by links that anybody could open. */
+/** Gives the gateway links to private images. Anyone who has a link can open it. */
 export interface Relay {
-  /** The path of a link to a picture that works for half an hour, or until it is erased. Rejects if the store fails. */
+  /** Returns the path of a link. It works for half an hour or until it is erased. Rejects if the store fails. */
   publish(ref: AttachmentRef, picture: RelayedPicture, owner: CopyOwner): Promise<string>;
-  /** The picture behind a path as requested; undefined for none. Rejects only with the signal's reason. */
+  /** The image at a requested path. Undefined if there is no valid link. Rejects only with the signal's reason. */
   open(path: string, signal: AbortSignal): Promise<RelayedPicture | undefined>;
-  /** Ends the links to these files: those that were made for a job, or all. Rejects when the store fails. */
-  erase(refs: readonly AttachmentRef[], jobId?: string): Promise<void>;
-  /** Ends the links that were made for a person. Rejects when the store fails. */
+  /** Erases the links to these files, all of them or only those for a job. Rejects if the store fails. */
+  erase(refs: readonly AttachmentRef[], turnId?: string): Promise<void>;
+  /** Erases the links made for a person. Rejects if the store fails. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
-/** A link to a file. Links that an earlier version made have no owner. */
-interface StoredFile {
-  v: 1;
-  ref: AttachmentRef;
-  owner?: CopyOwner;
-}
+/** The port declares the other fields of a file reference. */
+const fileRef: z.ZodType<AttachmentRef> = z.looseObject({
+  platform: z.string(),
+  id: z.string(),
+  name: z.string(),
+  sizeBytes: z.number(),
+});
+const storedFile = z.object({
+  ref: fileRef,
+  owner: z.object({ turnId: z.string(), platform: z.string(), authorId: z.string() }),
+});
+
+type StoredFile = z.infer<typeof storedFile>;
 
 const NAMESPACE = "relay";
 
-/** A request for a picture may take ten minutes, and may have waited for another one. */
+/** An image request can take ten minutes, and can wait for another one first. */
 const LIFETIME_MS = 30 * 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -64,11 +71,11 @@ export function createRelay(deps: RelayDeps): Relay {
 
   function keep(id: string, picture: RelayedPicture, expiresAtMs: number): void {
     kept.set(id, picture, picture.bytes.byteLength, expiresAtMs);
-    // Private pictures do not stay in memory for longer than they are needed.
+    // Private images leave memory as soon as they expire.
     setTimeout(kept.sweep, Math.max(0, expiresAtMs - now()) + 1).unref();
   }
 
-  /** The fetch that the first request began; later ones wait for the same. */
+  /** Concurrent requests share the first request's fetch. */
   function reopen(claim: RelayClaim, ref: AttachmentRef): Promise<RelayedPicture | undefined> {
     const opening = running.get(claim.id) ?? readAgain(claim, ref).finally(() => running.delete(claim.id));
     running.set(claim.id, opening);
@@ -77,34 +84,41 @@ export function createRelay(deps: RelayDeps): Relay {
 
   async function readAgain({ id, mimeType, expiresAt }: RelayClaim, ref: AttachmentRef) {
     try {
-      // Bounded by the reader, and not ended when one of those who wait leaves.
+      // `read` has its own timeout. One caller that disconnects must not abort the fetch for the others.
       const picture = await read(ref, "relay", new AbortController().signal);
       if (!("problem" in picture) && picture.mimeType === mimeType) {
         keep(id, picture, expiresAt * 1_000);
         return picture;
       }
-      log.warn({ problem: "problem" in picture ? picture.problem : "is of another type" }, "a relayed file is gone");
+      log.warn(
+        { problem: "problem" in picture ? picture.problem : "has a different type" },
+        "a relayed file is no longer available",
+      );
     } catch (error) {
-      // Only its name: the message of a platform's error may hold an address.
-      log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a relayed file cannot be read again");
+      // Logs only the error's name, because the message of a platform's error can contain an address.
+      log.warn({ error: error instanceof Error ? error.name : "unknown" }, "could not read a relayed file again");
     }
     return undefined;
   }
 
-  /** The store knows if the link is still good, whichever process made it; the bytes count only then. */
+  /** The store decides whether a link is still valid, because another process may have created or erased it. */
   async function find(claim: RelayClaim): Promise<RelayedPicture | undefined> {
-    const stored = await keyv.get<StoredFile>(claim.id);
+    const stored = await load(claim.id);
     const picture = kept.get(claim.id);
-    if (stored?.v === 1 && picture === undefined) return reopen(claim, stored.ref);
-    if (stored?.v === 1 && !(await isGone(stored.ref))) return picture;
+    if (stored !== undefined && picture === undefined) return reopen(claim, stored.ref);
+    if (stored !== undefined && !(await isGone(stored.ref))) return picture;
     kept.delete(claim.id);
     return undefined;
   }
 
+  async function load(id: string): Promise<StoredFile | undefined> {
+    return storedFile.safeParse(await keyv.get<unknown>(id)).data;
+  }
+
   async function erase(id: string): Promise<void> {
-    const stored = await keyv.get<StoredFile>(id);
+    const stored = await load(id);
     kept.delete(id);
-    await keyv.deleteMany([id, ...(stored?.v === 1 ? toIndexKeys(id, stored) : [])]);
+    await keyv.deleteMany([id, ...(stored === undefined ? [] : [toFileIndexKey(id, stored)])]);
   }
 
   const idsOf = (index: string) => keysOf(deps.open(`${NAMESPACE}:${index}`));
@@ -113,10 +127,12 @@ export function createRelay(deps: RelayDeps): Relay {
     async publish(ref, { bytes, mimeType }, owner) {
       const expiresAt = Math.ceil((now() + LIFETIME_MS) / 1_000);
       const { id, path } = tokens.create(mimeType, expiresAt);
-      const ttl = LIFETIME_MS + 1_000;
-      const stored: StoredFile = { v: 1, ref, owner };
-      const index = toIndexKeys(id, stored).map((key) => ({ key, value: 1, ttl }));
-      await keyv.setMany([{ key: id, value: stored, ttl }, ...index]);
+      const stored: StoredFile = { ref, owner };
+      const common = { ttlMs: LIFETIME_MS + 1_000, owner: { platform: owner.platform, id: owner.authorId } };
+      await keyv.write([
+        { key: id, value: stored, ...common },
+        { key: toFileIndexKey(id, stored), value: 1, ...common },
+      ]);
       keep(id, { bytes, mimeType }, expiresAt * 1_000);
       return path;
     },
@@ -127,28 +143,26 @@ export function createRelay(deps: RelayDeps): Relay {
         return await untilAborted(find(claim), signal);
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a link could not be checked");
+        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "could not check a relay link");
         return undefined;
       }
     },
-    async erase(refs, jobId) {
+    async erase(refs, turnId) {
       for (const file of new Set(refs.map(toFileKey))) {
         for (const id of await idsOf(`of:${file}`)) {
-          const stored = await keyv.get<StoredFile>(id);
-          if (jobId === undefined || stored?.owner?.jobId === jobId) await erase(id);
+          if (turnId === undefined || (await load(id))?.owner.turnId === turnId) await erase(id);
         }
       }
     },
     async forget(platform, authorId) {
-      for (const id of await idsOf(toOwnerKey(platform, authorId))) await erase(id);
+      const owner = { platform, id: authorId };
+      for (const id of await keyv.keysOf(owner)) kept.delete(id);
+      await keyv.eraseOf({ owner });
     },
   };
 }
 
-/** Keys that find a link by its file, and by the person it was made for. */
-function toIndexKeys(id: string, { ref, owner }: StoredFile): string[] {
-  return [
-    `of:${toFileKey(ref)}:${id}`,
-    ...(owner === undefined ? [] : [`${toOwnerKey(owner.platform, owner.authorId)}:${id}`]),
-  ];
+/** The index key that finds a link by its file. */
+function toFileIndexKey(id: string, { ref }: Pick<StoredFile, "ref">): string {
+  return `of:${toFileKey(ref)}:${id}`;
 }

@@ -7,7 +7,7 @@ export type SniffedType =
   | { kind: "document"; mimeType: "application/pdf" }
   | { kind: "text"; mimeType: "text/plain" };
 
-/** file-type's names for the kinds of pictures that are supported. An animated PNG is a PNG to every decoder. */
+/** file-type's names for the supported image formats. Decoders treat an animated PNG as a PNG. */
 const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
   ["image/png", "image/png"],
   ["image/apng", "image/png"],
@@ -20,8 +20,8 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
 ]);
 
 /**
- * Sniffs a file's type from its beginning. UTF-8 without NULs, and UTF-16 after a byte order mark, are text, SVG
- * included. Undefined for anything else, archives too. Never rejects.
+ * Detects a file's type from its first bytes. Text is UTF-8 without NULs or UTF-16 with a byte order mark, and includes
+ * SVG. Undefined for other files, including archives. Never rejects.
  */
 export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefined> {
   const mime = await readMimeType(bytes);
@@ -32,24 +32,24 @@ export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefi
   return isUnicode(bytes) ? { kind: "text", mimeType: "text/plain" } : undefined;
 }
 
-/** The type of a picture; undefined for everything else. Never rejects. */
+/** The type of an image. Undefined for other files. Never rejects. */
 export async function sniffImage(bytes: Uint8Array): Promise<ImageMimeType | undefined> {
   return toImageType(await readMimeType(bytes));
 }
 
-/** The type of a picture by a name of `readMimeType`; undefined for everything else. */
+/** Converts a name from `readMimeType` to an image type. Undefined for other types. */
 export function toImageType(mime: string | undefined): ImageMimeType | undefined {
   return IMAGE_TYPES.get(mime ?? "");
 }
 
-/** The type of bytes with a signature, as file-type names it; undefined for all others, and text. Never rejects. */
+/** file-type's name for bytes with a signature. Undefined for other bytes and for text. Never rejects. */
 export async function readMimeType(bytes: Uint8Array): Promise<string | undefined> {
-  // Its forty modules are loaded with the first file.
+  // Loaded with the first file, because the library has forty modules.
   const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.mime;
   } catch {
-    // A header that breaks off makes the detector fail: not a file it knows, perhaps still text.
+    // The detector throws if the header is truncated. The file can still be text.
     return undefined;
   }
 }

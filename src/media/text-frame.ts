@@ -6,18 +6,17 @@ export interface LoadedText {
   /** Safe to show, see `toShownFileName`. */
   name: string;
   text: string;
-  /** Names the part of the file that is not in the text, as in `DocumentText`. */
+  /** Describes the missing part of the file, as in `DocumentText`. */
   leftOut?: string;
 }
 
 export interface FrameBounds {
-  /** The character that the frame begins with. */
+  /** The character offset at which the frame starts. */
   from?: number;
-  /** Longest framed text, frame included. */
+  /** Limit for the framed text, including the frame. */
   maxTokens: number;
-  /** Longest part of the file shown, in UTF-16 units. */
+  /** Limit for the part of the file that is shown, in UTF-16 units. */
   maxChars?: number;
-  /** The tool that reads on. */
   tool?: string;
 }
 
@@ -25,51 +24,55 @@ export interface FramedText {
   text: string;
   /** Estimated. */
   tokens: number;
-  /** Something of the file's text follows. */
-  cut: boolean;
+  /** True if the file's text continues. */
+  isTruncated: boolean;
 }
 
 /** Estimated tokens of the frame itself. */
 export const FRAME_TOKENS = 60;
-/** Estimated tokens rarely cover more characters than this; white space, which counts as none, would. */
+/**
+ * A token rarely has more characters in the estimate. White space would be an exception, because it counts as no
+ * tokens.
+ */
 const MAX_CHARS_PER_TOKEN = 8;
-/** Counting more at once would hold everybody else up: 25 ms of processor time. */
+/** Counting more at once would block the thread for longer than 25 ms. */
 const MAX_TOKENS = 25_000;
 
 /**
- * Frames a file's text so that it cannot break out: the mark is a digest of the text. Where it is cut, the frame says
- * from which character to read on. Pure, so that the same file makes the same request.
+ * Frames a file's text. The frame is marked with a digest of the text, so the text cannot fake the end of the frame. If
+ * the text is truncated, the frame names the offset of the rest. Pure, so the same file always produces the same
+ * request.
  */
 export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBounds): FramedText {
   const { from = 0, maxTokens, maxChars = Infinity, tool = "read_file" } = bounds;
   const most = Math.max(0, Math.min(maxTokens - FRAME_TOKENS, MAX_TOKENS));
-  const { shown, tokens } = cutToTokens(text.slice(from), most, maxChars);
+  const { shown, tokens } = truncateToTokens(text.slice(from), most, maxChars);
   const end = from + shown.length;
-  const cut = end < text.length;
+  const isTruncated = end < text.length;
   const clean = removeControls(shown);
   const mark = createHash("sha256").update(clean).digest("hex").slice(0, 16);
   const rest = [
-    cut && `cut here, at character ${end} of ${text.length}; ${tool} reads on from ${end}`,
-    leftOut !== undefined && `of this file ${leftOut}`,
+    isTruncated && `truncated at character ${end} of ${text.length}; call ${tool} with "from": ${end} to read on`,
+    leftOut ?? false,
   ].filter((part) => part !== false);
   const note = rest.length === 0 ? "" : `\n[${mark}: ${rest.join("; ")}]`;
   return {
-    cut,
+    isTruncated,
     tokens: tokens + FRAME_TOKENS,
     text: `<file name="${name}" mark="${mark}">\n${clean}${note}\n</file mark="${mark}">`,
   };
 }
 
-function cutToTokens(text: string, maxTokens: number, maxChars: number): { shown: string; tokens: number } {
+function truncateToTokens(text: string, maxTokens: number, maxChars: number): { shown: string; tokens: number } {
   const bounded = text.slice(0, Math.min(maxTokens * MAX_CHARS_PER_TOKEN, maxChars));
   const tokens = estimateTokenCount(bounded);
   const shown = tokens <= maxTokens ? bounded : sliceByTokens(bounded, 0, maxTokens);
-  // A surrogate pair cut in two leaves half a character.
+  // Avoids splitting a surrogate pair.
   const whole = shown.length < text.length ? truncate(text, shown.length, "") : shown;
   return { shown: whole, tokens: Math.min(tokens, maxTokens) };
 }
 
-/** Everything of C0 and C1 but line breaks and tabs: terminal codes in a log mean nothing to a model. */
+/** Removes C0 and C1 characters except line breaks and tabs, because a log's terminal codes mean nothing to a model. */
 function removeControls(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/[\p{Cc}--[\n\t]]/gv, "");
 }

@@ -1,8 +1,8 @@
 const MAX_CHARS = 100;
 
 /**
- * The name of a file for a platform: its last 100 characters without folders, control characters and the characters that
- * are `forbidden` there; "file" where nothing is left.
+ * A file name for an upload: the name's last 100 characters without folders, control characters and `forbidden`
+ * characters. "file" if nothing is left.
  */
 export function toUploadName(name: string, forbidden: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? "";

@@ -9,22 +9,22 @@ export type OpenAttachment = (ref: AttachmentRef, signal: AbortSignal) => Promis
 
 export interface FileLimits {
   maxFileBytes: number;
-  /** For opening and reading one file. */
+  /** Timeout for opening and reading one file. */
   timeoutMs: number;
 }
 
 export interface FileToUse extends FileLimits {
   ref: AttachmentRef;
   open: OpenAttachment;
-  /** The person for whom it is read, or another word for who has to wait; owners take turns. */
+  /** The person who is waiting for the file, or another key. Owners take turns. */
   owner: string;
-  /** The problem of a larger file. */
+  /** The problem to report if the file is larger. */
   tooLarge: string;
 }
 
 /**
- * Reads a file for `use`; its bytes count against the memory of all files until then. `problem` completes "FILE …".
- * Rejects only with the signal's reason.
+ * Reads a file for `use`. Until `use` is done, the bytes count against the memory for all files. `problem` completes
+ * "FILE …". Rejects only with the signal's reason.
  */
 export type UseFile = <T>(
   file: FileToUse,
@@ -32,13 +32,13 @@ export type UseFile = <T>(
   signal: AbortSignal,
 ) => Promise<T | { problem: string }>;
 
-/** Room for five of the largest files while each holds no more than it leaves free. */
+/** Enough for five of the largest files, if each declares its size correctly. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
-/** Longest that a file waits for those before it; a decoder is given as long. */
+/** Longest wait for earlier files; the decoder's limit is the same. */
 const WAIT_MS = 60_000;
-const BUSY = "waited too long for other files that are being read; send it again in a minute";
+const BUSY = "waited too long behind other files; send it again in a minute";
 
-/** The one place through which this process reads files of its platforms, so that the memory for them is bounded. */
+/** Reads all files of this process, so that their memory is limited together. */
 export const useFile: UseFile = createUseFile();
 
 export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS } = {}): UseFile {
@@ -49,7 +49,7 @@ export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS 
     if (ref.sizeBytes > maxFileBytes) return { problem: tooLarge };
     const held = budget.open();
 
-    /** Keeps what was announced, so that a file that was begun finds room to its end. */
+    /** Reserves the declared size first, so that a file whose reading has started can be read to the end. */
     async function reserve(patience: AbortSignal): Promise<void> {
       while (!held.hold(ref.sizeBytes)) await untilAborted(budget.released(), patience);
     }
@@ -77,7 +77,7 @@ export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS 
   };
 }
 
-/** A platform's answer is not for the channel, and may carry a signed address. */
+/** The platform's response can contain a signed address, so the channel does not see it. */
 function describeFailure(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") return "took too long to arrive";
   return findFileProblem(error)?.message ?? "could not be fetched; attach it again";

@@ -5,8 +5,8 @@ import type { Finding } from "../port/finding.ts";
 import { nearModels } from "./model-list.ts";
 
 const FIXES: Partial<Record<GatewayErrorKind, string>> = {
-  unreachable: "Check GATEWAY_BASE_URL, and that the gateway runs.",
-  unauthorized: "Check GATEWAY_API_KEY, and which models it may use.",
+  unreachable: "Check GATEWAY_BASE_URL, and that the gateway is running.",
+  unauthorized: "Check GATEWAY_API_KEY, and which models it can use.",
   rejected: "Check that GATEWAY_BASE_URL is the gateway's address up to but not including /v1.",
   malformed: "Check that GATEWAY_BASE_URL is the gateway's address up to but not including /v1.",
   "rate-limited": "Try again later.",
@@ -14,35 +14,36 @@ const FIXES: Partial<Record<GatewayErrorKind, string>> = {
 };
 
 interface ListFindings {
-  /** The gateway's finding first, then one for each configured model; the gateway's alone where there is an error. */
+  /** The gateway's finding, then one for each configured model. If the gateway failed, there is only its finding. */
   findings: Finding[];
+  /** Configured models that the list does not contain. */
+  unlisted: readonly string[];
   error?: GatewayError;
 }
 
-/** Models by the variables that name them; an undefined one is not configured. */
+/** Models by the variable that names them. Undefined if the variable is not set. */
 export type NamedModels = Partial<Record<"CHAT_MODEL" | "CHAT_FALLBACK_MODEL" | "IMAGE_MODEL", string | undefined>>;
 
 interface ConfiguredModels {
   chatModel: string;
-  /** Undefined: nothing is drawn. */
+  /** Undefined: images are off. */
   imageModel: string | undefined;
   fallback: { model: string | undefined };
 }
 
-/** The models that each gateway is configured to give. */
 export function namedModels({ chatModel, imageModel, fallback: { model } }: ConfiguredModels) {
   const first: NamedModels = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: model, IMAGE_MODEL: imageModel };
   const second: NamedModels = model === undefined ? { CHAT_MODEL: chatModel } : { CHAT_FALLBACK_MODEL: model };
   return { first, second };
 }
 
-/** The second gateway has variables of its own. */
+/** Replaces the variables in a finding with those of the second gateway. */
 export function toSecond({ ok, what, fix }: Finding): Finding {
   const own = fix?.replaceAll(/GATEWAY_(?=BASE_URL|API_KEY)/g, "GATEWAY_FALLBACK_");
   return { ok, what: `Second gateway: ${what}`, ...(own !== undefined && { fix: own }) };
 }
 
-/** Asks for the list of models: whether the gateway answers, takes the key, and offers what is configured. */
+/** Requests the list of models. Checks that the gateway responds, accepts the key and offers the configured models. */
 export async function checkModels(
   gateway: Pick<Gateway, "listModels">,
   baseUrl: string,
@@ -51,14 +52,15 @@ export async function checkModels(
 ): Promise<ListFindings> {
   try {
     const models = await gateway.listModels(signal);
+    const entries = entriesOf(configured);
     const findings = [
-      { ok: true, what: `${baseUrl} answers and takes the key, which may use ${countModels(models.length)}.` },
-      ...entriesOf(configured).map(([variable, model]) => checkListed(variable, model, models)),
+      { ok: true, what: `${baseUrl} answers and accepts the key, which can use ${countModels(models.length)}.` },
+      ...entries.map(([variable, model]) => checkListed(variable, model, models)),
     ];
-    return { findings };
+    return { findings, unlisted: entries.flatMap(([, model]) => (models.includes(model) ? [] : [model])) };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    return { findings: [toFinding(error)], error };
+    return { findings: [toFinding(error)], unlisted: [], error };
   }
 }
 
@@ -76,22 +78,21 @@ function checkListed(variable: string, model: string, models: readonly string[])
     what: `${describeUnlisted(variable, model)}${meant}`,
     fix:
       some === ""
-        ? "It lists none at all: ask whoever gave you the key which models it is for."
+        ? "It lists no models: ask the person who gave you the key which models it is for."
         : `Set it to one of them: ${some}${models.length > 10 ? ", …" : ""}.`,
   };
 }
 
 function describeUnlisted(variable: string, model: string): string {
-  return `${variable} ${model} is not one of the models that the key may use.`;
+  return `${variable} ${model} is not one of the models that the key can use.`;
 }
 
-/** Quotes what is said as a gateway says it, and nothing of another page that stands at the address. */
+/** Quotes an error only if it has the gateway format, so text from another server is not shown. */
 export function toFinding(error: GatewayError): Finding {
   const fix = FIXES[error.kind];
   return { ok: false, what: error.isFormless ? toOwnWords(error) : error.message, ...(fix !== undefined && { fix }) };
 }
 
-/** The message without the words of the gateway at its end. */
 function toOwnWords({ message, quote }: GatewayError): string {
   return message.slice(0, message.length - quote.length);
 }
@@ -101,52 +102,50 @@ function countModels(count: number): string {
 }
 
 const LIST_MS = 10_000;
-/** Until it is asked again, while it is not well. */
+/** Pause between checks while the gateway has a problem. */
 const AGAIN_MS = 30_000;
-/** Answers to the question for the models of gateways that have no such list. */
+/** Gateways without a model list respond with one of these statuses. */
 const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);
 
-/** The state of the gateway in words that a page and a monitor can show to anybody. */
+/** The gateway's state in words that can be public, on a page or in a monitor. */
 export type GatewayState = "ok" | "not known yet" | "unreachable" | "key refused" | "unknown model" | "not working";
 
 export interface GatewayProblem {
   state: GatewayState;
-  /** Tells the operator the problem and its cure. */
+  /** Describes the problem and how to fix it, for the operator. */
   sentence: string;
 }
 
-/** Tells, by its list of models and its answers, if the gateway does what it is configured for. */
+/** Checks with the model list and with answers whether the gateway works as configured. */
 export interface GatewayHealth {
-  /** Begins to ask; at most once. Waits for nothing. */
+  /** Starts the checks in the background. Later calls have no effect. */
   begin(): void;
   state(): GatewayState;
-  /** Notes that a model answers: it is well, whatever the list says. */
+  /** Reports that a model answered. Then the gateway works, even if its list lacks the model. */
   answered(model: string): void;
   close(): void;
 }
 
 export interface GatewayHealthOptions {
-  /** Lists the models that the key may use. */
   list(signal: AbortSignal): Promise<string[]>;
   baseUrl: string;
   models: NamedModels;
-  /** This is the second gateway, asked while the first is down. */
+  /** True for the second gateway, which is used while the first is down. */
   isSecond?: boolean;
   log: Logger;
-  /** Told when something else is wrong than before, or nothing any more. */
+  /** Called when the problem changes. Called with undefined when it is solved. */
   onChange(problem: GatewayProblem | undefined): void;
 }
 
-/** A problem of one model, or of the gateway as a whole. */
 interface Trouble {
   state: GatewayState;
   finding: Finding;
-  /** Logged in place of a finding that quotes the gateway; the quotation stands in the log at `debug` only. */
+  /** Logged instead of a finding that quotes the gateway. The quote is logged only at `debug`. */
   logged?: Finding;
   model?: string;
 }
 
-/** Asks for the models, in the background, until the gateway is well. Logs each problem once, with the cure. */
+/** Requests the model list in the background until the gateway works. Logs each problem once, with its fix. */
 export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   const { list, baseUrl, models, isSecond = false, log, onChange } = options;
   let troubles: readonly Trouble[] | undefined;
@@ -168,7 +167,7 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
       log.warn(say(logged ?? finding));
       if (logged !== undefined) log.debug(say(finding));
     }
-    if (now === "") log.info({ gateway: baseUrl }, "the gateway is well again");
+    if (now === "") log.info({ gateway: baseUrl }, "the gateway works again");
     const [first] = found;
     onChange(first && { state: first.state, sentence: found.map(toSentence).join(" ") });
   }
@@ -199,7 +198,7 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   };
 }
 
-/** A list of nothing says nothing. */
+/** An empty list proves nothing. */
 function findUnlisted(configured: NamedModels, listed: readonly string[]): Trouble[] {
   const missing = entriesOf(configured).filter(([, model]) => listed.length > 0 && !listed.includes(model));
   return missing.map(([variable, model]) => ({
@@ -216,11 +215,11 @@ function findUnlisted(configured: NamedModels, listed: readonly string[]): Troub
 
 function toTroubles(error: GatewayError): Trouble[] {
   if (hasNoList(error)) return [];
-  // Everybody at the page reads this: not the gateway's own words.
+  // The page shows this to everyone, so it omits the gateway's own words.
   return [{ state: toState(error.kind), finding: { ...toFinding(error), what: toOwnWords(error) } }];
 }
 
-/** The gateway answers, and has no list of models. */
+/** True if the gateway responds but has no model list. */
 export function hasNoList({ kind, status }: GatewayError): boolean {
   return kind === "malformed" || (status !== undefined && NO_LIST_STATUSES.has(status));
 }
@@ -231,6 +230,6 @@ function toState(kind: GatewayErrorKind): GatewayState {
 }
 
 function toSilence(baseUrl: string): Trouble {
-  const fix = "Check GATEWAY_BASE_URL, and that the gateway runs.";
+  const fix = "Check GATEWAY_BASE_URL, and that the gateway is running.";
   return { state: "unreachable", finding: { ok: false, what: `The gateway at ${baseUrl} does not answer.`, fix } };
 }

@@ -4,15 +4,15 @@ import type { Gateway } from "../gateway/client.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import { editDistance } from "../text/edit-distance.ts";
 
-/** People who look through the models, or type their names letter by letter, are answered from one list. */
+/** The list is cached this long, because people request it repeatedly while they browse models or type a name. */
 const KEPT_MS = 5 * 60_000;
-/** Longest that a person waits for it. */
+/** Timeout for requesting the list. */
 const LIST_MS = 10_000;
-/** Longer ones are no names that a person types or chooses. */
+/** People don't type or choose longer ids. */
 const MAX_ID_CHARS = 100;
 const MAX_NEAR = 3;
 const MAX_SLIPS = 3;
-/** The list tells no more of a model than its name, which for these says that it holds no conversations. */
+/** Names of models that cannot chat. The list contains only names, so nothing else shows this. */
 const DRAWS =
   /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =
@@ -20,13 +20,13 @@ const NO_CHAT =
 
 export interface ModelLists {
   chat: ListModels;
-  /** For pictures; empty when no image model is configured. */
+  /** Image models. Empty if none is configured. */
   images: ListModels;
 }
 
 export interface ModelListsOptions {
   gateway: Pick<Gateway, "listModels">;
-  /** The configured ones: offered first, also where the gateway does not list them. */
+  /** The configured models come first, even if the gateway's list lacks them. */
   chatModel: string;
   imageModel: string | undefined;
   log: Logger;
@@ -34,7 +34,7 @@ export interface ModelListsOptions {
   now(): number;
 }
 
-/** Asks the gateway at most once in a few minutes. A list that cannot be renewed is used on. */
+/** Requests the list at most once in a few minutes. If that fails, uses the old list. */
 export function createModelLists({ gateway, chatModel, imageModel, log, now }: ModelListsOptions): ModelLists {
   const listIds = createIdList(gateway, log, now);
   return {
@@ -67,7 +67,7 @@ function createIdList(gateway: Pick<Gateway, "listModels">, log: Logger, now: ()
   return (signal) => {
     if (kept !== undefined && now() < kept.until) return Promise.resolve(kept.models);
     asking ??= ask();
-    // A caller who gives up does not end the request for the others.
+    // If one caller aborts, the request continues for the others.
     return untilAborted(asking, signal);
   };
 }
@@ -80,13 +80,13 @@ function isForImages(id: string): boolean {
   return !NO_CHAT.test(id) && DRAWS.test(id);
 }
 
-/** The model that was meant: by its name, in capitals or not. Pure. */
+/** Finds the model with this name. Ignores case if that leaves only one match. Pure. */
 export function findModel(name: string, models: readonly string[]): string | undefined {
   const alike = models.filter((model) => model.toLowerCase() === name.toLowerCase());
   return alike.find((model) => model === name) ?? (alike.length === 1 ? alike[0] : undefined);
 }
 
-/** The models that were probably meant by a name that is none, the most probable first. Pure. */
+/** Finds the models that an unknown name probably means, most likely first. Pure. */
 export function nearModels(name: string, models: readonly string[]): string[] {
   const typed = name.toLowerCase();
   if (typed === "" || typed.length > MAX_ID_CHARS) return [];
@@ -99,7 +99,9 @@ export function nearModels(name: string, models: readonly string[]): string[] {
     .map(({ model }) => model);
 }
 
-/** None where one name contains the other, and infinite where their lengths alone say that it is more than `slips`. */
+/**
+ * The edit distance. 0 if one name contains the other; infinite if the difference in length already exceeds `slips`.
+ */
 function distanceOf(typed: string, model: string, slips: number): number {
   if (model.includes(typed) || typed.includes(model)) return 0;
   return Math.abs(typed.length - model.length) > slips ? Infinity : editDistance(typed, model);

@@ -1,24 +1,27 @@
 import { createRanking } from "./ranking.ts";
 import type { Tool } from "./tool.ts";
 
-/** Gateways take 128 at most, and models choose worse among many. */
+/** Gateways accept at most 128, and models choose worse from a long list. */
 const MAX_TOOLS = 64;
-/** Most characters of all tools' descriptions in one request, schemas included. */
+/** Size limit for all tool descriptions and schemas in a request, in characters. */
 const MAX_CHARS = 60_000;
 
 export interface Wanted {
-  /** The text that the tools should help with. */
+  /** The text for which tools are chosen. */
   question: string;
-  /** Names of tools that the conversation has called. */
+  /** Names of the tools that were already called in the conversation. */
   called: ReadonlySet<string>;
 }
 
-/** Chooses a request's tools, in order: all if they fit, else those called before, then the best matches. Pure. */
+/**
+ * Chooses the tools for a request. If not all fit, tools that were called before come first, then the best matches.
+ * Pure.
+ */
 export function chooseTools(own: readonly Tool[], outside: readonly Tool[], { question, called }: Wanted): Tool[] {
   let chars = sum(own);
   if (own.length + outside.length <= MAX_TOOLS && chars + sum(outside) <= MAX_CHARS) return [...own, ...outside];
   const ranking = createRanking<{ text: string; at: number; tool: Tool }>(question);
-  // Among equals the first one of the list comes first.
+  // Equal matches keep the list's order.
   ranking.add(outside.map((tool, index) => ({ text: toText(tool), at: -index, tool })));
   const ranked = [
     ...outside.filter(({ name }) => called.has(name)),

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { editDistance } from "../text/edit-distance.ts";
-import { defineTool, type Tool, ToolError } from "./tool.ts";
+import { defineTool, type Tool, type ToolDeps, ToolError } from "./tool.ts";
 
 const FORMATS = ["iso", "date", "time", "weekday", "unix"] as const;
 type Format = (typeof FORMATS)[number];
 
 const MAX_NEAR_ZONES = 5;
 
-/** Places whose names in the list of zones are older ones than people use. All of them are valid zones. */
+/** The list of zones contains outdated names for these cities. The names here are valid too. */
 const RENAMED_ZONES = [
   "America/Nuuk",
   "Asia/Ho_Chi_Minh",
@@ -26,12 +26,11 @@ const schema = z.object({
     .describe("iso: date, time and offset; date; time; weekday; unix: seconds since 1970"),
 });
 
-/** Tells the model the time. `now` gives Unix milliseconds. */
-export function createCurrentTime(now: () => number): Tool {
+export function createCurrentTime({ now }: ToolDeps): Tool {
   return defineTool({
     name: "current_time",
     description:
-      "The current date and time. Use it whenever an answer depends on today's date or the time in some place.",
+      "Returns the current date and time. Use it whenever an answer depends on today's date or the time in some place.",
     schema,
     timeoutMs: 1_000,
     run: async ({ zone, format }) => formatTime(now(), zone, format),
@@ -56,7 +55,7 @@ function formatTime(now: number, zone: string, format: Format): string {
   return format satisfies never;
 }
 
-/** With `Intl`, as the oldest Node that runs this has no `Temporal`. */
+/** Uses `Intl`, because the oldest supported Node has no `Temporal`. */
 function readZone(now: number, zone: string) {
   const parts = Object.fromEntries(
     createFormat(zone)
@@ -67,7 +66,7 @@ function readZone(now: number, zone: string) {
     name: findName(zone.trim()),
     date: `${parts["year"]}-${parts["month"]}-${parts["day"]}`,
     time: `${parts["hour"]}:${parts["minute"]}:${parts["second"]}`,
-    // "GMT+02:00", and "GMT" for UTC.
+    // For example "GMT+02:00"; "GMT" for UTC.
     offset: parts["timeZoneName"]?.slice("GMT".length) || "+00:00",
     weekday: parts["weekday"],
   };
@@ -89,20 +88,20 @@ function createFormat(zone: string): Intl.DateTimeFormat {
     });
   } catch {
     const near = findNearZones(zone);
-    const hint = near.length === 0 ? 'Use an IANA name such as "Europe/Berlin"' : `Near it: ${near.join(", ")}`;
+    const hint = near.length === 0 ? 'Use an IANA name such as "Europe/Berlin"' : `Similar names: ${near.join(", ")}`;
     throw new ToolError(
       `There is no time zone ${JSON.stringify(zone)}. ${hint}. Call the tool again with one of the right names.`,
     );
   }
 }
 
-/** The usual spelling of a zone: `Intl` accepts any case, and answers with older names than people use. */
+/** A zone's usual name. `Intl` accepts upper and lower case, but returns outdated names. */
 function findName(zone: string): string {
   const isSame = (name: string) => name.toLowerCase() === zone.toLowerCase();
   return [...RENAMED_ZONES, ...Intl.supportedValuesOf("timeZone")].find(isSame) ?? zone;
 }
 
-/** Zones whose place is named in what was asked for, or differs from it by a slip of the keyboard. */
+/** Zones whose city occurs in the requested text, possibly with a typo. */
 function findNearZones(zone: string): string[] {
   const asked = toWords(zone);
   const place = toWords(zone.split("/").at(-1) ?? "");
@@ -119,7 +118,7 @@ function findNearZones(zone: string): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** "America/New_York" and "new york, america" come to the same kind of words. */
+/** Makes "America/New_York" and "new york, america" comparable. */
 function toWords(text: string): string {
   return text
     .toLowerCase()

@@ -1,19 +1,21 @@
-import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Attached } from "../gateway/attached.ts";
 import type { AssistantMessage, ToolCall } from "../gateway/chunks.ts";
-import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
-import { walk } from "../store/values.ts";
+import { source } from "../port/source.ts";
+import { toKeyPart } from "../store/key-part.ts";
+import type { Entries } from "../store/keyv.ts";
+import type { Owner } from "../store/owned.ts";
+import { foundPlaces } from "./tool.ts";
 
 /**
- * `planned`: the model asked for it. `approved`: it may run. `started`: written before the tool is called, so whatever
- * finds it so after a crash does not know whether it was done. `unknown`: neither does its caller.
+ * `planned`: the model asked for the call. `approved`: it can run. `started`: written before the tool is called, so
+ * after a crash it is unknown whether the tool ran. `unknown`: even the process that made the call does not know.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
-/** The next request of the turn returns these fields to the gateway, also if another process makes it. */
+/** The turn's next request sends these fields back to the gateway, even from another process. */
 const attached: z.ZodType<Attached> = z.object({ from: z.string(), fields: z.record(z.string(), z.unknown()) });
 
 const ledgerCall = z.object({
@@ -22,13 +24,17 @@ const ledgerCall = z.object({
   /** JSON as the model wrote it. */
   arguments: z.string(),
   state,
-  /** It may change something that a second call would change again. */
+  /** True if the call can change something, so that a repeated call could change it again. */
   acts: z.boolean(),
-  /** A person has to allow it before it runs. */
+  /** True if a user must allow the call before it runs. */
   asks: z.boolean().exactOptional(),
-  /** The result, as the model is told it. */
+  /** The result as the model sees it. */
   result: z.string().exactOptional(),
-  /** The press that let it run once more. */
+  /** The pages that the result comes from. */
+  sources: z.array(source).exactOptional(),
+  /** The places that a search found. */
+  found: foundPlaces.exactOptional(),
+  /** The press of the button that allowed it to run again. */
   rerunBy: z.string().exactOptional(),
   attached: attached.exactOptional(),
 });
@@ -41,9 +47,9 @@ const ledgerRound = z.object({
   attached: attached.exactOptional(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** Tells people, not the model, who decided about the waiting calls, and how. */
+  /** Shows users who decided about the waiting calls, and how. The model does not see it. */
   decision: z.string().exactOptional(),
-  /** The question was another one when these were made. */
+  /** True if the calls were made before the question was edited. */
   isBeforeEdit: z.literal(true).exactOptional(),
 });
 
@@ -51,56 +57,60 @@ export type LedgerCall = z.infer<typeof ledgerCall>;
 export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
- * The calls of tools in one turn, round by round, as far as they have come. The next attempt goes on from here: what was
- * done is not done again, and what may have been done is not done again by itself.
+ * The tool calls of one turn, by round, with their progress. The next attempt resumes here. It does not repeat calls
+ * that are done. It repeats calls that may be done only if a user asks for it.
  */
 export interface TurnLedger {
   readonly rounds: readonly LedgerRound[];
-  /** Writes down a round that the model asked for. Rejects when the store does not take it. */
+  /** Records a new round of calls. Rejects if the store fails. */
   plan(round: LedgerRound): Promise<void>;
-  /** Writes down how far a call of a round has come. Rejects when the store does not take it. */
+  /** Records a call's progress. Rejects if the store fails. */
   note(round: LedgerRound, call: LedgerCall, change: Partial<LedgerCall>): Promise<void>;
-  /** Restarts the turn: rounds stay in which something was or may have been done. `isEdited`: by a new question. */
+  /**
+   * Restarts the turn, but keeps rounds in which a call acted or may have acted. `isEdited` is true if the question was
+   * edited.
+   */
   restart(isEdited: boolean): Promise<void>;
-  /** Calls of which nobody knows whether they were done. */
   uncertain(): LedgerCall[];
-  /** The calls of a round that wait for a person; undefined when none does. */
+  /** The calls in a round that wait for a user's decision. Undefined if no call waits. */
   waiting(): WaitingCalls | undefined;
-  /** A person has decided about the calls that wait. `words` say so where the answer goes on. */
+  /** Records a user's decision about the waiting calls. `words` report it in the answer. */
   decide(decision: "approved" | "denied", words: string): Promise<void>;
-  /** Lets the uncertain calls run once more; the same press lets them once. Resolves to how many do. */
+  /** Allows the uncertain calls to run again, once per button press. Resolves to their number. */
   rerun(pressKey: string): Promise<number>;
 }
 
 export interface WaitingCalls {
-  /** The time of the request, Unix milliseconds. */
+  /** Time of the request in Unix milliseconds. */
   at: number;
   calls: LedgerCall[];
 }
 
-export interface Ledger {
-  /** Reads the calls of a turn. Rejects when the store does not answer. */
-  open(turnId: string): Promise<TurnLedger>;
-  /** True when a person allowed every call of a tool in a conversation. */
-  isAllowed(conversationId: string, toolName: string): Promise<boolean>;
-  allow(conversationId: string, toolNames: readonly string[], by: Person): Promise<void>;
-  /** Ends standing permissions: of one conversation or of all, given by one person or by everybody. */
-  takeBack(where: { conversationId?: string; prefix?: string; by?: Person }): Promise<void>;
-}
-
-interface Person {
-  platform: string;
+/** A turn, with the fields that are needed to erase its calls. */
+export interface LedgerTurn {
   id: string;
+  author: { id: string };
+  reply: { platform: string };
+  conversationId: string;
 }
 
-/** Rounds of one turn at most; also those that an erasure looks for. */
+export interface Ledger {
+  /** Reads a turn's calls. Rejects if the store fails. */
+  open(turn: LedgerTurn): Promise<TurnLedger>;
+  /** Resolves to true if a user allowed all calls of a tool in a conversation. */
+  isAllowed(conversationId: string, toolName: string): Promise<boolean>;
+  /** The permission ends when the user's data or the conversation is erased. */
+  allow(conversationId: string, toolNames: readonly string[], by: Owner): Promise<void>;
+}
+
+/** Maximum number of rounds per turn. An erasure deletes this many. */
 export const MAX_ROUNDS = 8;
 
 export interface LedgerOptions {
-  /** The records of turns are kept there too, so that one fence and one erasure hold for both. */
-  keyv: Keyv;
-  /** Standing permissions that people gave. */
-  allowed: Keyv;
+  /** Also contains the turn records, so that one fence and one erasure cover both. */
+  keyv: Entries;
+  /** Permanent permissions from users. */
+  allowed: Entries;
   ttlMs: number;
 }
 
@@ -110,46 +120,31 @@ export function toLedgerKeys(turnId: string): string[] {
 
 export function createLedger({ keyv, allowed, ttlMs }: LedgerOptions): Ledger {
   return {
-    open: (turnId) => openTurn(keyv, ttlMs, turnId),
-    isAllowed: async (conversationId, name) =>
-      permission.safeParse(await allowed.get(toAllowedKey(conversationId, name))).success,
-    async allow(conversationId, names, { platform, id }) {
-      const value = { by: toOwnerKey(platform, id) };
-      await allowed.setMany(names.map((name) => ({ key: toAllowedKey(conversationId, name), value, ttl: ttlMs })));
-    },
-    async takeBack({ conversationId, prefix = "", by }) {
-      const owner = by && toOwnerKey(by.platform, by.id);
-      const keys: string[] = [];
-      for await (const [key, value] of walk(allowed)) {
-        const [of = ""] = key.split(":");
-        const isThere =
-          conversationId === undefined
-            ? (readKeyPart(of)?.startsWith(prefix) ?? true)
-            : of === toKeyPart(conversationId);
-        const found = permission.safeParse(value).data;
-        if (isThere && (owner === undefined || (typeof found === "object" && found.by === owner))) keys.push(key);
-      }
-      if (keys.length > 0) await allowed.deleteMany(keys);
+    open: (turn) => openTurn(keyv, ttlMs, turn),
+    isAllowed: (conversationId, name) => allowed.has(toAllowedKey(conversationId, name)),
+    async allow(conversation, names, owner) {
+      const common = { value: true, ttlMs, owner, conversation };
+      await allowed.write(names.map((name) => ({ key: toAllowedKey(conversation, name), ...common })));
     },
   };
 }
 
-/** The person who allowed it, as `toOwnerKey` names people; 1: unknown. */
-const permission = z.union([z.object({ by: z.string() }), z.literal(1)]);
-
-async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<TurnLedger> {
+async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise<TurnLedger> {
+  const { id: turnId, conversationId } = turn;
+  const owner = { platform: turn.reply.platform, id: turn.author.id };
   const stored: unknown[] = await keyv.getMany(toLedgerKeys(turnId));
   const readable = stored.map((value) => ledgerRound.safeParse(value).data);
   const end = readable.indexOf(undefined);
   const rounds = readable.slice(0, end === -1 ? undefined : end).filter((round) => round !== undefined);
   const inTurn = createKeyedQueue().run;
 
-  /** One write of a round at a time, each with all that is known by then: calls of a round run side by side. */
+  /** Writes a round completely. Makes one write at a time, because the calls in a round run in parallel. */
   function write(round: LedgerRound): Promise<void> {
     const index = rounds.indexOf(round);
-    // One that could not be written down when it was planned has nothing that must be.
+    // If the round could not be stored when it was planned, none of its calls must be stored.
     if (index === -1) return Promise.resolve();
-    return inTurn(String(index), async () => void (await keyv.set(toKey(turnId, index), round, ttlMs)));
+    const entry = { key: toKey(turnId, index), value: round, ttlMs, owner, conversation: conversationId };
+    return inTurn(String(index), async () => void (await keyv.put(entry)));
   }
 
   function uncertain(): LedgerCall[] {
@@ -203,10 +198,10 @@ async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<Turn
   };
 }
 
-/** Stands in when the ledger cannot be read: calls that must be written down are not made. */
+/** Used if the ledger cannot be read. Calls that must be recorded then do not run. */
 export const NO_LEDGER: TurnLedger = {
   rounds: [],
-  plan: () => Promise.reject(new Error("The calls of this turn could not be read.")),
+  plan: () => Promise.reject(new Error("Could not read the tool calls of this turn.")),
   note: async () => {},
   restart: async () => {},
   uncertain: () => [],
@@ -215,9 +210,12 @@ export const NO_LEDGER: TurnLedger = {
   rerun: async () => 0,
 };
 
-const CANCELLED = { state: "denied", result: "Not run: the answer was begun anew before anybody allowed it." } as const;
+const CANCELLED = {
+  state: "denied",
+  result: "Not run: the answer was restarted before anyone allowed the call.",
+} as const;
 
-/** The text of a round, which people have seen and which does not go again: also who allowed what. */
+/** The text of a round, which users have already seen, and the decision about its calls. */
 export function toShown({ content, decision }: LedgerRound): string {
   return [content, decision].filter(Boolean).join("\n\n");
 }
@@ -230,7 +228,7 @@ export function toToolCall({ id, name, arguments: json, attached }: LedgerCall):
   return { id, type: "function", function: { name, arguments: json }, ...(attached && { attached }) };
 }
 
-/** The ledger of a turn that writes down, with the round that an answer begins, what the gateway attached to it. */
+/** Wraps a ledger. A round is recorded together with the gateway's additional fields in the answer that started it. */
 export function withAttached(
   ledger: TurnLedger,
   { attached, tool_calls: answered = [] }: AssistantMessage,
@@ -248,7 +246,6 @@ export function withAttached(
   };
 }
 
-/** It may have been done, and nobody knows. */
 export function isUncertain({ state, acts }: LedgerCall): boolean {
   return acts && (state === "started" || state === "unknown");
 }
@@ -273,15 +270,15 @@ function toAllowedKey(conversationId: string, toolName: string): string {
   return `${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
 }
 
-/** A turn whose calls cannot be read goes on, and does nothing that must be written down. */
+/** If a turn's calls cannot be read, the turn continues without calls that must be recorded. */
 export async function openLedger(
   { ledger, log }: { ledger: Ledger; log: Logger },
-  turnId: string,
+  turn: LedgerTurn,
 ): Promise<TurnLedger> {
   try {
-    return await ledger.open(turnId);
+    return await ledger.open(turn);
   } catch (err) {
-    log.error({ err, turnId }, "the calls of a turn could not be read");
+    log.error({ err, turnId: turn.id }, "could not read the tool calls of a turn");
     return NO_LEDGER;
   }
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { ChatMessage } from "../gateway/chunks.ts";
+import type { History } from "../history/history.ts";
 import type { AttachmentRef } from "../port/events.ts";
 
 export interface PastEntry {
@@ -17,13 +18,17 @@ interface Page {
   hasOlder: boolean;
 }
 
-/** Reads the newest entries, or the newest before `beforeId`. */
+/** Reads the newest entries, or the newest ones before `beforeId`. */
 export type ReadBefore = (conversationId: string, beforeId: string | undefined, maxEntries: number) => Promise<Page>;
+
+export function toReadBefore(history: History): ReadBefore {
+  return (conversationId, beforeId, maxEntries) => history.read(conversationId, { maxEntries, beforeId });
+}
 
 const PAGE_ENTRIES = 100;
 const MAX_PAGES = 20;
 
-/** Reads a conversation page by page, newest first, for as many pages as a tool may take. */
+/** Reads a conversation in pages, newest first, up to the limit of pages for one tool call. */
 export async function* readPages(
   readBefore: ReadBefore,
   conversationId: string,
@@ -32,7 +37,7 @@ export async function* readPages(
 ): AsyncGenerator<Page> {
   let before = beforeId;
   for (let page = 0; page < MAX_PAGES; page++) {
-    // Lets others go on: an embedded store answers without ever leaving this thread.
+    // Lets other work run, because an embedded store responds without leaving this thread.
     await setImmediate(undefined, { signal });
     const { entries, hasOlder } = await readBefore(conversationId, before, PAGE_ENTRIES);
     before = entries[0]?.id;
@@ -42,7 +47,7 @@ export async function* readPages(
   }
 }
 
-/** The text on one line. */
+/** Puts a text on one line. */
 export function toLine(text: string): string {
   return text.replace(/[\p{Cc}\s]+/gu, " ").trim();
 }

@@ -1,40 +1,45 @@
-/** A text to be found. Anything else it carries comes back with it. */
+/** A text that can be searched. Results keep its other fields. */
 export interface Rankable {
   text: string;
-  /** Unix milliseconds; decides between equals. */
+  /** Unix milliseconds. Newer texts come first among equal matches. */
   at: number;
 }
 
-/** Texts come in as they are read; nothing is compared before all are known, because rare words weigh more. */
+/**
+ * Collects texts and ranks them at the end. The weight of a word depends on all texts, because rare words weigh more.
+ */
 export interface Ranking<T extends Rankable> {
   add(items: readonly T[]): void;
-  /** Best match first, the newer of two equals first. Texts without any of the words are left out. */
+  /**
+   * Returns the best match first, and the newer one among equal matches. Leaves out texts that contain none of the
+   * words.
+   */
   best(maxResults: number): T[];
 }
 
-/** Bounds the work for one text; what a message says, it says early. */
+/** Limits the work per text. The topic of a message is usually near its beginning. */
 const MAX_CHARS = 4_000;
 const MAX_QUERY_TERMS = 32;
-/** Words of this length are also found by their beginning: "deployment" by "deployed". */
+/** Words with at least this length also match by their first letters: "deployment" finds "deployed". */
 const STEM_CHARS = 5;
-/** The usual values of BM25: how soon further occurrences of a term stop to count, and how much long texts lose. */
+/** The usual BM25 constants: how fast repeated occurrences lose value, and the penalty for long texts. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Letters of scripts that put no spaces between words, and runs of those that do. */
+/** Scripts without spaces between words, and runs of letters in other scripts. */
 const SPACELESS = "[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]";
 const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
 const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");
 const IS_SPACELESS = new RegExp(`^${SPACELESS}`, "v");
 
-/** Ranks texts by how well they match a query. Case, width and accents do not matter. Pure. */
+/** Ranks texts by how well they match a query. Ignores case, width and accents. Pure. */
 export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   const wanted = new Set([...new Set(toTerms(query))].slice(0, MAX_QUERY_TERMS));
   const matches: Array<{ item: T; counts: Map<string, number>; length: number }> = [];
   let texts = 0;
   let totalLength = 0;
 
-  /** Weighs a term by what it says: one that stands in every text says nearly nothing. */
+  /** Rare terms weigh more. A term in every text weighs almost nothing. */
   function weigh(term: string): number {
     const holders = matches.filter(({ counts }) => counts.has(term)).length;
     return Math.log(1 + (texts - holders + 0.5) / (holders + 0.5));
@@ -66,7 +71,7 @@ export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   };
 }
 
-/** The terms compared: words, beginnings of long ones, and pairs of characters in scripts without spaces. */
+/** The terms to compare: words, stems of long words, and pairs of characters in scripts without spaces. */
 export function toTerms(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of fold(text.slice(0, MAX_CHARS)).matchAll(WORDS)) {
@@ -83,7 +88,7 @@ function toPairs(word: string): string[] {
   return chars.slice(1).map((char, index) => `${chars[index] ?? ""}${char}`);
 }
 
-/** Drops accents, but not the voicing marks of kana: those tell words apart. */
+/** Removes accents, but keeps the voicing marks in kana, because they distinguish words. */
 function fold(text: string): string {
   return text
     .normalize("NFKD")

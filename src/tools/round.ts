@@ -1,5 +1,5 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
-import type { AssistantMessage, ImagePart, ToolMessage } from "../gateway/chunks.ts";
+import type { AssistantMessage, ChatMessage, ImagePart, ToolMessage } from "../gateway/chunks.ts";
 import type { Step } from "../port/sink.ts";
 import { isUncertain, type LedgerCall, type LedgerRound, type TurnLedger, toToolCall } from "./ledger.ts";
 import { showArguments } from "./show-arguments.ts";
@@ -7,6 +7,7 @@ import {
   type CallOutcome,
   describeCall,
   describeUnknown,
+  type FoundPlaces,
   type ReadyCall,
   readCall,
   runCall,
@@ -18,35 +19,38 @@ import {
 
 const MAX_PARALLEL_CALLS = 4;
 const MAX_CALLS_PER_ROUND = 16;
-/** Longest arguments that a person is asked to approve: they have to be read in full. */
+/** Limit for arguments that a user must approve, because the user must be able to read all of them. */
 const MAX_SHOWN_CHARS = 6_000;
 
-const NOT_KEPT =
-  "Not run: what is done with tools cannot be written down at the moment. Answer without it, and say so.";
-const DENIED = "Not run: a person did not allow this call. Do not make it again unless that person asks for it.";
-const BEFORE_EDIT = "\n(This was before the question was changed to what it says now.)";
+const NOT_KEPT = "Not run: tool calls cannot be recorded at the moment. Answer without it, and say so.";
+const DENIED = "Not run: the user did not allow this call. Do not make it again unless the user asks for it.";
+/** Stored instead of the result of a fleeting tool. */
+const NOT_STORED = "(This result was not stored. Call it again if you need it.)";
+const BEFORE_EDIT = "\n(This was before the question was edited to what it says now.)";
 
 export interface RoundDeps {
   tools: readonly Tool[];
   context: ToolContext;
   ledger: TurnLedger;
-  /** True when a person allowed every call of the tool in this conversation. */
+  /** Resolves to true if a user allowed all calls of the tool in this conversation. */
   isAllowed(toolName: string): Promise<boolean>;
-  /** Told of each call that runs, by its place in the round, and of what becomes of it; not of one that is cut short. */
+  /**
+   * Called with the progress of each running call and the call's index in the round. Not called if the call is aborted.
+   */
   onStep(step: Step): void;
 }
 
 export interface RoundResult {
-  /** In the order of the calls, one for each, also where ids repeat. */
+  /** One result per call, in order, even if ids repeat. */
   results: ToolMessage[];
   pictures: ImagePart[];
-  /** A person has to decide about some of the calls first, so there are no results for them. */
+  /** True if a user must first decide about some calls. These have no results yet. */
   isWaiting: boolean;
 }
 
 /**
- * Runs a round's calls side by side, each written down before and after. `number` counts from 1. A round of an
- * earlier attempt keeps its results; uncertain calls are reported so. Rejects only with the signal's reason.
+ * Runs a round's calls in parallel and records each before and after it runs. `number` starts at 1. A round from an
+ * earlier attempt keeps its results, and reports uncertain calls as uncertain. Rejects only with the signal's reason.
  */
 export async function runRound(
   answer: AssistantMessage,
@@ -65,7 +69,7 @@ export async function runRound(
   return { results, pictures: pictures.flat().filter(Boolean), isWaiting: ledger.waiting() !== undefined };
 }
 
-/** Writes a round down. Where the store takes nothing, what acts is not run, and the rest goes on without. */
+/** Records a round. If the store fails, calls that act do not run, and the others run without a record. */
 async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, deps: RoundDeps): Promise<LedgerRound> {
   const { tools, context, ledger, isAllowed } = deps;
   const planned: LedgerCall[] = [];
@@ -100,10 +104,10 @@ async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, 
   return round;
 }
 
-const TOO_MANY = `Not run: only ${MAX_CALLS_PER_ROUND} calls are run at once. Call again if it is needed.`;
-const TOO_LONG = `Not run: a person has to read what a call is given before it runs, and this is more than ${MAX_SHOWN_CHARS} characters. Call it with less, and one call at a time.`;
+const TOO_MANY = `Not run: at most ${MAX_CALLS_PER_ROUND} calls can run at once. Call it again if needed.`;
+const TOO_LONG = `Not run: a user must read the arguments of a call before it runs, and these have more than ${MAX_SHOWN_CHARS} characters. Send shorter arguments, one call at a time.`;
 
-/** A call that may have been done is not made again under another number. */
+/** True if the same call may already have run under another id. */
 function isRepeated(call: LedgerCall, { rounds }: TurnLedger): boolean {
   const isSame = (other: LedgerCall) => other.name === call.name && other.arguments === call.arguments;
   return call.acts && rounds.some(({ calls }) => calls.some((other) => isUncertain(other) && isSame(other)));
@@ -113,12 +117,12 @@ async function isAllowedHere({ name }: Tool, isAllowed: RoundDeps["isAllowed"]):
   try {
     return await isAllowed(name);
   } catch {
-    // Asking once more harms nobody.
+    // Asking the user again is harmless.
     return false;
   }
 }
 
-/** Brings a call to its result. "" for one that waits for a person. */
+/** Resolves to a call's result, or "" if the call waits for a user. */
 async function settleCall(
   call: LedgerCall,
   index: number,
@@ -134,22 +138,43 @@ async function settleCall(
     if (call.state === "started") await keepNote(deps, () => ledger.note(round, call, { state: "unknown", result }));
     return result;
   }
-  if (call.state !== "planned" && call.state !== "approved" && call.state !== "started") return call.result ?? "";
+  const isSettled = call.state !== "planned" && call.state !== "approved" && call.state !== "started";
+  if (isSettled && call.result !== NOT_STORED) return call.result ?? "";
   if (call.state === "planned" && call.asks) return "";
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready === "string") {
+    // The asker can no longer use the fleeting tool.
+    if (isSettled) return NOT_STORED;
     await keepNote(deps, () => ledger.note(round, call, { state: "failed", result: ready }));
     return ready;
   }
   const isNoted = await keepNote(deps, () => ledger.note(round, call, { state: "started" }));
   if (!isNoted && call.acts) return NOT_KEPT;
-  const { state, text, pictures } = await runShown(ready, index, deps, signal);
-  await keepNote(deps, () => ledger.note(round, call, { state, result: text }));
+  const onFound = (found: FoundPlaces) => void (call.found = found);
+  const { state, text, pictures, sources } = await runShown(
+    ready,
+    index,
+    { ...deps, context: { ...deps.context, onFound } },
+    signal,
+  );
+  const result = state === "done" && ready.tool.isFleeting ? NOT_STORED : text;
+  const from = sources.length > 0 ? { sources } : {};
+  await keepNote(deps, () => ledger.note(round, call, { state, result, ...from }));
   onPictures(pictures);
   return text;
 }
 
-/** Resolves to whether the store has taken the note. */
+/** The messages of a turn as they can be stored: without the results of fleeting tools. */
+export function toStorable(messages: readonly ChatMessage[], tools: readonly Tool[]): ChatMessage[] {
+  const fleeting = new Set(tools.flatMap(({ name, isFleeting }) => (isFleeting ? name : [])));
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
+  const ids = new Set(calls.flatMap(({ id, function: { name } }) => (fleeting.has(name) ? id : [])));
+  return messages.map((message) =>
+    message.role === "tool" && ids.has(message.tool_call_id) ? { ...message, content: NOT_STORED } : message,
+  );
+}
+
+/** Resolves to true if the store accepted the note. */
 async function keepNote({ context }: RoundDeps, write: () => Promise<void>): Promise<boolean> {
   try {
     await write();
@@ -167,10 +192,11 @@ async function runShown(
   signal: AbortSignal,
 ): Promise<CallOutcome> {
   let step: Step = { id: String(index), title: describeCall(ready), state: "running" };
-  const tell = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
-  tell({});
-  const onProgress = (text: string) => tell({ title: toStepTitle(text) || step.title });
+  const report = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
+  report({});
+  const onProgress = (text: string) => report({ title: toStepTitle(text) || step.title });
   const outcome = await runCall(ready, { ...context, onProgress }, signal);
-  tell({ state: outcome.state === "done" ? "done" : "failed" });
+  const { state, sources } = outcome;
+  report({ state: state === "done" ? "done" : "failed", ...(sources.length > 0 && { sources }) });
   return outcome;
 }

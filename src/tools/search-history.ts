@@ -3,18 +3,17 @@ import { z } from "zod";
 import { textOf } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
-import { idsOf } from "../port/identity.ts";
 import { isPrivateConversation } from "../port/ids.ts";
 import { truncate } from "../text/truncate.ts";
-import { type PastEntry, type ReadBefore, readPages, toLine } from "./past.ts";
+import { type PastEntry, type ReadBefore, readPages, toLine, toReadBefore } from "./past.ts";
 import { createRanking, toTerms } from "./ranking.ts";
-import { defineTool, type Tool, type ToolContext } from "./tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolDeps } from "./tool.ts";
 
 export interface HistoryQuery {
   conversationId: string;
-  /** Only what is older than this entry is searched; undefined searches all. */
+  /** Searches only entries older than this one. Undefined: all entries. */
   beforeId: string | undefined;
-  /** Finds further conversations, of which the newest entries are searched; absent: there are none to be searched. */
+  /** Finds other conversations whose newest entries are searched too. Absent: none. */
   findOthers?: (signal: AbortSignal) => Others;
   query: string;
   maxResults: number;
@@ -22,9 +21,9 @@ export interface HistoryQuery {
 
 export interface FoundMessage {
   text: string;
-  /** It was said in another conversation. */
+  /** True if the message is from another conversation. */
   isElsewhere?: true;
-  /** A person's name, untrusted; undefined for what the model itself said. */
+  /** A person's name, which is untrusted text. Undefined for the model's own messages. */
   speaker: string | undefined;
   /** Unix milliseconds. */
   at: number;
@@ -33,47 +32,48 @@ export interface FoundMessage {
 export interface Found {
   /** Best match first. */
   messages: FoundMessage[];
-  /** False when a conversation reaches further back than was searched. */
+  /** False if a conversation has older messages that were not searched. */
   searchedAll: boolean;
-  /** Some of the further conversations, those in which nothing was said for longest, were not looked at. */
+  /** True if the least recently active of the other conversations were not searched. */
   hasMore?: boolean;
 }
 
-/** Ids of conversations in the order in which they are looked at; `undefined` where some were left out that were next. */
+/** Conversation ids in search order. `undefined` means that further ones were left out. */
 export type Others = AsyncIterable<string | undefined>;
 
 export type HistorySearch = (query: HistoryQuery, signal: AbortSignal) => Promise<Found>;
 
-/** The other conversations of the person who asks, of which everybody who reads the answer may know. */
+/** Finds the asker's other conversations. Everyone who can read the answer must have access to them. */
 export type FindOthers = (context: ToolContext, signal: AbortSignal) => Others;
 
-/** The newest of each further conversation. */
+/** Number of the newest entries that are searched in each other conversation. */
 const OTHER_ENTRIES = 200;
 const MAX_OTHERS = 100;
-/** Conversations that are asked about, for those that may be shown. */
+/** Maximum number of conversations whose access is checked. */
 const MAX_ASKED = 300;
-/** Longest that further conversations are looked for and searched. */
+/** Timeout for finding and searching other conversations. */
 const OTHERS_MS = 8_000;
 const EXCERPT_CHARS = 400;
-/** Shown of an excerpt before the place that matches. */
+/** Characters in an excerpt before the match. */
 const LEAD_CHARS = 80;
 const MAX_SPEAKER_CHARS = 40;
 
 const schema = z.object({
-  query: z.string().min(1).max(500).describe("Words that the message would contain, in the language it was written in"),
-  limit: z.int().min(1).max(10).default(5).describe("How many messages to return at most"),
-  everywhere: z
-    .boolean()
-    .default(false)
-    .describe("Also in the other conversations that the person who asks had with you"),
+  query: z.string().min(1).max(500).describe("Words that the message probably contains, in its own language"),
+  limit: z.int().min(1).max(10).default(5).describe("Maximum number of messages to return"),
+  everywhere: z.boolean().default(false).describe("Also search the asker's other conversations with you"),
 });
 
-/** Lets the model look up what was said before the messages it sees, here and in the asker's other conversations. */
-export function createSearchHistory(search: HistorySearch, findOthers: FindOthers): Tool {
+export function createSearchHistory(deps: ToolDeps): Tool {
+  return toSearchHistory(createHistorySearch(toReadBefore(deps.history)), createFindOthers(deps));
+}
+
+/** Lets the model search the messages before those that it sees, here and in the asker's other conversations. */
+export function toSearchHistory(search: HistorySearch, findOthers: FindOthers): Tool {
   return defineTool({
     name: "search_history",
     description:
-      "Searches older messages of this conversation that are no longer shown to you, or of other conversations too. Use it when somebody refers to something you cannot see.",
+      "Searches older messages of this conversation that you no longer see, and, on request, other conversations. Use it when someone refers to something you cannot see.",
     schema,
     timeoutMs: 20_000,
     async run({ query, limit, everywhere }, context, signal) {
@@ -86,17 +86,19 @@ export function createSearchHistory(search: HistorySearch, findOthers: FindOther
   });
 }
 
-/** Finds those that were active last first; none outside of a turn, and where the platform cannot tell who may read what. */
+/**
+ * Finds the most recently active conversations first. Finds none outside a turn, or if the platform cannot say who has
+ * access.
+ */
 export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOthers {
   return async function* ({ conversationId, turn }, signal) {
     if (turn === undefined) return;
     const { author, reply } = turn;
     const adapter = adapterOf(reply.platform);
     if (adapter.mayShow === undefined) return;
-    const own = idsOf(author).map(({ id, within }) => history.conversationsOf(reply.platform, id, within));
-    const known = new Set((await Promise.all(own)).flat());
+    const known = new Set(await history.conversationsOf(reply.platform, author.id));
     known.delete(conversationId);
-    // Private conversations are found only from a place that this person alone reads.
+    // Private conversations are found only in a place that no one but this person can read.
     const mayBeShown = [...known].filter((id) => reply.visibleTo !== undefined || !isPrivateConversation(id));
     for (const id of mayBeShown.slice(0, MAX_ASKED)) {
       signal.throwIfAborted();
@@ -111,17 +113,17 @@ export interface FindOthersDeps {
   adapterOf(platform: string): Pick<Adapter, "mayShow">;
 }
 
-/** Searches the history page by page, newest first, for as many pages as a tool may take. */
+/** Searches the history in pages, newest first, up to the limit of pages for one tool call. */
 export function createHistorySearch(readBefore: ReadBefore, othersMs = OTHERS_MS): HistorySearch {
   return async ({ conversationId, beforeId, findOthers, query, maxResults }, signal) => {
     const ranking = createRanking<FoundMessage>(query);
     let searchedAll = true;
 
-    /** Resolves to whether there are more. */
+    /** Resolves to true if there are more conversations. */
     async function searchOthers(find: (signal: AbortSignal) => Others, bound: AbortSignal): Promise<boolean> {
       let count = 0;
       for await (const other of find(bound)) {
-        // Lets others go on: an embedded store answers without ever leaving this thread.
+        // Lets other work run, because an embedded store responds without leaving this thread.
         await setImmediate(undefined, { signal: bound });
         if (other === undefined || count === MAX_OTHERS) return true;
         count += 1;
@@ -152,16 +154,16 @@ function toFound({ at, author, messages }: PastEntry): FoundMessage[] {
     if (message.role !== "user" && message.role !== "assistant") return [];
     const text = textOf(message);
     if (text.trim() === "") return [];
-    const speaker = message.role === "user" ? (author?.name ?? message.name ?? "somebody") : undefined;
+    const speaker = message.role === "user" ? (author?.name ?? message.name ?? "someone") : undefined;
     return [{ text, speaker, at }];
   });
 }
 
 function describeFound({ messages, searchedAll, hasMore }: Found, query: string, everywhere: boolean): string {
-  const older = searchedAll ? "" : " What was said reaches further back than could be searched.";
-  const others = hasMore ? " Not looked at were those of the other conversations that have rested longest." : "";
+  const older = searchedAll ? "" : " There are older messages that were not searched.";
+  const others = hasMore ? " The least recent of the other conversations were not searched." : "";
   const bound = older + others;
-  if (messages.length === 0) return `No older message contains any of these words.${bound} Other words may find it.`;
+  if (messages.length === 0) return `No older message contains any of these words.${bound} Try other words.`;
   const lines = messages.map(({ text, speaker, at, isElsewhere }) => {
     const when = `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
     const who = speaker === undefined ? "you" : truncate(toLine(speaker), MAX_SPEAKER_CHARS);
@@ -173,7 +175,7 @@ function describeFound({ messages, searchedAll, hasMore }: Found, query: string,
   ].join("\n");
 }
 
-/** The part of a text around what matches, on one line. */
+/** The text around the match, on one line. */
 function toExcerpt(text: string, query: string): string {
   const line = toLine(text);
   if (line.length <= EXCERPT_CHARS) return line;
@@ -182,7 +184,7 @@ function toExcerpt(text: string, query: string): string {
   return `${start > 0 ? "…" : ""}${excerpt}${start + EXCERPT_CHARS < line.length ? "…" : ""}`;
 }
 
-/** Long terms first: they say most about why a text was found. */
+/** Tries the longest terms first, because they explain best why a text was found. */
 function findMatch(line: string, query: string): number {
   const lower = line.toLowerCase();
   const terms = toTerms(query).map((term) => term.replace("*", ""));

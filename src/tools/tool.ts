@@ -3,75 +3,100 @@ import { runWithin } from "../concurrency/deadlines.ts";
 import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
 import type { Permission } from "../policy/rules.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
+import type { Services } from "../services/services.ts";
+import { joinSources, type Source } from "../text/sources.ts";
 import { truncate } from "../text/truncate.ts";
 import { fitArguments } from "./fit-arguments.ts";
 
-/** Longest result that is handed to the model, in UTF-16 units. */
+/** Limit for the result that the model gets, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
 const MAX_TITLE_CHARS = 120;
 
 export interface ToolContext {
   conversationId: string;
-  /** The oldest entry of the history that the model sees in this turn; absent when it sees all of it. */
+  /** The oldest history entry that the model sees in this turn. Absent if it sees all entries. */
   oldestShownId?: string;
-  /** Files of the messages that the model sees in this turn, oldest first. */
+  /** Files in the messages that the model sees in this turn, oldest first. */
   files?: readonly AttachmentRef[];
-  /** The turn that the tool works for; absent outside of one. */
+  /** The turn that called the tool. Absent outside a turn. */
   turn?: ToolTurn;
-  /** Shows people what is being waited for, in place of what `describeCall` says. */
+  /** Replaces the text of `describeCall` with the current progress. */
   onProgress?(text: string): void;
-  /** Told of failures that are not the model's doing, for the log. */
+  /** Reports what a search found, for the explanation of the answer. */
+  onFound?(found: FoundPlaces): void;
+  /** Called for failures that the model did not cause; for the log. */
   onFailure?(toolName: string, error: unknown): void;
 }
 
-/** The turn, for a tool that writes to its place itself. */
+/** The hits of a search without their text, and the number of those that were withheld. */
+export type FoundPlaces = z.infer<typeof foundPlaces>;
+
+export const foundPlaces = z.object({
+  /** `placeId` as `Adapter.mayShow` understands it. */
+  hits: z.array(z.object({ placeId: z.string(), link: z.string() })),
+  withheld: z.number(),
+});
+
+/** The turn, for a tool that posts to its channel itself. */
 export interface ToolTurn {
+  id: string;
   author: Author;
   reply: ReplyAddress;
-  /** The first request is made although the model is left alone at the moment. */
+  /** It answers a run of a schedule. */
+  isScheduled?: true;
+  /** True if the first request must be made even while requests to the model are paused. */
   mustAsk: boolean;
-  /** Begins one more piece for people to see. A turn taken up after a crash gets the same ids again. */
+  /** Starts another visible part of the answer. If a turn is resumed after a crash, returns the same ids again. */
   nextPiece(): TurnPiece;
 }
 
 export interface TurnPiece {
-  /** Its place among those of this attempt, from 0 on. */
+  /** Index among the pieces of this attempt, starting at 0. */
   index: number;
   id: string;
-  /** The entry it follows in the history: the piece before it, or the question. */
+  /** The history entry before this one: the previous piece or the question. */
   after: string | undefined;
 }
 
-/** Something the model may call. Made by `defineTool`, which ties the arguments to the schema. */
+/** A tool that the model can call. Create it with `defineTool`, which connects the arguments to the schema. */
 export interface Tool {
   /** Letters, digits, `_` and `-`. */
   readonly name: string;
-  /** Tells the model what the tool does and when to use it. */
+  /** Explains to the model what the tool does and when to use it. */
   readonly description: string;
   readonly schema: z.ZodType;
-  /** The arguments as JSON schema, for the model. */
+  /** The JSON schema of the arguments, for the model. */
   readonly parameters: Record<string, unknown>;
   readonly timeoutMs: number;
-  /** Permissions that the person needs, besides the one for the tool itself. */
+  /** Permissions that the user needs in addition to the one for the tool. */
   readonly needs?: readonly Permission[];
-  /** A second call might change something again, so a call that was begun is never made twice. */
+  /** The result is for one attempt of one answer: it is not stored, and a resumed turn makes the call again. */
+  readonly isFleeting?: true;
+  /** A second call could change something again, so a started call is never repeated. */
   readonly acts: boolean;
-  /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
+  /** If set, a user must allow each call before it runs, and sees the server's name. */
   readonly approval?: { server: string };
   /**
-   * `args` is `schema`'s output. A `ToolError` is the tool's own answer that it failed, and the model reads it. After
-   * any other rejection of a tool that acts, it is unknown whether the call was done.
+   * `args` is the output of `schema`. A `ToolError` is the tool's own report of a failure, and the model reads it. If a
+   * tool that acts rejects with another error, it is unknown whether the call had an effect.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
-  /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
+  /** Describes a running call for people, for example "looking up the time in Tokyo". The text is untrusted. */
   describeCall(args: unknown): string;
 }
 
-/** A result that is more than a text. */
+/** A result with images or sources. */
 export interface ToolOutput {
   text: string;
-  /** Shown to the model in this turn, and not kept. */
-  pictures: ImagePart[];
+  /** The model sees them in this turn only. */
+  pictures?: ImagePart[];
+  /** The pages that the result comes from. People see them under the answer. */
+  sources?: Source[];
+}
+
+export interface ToolDeps extends Services {
+  /** Hosts and origins whose pages the model can read. */
+  fetchUrlHosts: readonly string[];
 }
 
 export interface ToolOptions<S extends z.ZodObject> {
@@ -80,18 +105,19 @@ export interface ToolOptions<S extends z.ZodObject> {
   schema: S;
   timeoutMs: number;
   needs?: readonly Permission[];
-  run(args: z.output<S>, context: ToolContext, signal: AbortSignal): Promise<string>;
+  isFleeting?: true;
+  run(args: z.output<S>, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   describeCall(args: z.output<S>): string;
 }
 
-/** A tool could not do what was asked. The message is for the model: what was wrong, what to do instead. */
+/** A tool could not do its task. The message tells the model what was wrong and what to do instead. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
 }
 
-/** Makes a tool of ours: it changes nothing outside, or bears repeating. */
+/** Creates a built-in tool. It must change nothing outside, or be safe to repeat. */
 export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool {
-  const { name, description, schema, timeoutMs, needs } = options;
+  const { name, description, schema, timeoutMs, needs, isFleeting } = options;
   return {
     name,
     description,
@@ -100,6 +126,7 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
     timeoutMs,
     acts: false,
     ...(needs !== undefined && { needs }),
+    ...(isFleeting && { isFleeting }),
     run: (args, context, signal) => options.run(args as z.output<S>, context, signal),
     describeCall: (args) => options.describeCall(args as z.output<S>),
   };
@@ -110,7 +137,7 @@ export function toDefinition({ name, description, parameters }: Tool): ToolDefin
 }
 
 function toParameters(schema: z.ZodObject): Record<string, unknown> {
-  // "input": an argument with a default is not required of the model.
+  // With "input", the model can omit an argument that has a default.
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" });
   return { type: "object", properties, required };
 }
@@ -120,7 +147,7 @@ export interface ReadyCall {
   args: unknown;
 }
 
-/** Returns the tool of a call with its arguments, or a sentence for the model that says what is wrong with the call. */
+/** Returns a call's tool and arguments, or a sentence that explains to the model what is wrong with the call. */
 export function readCall(
   { function: { name, arguments: json } }: ToolCall,
   tools: readonly Tool[],
@@ -141,10 +168,10 @@ export function readCall(
   const repaired = tool.schema.safeParse(fitArguments(given, tool.parameters));
   if (repaired.success) return { tool, args: repaired.data };
   const problems = error.issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
-  return `Not run: the arguments of ${name} do not fit. ${problems.join("; ")}. Call it again with corrected arguments.`;
+  return `Not run: the arguments of ${name} are invalid. ${problems.join("; ")}. Call it again with corrected arguments.`;
 }
 
-/** Models send nothing for "no arguments", and some encode the object a second time, as a string of JSON. */
+/** Some models send nothing for "no arguments", and some encode the object twice, as a JSON string. */
 function parseArguments(json: string): unknown {
   if (json.trim() === "") return {};
   const parsed: unknown = JSON.parse(json);
@@ -152,13 +179,18 @@ function parseArguments(json: string): unknown {
 }
 
 export interface CallOutcome {
-  /** `unknown`: it acts, and nobody can say whether it did. */
+  /** `unknown`: the tool can change something, and it is unknown whether it did. */
   state: "done" | "failed" | "unknown";
   text: string;
   pictures: ImagePart[];
+  sources: Source[];
 }
 
-/** Runs a call. Rejects only with the signal's reason; a failure or the tool's own time limit become words for the model. */
+/** Most sources of one call: a search returns many. */
+const MAX_SOURCES = 5;
+const NOTHING = { pictures: [], sources: [] };
+
+/** Runs a call. A failure or timeout becomes a text for the model. Rejects only with the signal's reason. */
 export async function runCall(
   { tool, args }: ReadyCall,
   context: ToolContext,
@@ -167,43 +199,43 @@ export async function runCall(
   signal.throwIfAborted();
   try {
     const output = await runWithin(tool.timeoutMs, (signal) => tool.run(args, context, signal), signal);
-    const { text, pictures } = typeof output === "string" ? { text: output, pictures: [] } : output;
-    return { state: "done", text: cutResult(text), pictures };
+    const { text, pictures = [], sources = [] } = typeof output === "string" ? { text: output } : output;
+    return { state: "done", text: truncateResult(text), pictures, sources: joinSources(sources).slice(0, MAX_SOURCES) };
   } catch (error) {
     signal.throwIfAborted();
-    const isTold = error instanceof ToolError;
-    if (!isTold) context.onFailure?.(tool.name, error);
-    if (tool.acts && !isTold) return { state: "unknown", text: describeUnknown(tool.name), pictures: [] };
-    return { state: "failed", text: cutResult(describeFailure(tool, error)), pictures: [] };
+    const isToolError = error instanceof ToolError;
+    if (!isToolError) context.onFailure?.(tool.name, error);
+    if (tool.acts && !isToolError) return { ...NOTHING, state: "unknown", text: describeUnknown(tool.name) };
+    return { ...NOTHING, state: "failed", text: truncateResult(describeFailure(tool, error)) };
   }
 }
 
-/** Tells the model of a call that may have been done. */
+/** Tells the model that a call may have had an effect. */
 export function describeUnknown(name: string): string {
-  return `It is not known whether ${name} was done: it was begun, and no result came. It was not run again. Do not call it again. Say that it is not known, and that a person should look before it is run again.`;
+  return `It is unknown whether ${name} was done: the call started, but returned no result. It was not retried. Do not call it again. Say that the outcome is unknown, and that someone should check before it is run again.`;
 }
 
 function describeFailure({ name }: Tool, error: unknown): string {
   if (error instanceof ToolError) return error.message;
   if (error instanceof DOMException && error.name === "TimeoutError") {
-    return `${name} gave no result in time and was given up. Answer without it, and say so.`;
+    return `${name} timed out. Answer without it, and say so.`;
   }
-  // The message of an unexpected error may name what neither the model nor the channel should see.
-  return `${name} failed for a reason of its own. Answer without it, and say so.`;
+  // The message of an unexpected error can contain details that the model and the channel should not see.
+  return `${name} failed with an internal error. Answer without it, and say so.`;
 }
 
 export function toResult({ id }: ToolCall, text: string): ToolMessage {
   return { role: "tool", tool_call_id: id, content: text };
 }
 
-function cutResult(given: string): string {
+function truncateResult(given: string): string {
   const text = given.toWellFormed();
-  // Some gateways refuse a message without content.
+  // Some gateways reject a message without content.
   if (text.trim() === "") return "(no output)";
-  return truncate(text, MAX_RESULT_CHARS, `\n[cut here: the result has ${text.length} characters]`);
+  return truncate(text, MAX_RESULT_CHARS, `\n[truncated: the whole result has ${text.length} characters]`);
 }
 
-/** Says to people what a call does, in one short line. */
+/** Describes a call for people in one short line. */
 export function describeCall({ tool, args }: ReadyCall): string {
   try {
     return toStepTitle(tool.describeCall(args)) || `using ${tool.name}`;

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 const folder = mkdtempSync(join(tmpdir(), "documents-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A reader whose process does something else with a document. */
+/** A reader whose process runs other code for a document. */
 function startOther(code: string, options: { jobMs?: number; waitMs?: number } = {}) {
   const program = join(folder, `${crypto.randomUUID()}.mjs`);
   writeFileSync(program, code);
@@ -17,38 +17,38 @@ function startOther(code: string, options: { jobMs?: number; waitMs?: number } =
 }
 
 describe("readDocument", () => {
-  test("gives up a document that takes too long", async () => {
+  test("reading a document stops at the timeout", async () => {
     const read = startOther("process.on('message', () => {});", { jobMs: 20 });
-    expect(await read()).toEqual({ problem: "takes too long to read; send the part that matters" });
+    expect(await read()).toEqual({ problem: "takes too long to read; send the relevant part" });
   });
 
-  test("says that a document took too much memory when its process ended over it", async () => {
+  test("a document whose process runs out of memory is reported as too large", async () => {
     const read = startOther("process.on('message', () => process.abort());");
     expect(await read()).toEqual({
-      problem: "takes more memory to read than there is for one document; send the part that matters",
+      problem: "needs too much memory to read; send the relevant part",
     });
   });
 
-  test("says that a document never came to its turn", async () => {
+  test("a document that waited too long for its turn is reported as such", async () => {
     const read = startOther("process.on('message', () => {});", { waitMs: 20, jobMs: 500 });
     const [, second] = await Promise.all([read(), read()]);
     expect(second).toEqual({
-      problem: "waited too long for other documents that are being read; send it again in a minute",
+      problem: "waited too long behind other documents; send it again in a minute",
     });
   });
 
-  test("ends in the middle of a document when nobody wants it any more", async () => {
+  test("reading stops in the middle of a document if the caller leaves", async () => {
     const controller = new AbortController();
     const reading = startOther("process.on('message', () => {});")(controller.signal);
     controller.abort("stopped");
     await expect(reading).rejects.toBe("stopped");
   });
 
-  test("needs no process for a short plain text, nor for what is no text at all", async () => {
+  test("a short plain text, and a file that is not text, need no process", async () => {
     const read = createReadDocument({ program: join(folder, "none.mjs") });
     expect(await read(Buffer.from("plain"), "a.md", "ada", never)).toEqual({ text: "plain" });
     expect(await read(Buffer.from("a\0b"), "a.md", "ada", never)).toEqual({
-      problem: expect.stringContaining("not read here"),
+      problem: expect.stringContaining("in an unsupported format"),
     });
   });
 });

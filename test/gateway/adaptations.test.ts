@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { applyChanges, type Change, findChange } from "../../src/gateway/adaptations.ts";
 import type { ChatMessage, ToolDefinition } from "../../src/gateway/chunks.ts";
 import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
@@ -17,7 +18,6 @@ import {
   startFaultServer,
 } from "../support/fault-server.ts";
 import { connect, open, readAnswer } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
 
 const FROM = "first m";
 const clock: ToolDefinition = {
@@ -39,7 +39,7 @@ const picture = { type: "image_url" as const, image_url: { url: "data:image/png;
 const call = { id: "call_abc", type: "function" as const, function: { name: "clock", arguments: "{}" } };
 const attached = { from: FROM, fields: { reasoning_content: "hmm" } };
 
-/** A request with everything that a gateway can refuse. */
+/** A request with every feature that a gateway can reject. */
 const messages: ChatMessage[] = [
   { role: "system", content: "Be brief." },
   { role: "user", name: "ben", content: "Earlier talk." },
@@ -58,6 +58,7 @@ const full: ChatRequest = {
   max_tokens: 100,
   stop: ["x"],
   response_format: { type: "json_object" },
+  web_search_options: { search_context_size: "low" },
   user: "u_1",
   tools: [clock, odd],
   tool_choice: "auto",
@@ -74,12 +75,12 @@ function refusal(message: string, options: GatewayErrorOptions = {}): GatewayErr
 const bodyOf = (fields: Partial<ChatRequest> = {}) => toChatBody({ ...full, ...fields });
 const find = (error: GatewayError, body: ChatBody = bodyOf()) => findChange(error, body, []);
 
-/** The body as it goes out after a change. */
+/** The request body after a change. */
 function adapt(name: string, fields: Partial<ChatRequest> = {}, detail = ""): Record<string, unknown> {
   return JSON.parse(toChatJson(applyChanges(bodyOf(fields), [{ name, detail }]), FROM)) as Record<string, unknown>;
 }
 
-/** What vendors say, by the change that they ask for. Each is quoted from their documentation or from a public report. */
+/** Vendors' error messages, by the change that they require. They are quoted from documentation or public reports. */
 const SAID: ReadonlyArray<readonly [name: string, words: string, options?: GatewayErrorOptions]> = [
   [
     "max_completion_tokens",
@@ -98,6 +99,8 @@ const SAID: ReadonlyArray<readonly [name: string, words: string, options?: Gatew
   ["presence_penalty", "Argument not supported on this model: presencePenalty"],
   ["stop", "Argument not supported on this model: stop"],
   ["response_format", "'response_format.type' must be 'json_schema' or 'text'"],
+  ["web_search_options", "Unknown parameter: 'web_search_options'.", { param: "web_search_options" }],
+  ["web_search_options", "litellm.UnsupportedParamsError: x does not support parameters: ['web_search_options']"],
   ["user", "body.user: Extra inputs are not permitted", { param: "user", code: "extra_forbidden", status: 422 }],
   ["user", "property 'user' is unsupported"],
   ["name", "At body -> messages -> 1 -> name: Extra inputs are not permitted"],
@@ -146,12 +149,12 @@ const SAID: ReadonlyArray<readonly [name: string, words: string, options?: Gatew
   ],
 ];
 
-describe("a refusal asks for a change of the request", () => {
+describe("a rejection leads to a change of the request", () => {
   for (const [name, words, options] of SAID) {
     test(`${name}: ${words}`, () => expect(find(refusal(words, options))?.name).toBe(name));
   }
 
-  test("also with the words of a server that calls it a failure of its own", () => {
+  test("a change also follows the words of a server that reports an internal failure", () => {
     const jinja = "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...";
     const error = new GatewayError("overloaded", jinja, { status: 500 });
     expect(find(error)?.name).toBe("one message for each speaker");
@@ -163,16 +166,16 @@ describe("a refusal asks for a change of the request", () => {
     refusal("Your request was rejected", { reason: "filtered" }),
     new GatewayError("unreachable", "does not support tools"),
     new GatewayError("overloaded", "no", { code: "unsupported_feature", param: "tools", status: 503 }),
-  ])("but not if it is about something else: $message", (error) => {
+  ])("no change follows a rejection about something else: $message", (error) => {
     expect(find(error)).toBeUndefined();
   });
 
-  test("but not if the request has nothing of the kind", () => {
+  test("no change follows if the request has nothing of that kind", () => {
     const plain = toChatBody({ model: "m", messages: [{ role: "user", content: "hi" }] });
     for (const [, words, options] of SAID) expect(find(refusal(words, options), plain)).toBeUndefined();
   });
 
-  test("and for another one if that change was made already", () => {
+  test("another change follows if the first one was already made", () => {
     const error = refusal("Unexpected role 'user' after role 'tool'");
     const first = find(error);
     expect(first?.name).toBe("one message for each speaker");
@@ -183,40 +186,40 @@ describe("a refusal asks for a change of the request", () => {
 
 describe("a changed request", () => {
   test.each(["temperature", "top_p", "presence_penalty", "frequency_penalty", "response_format", "stop", "user"])(
-    "leaves %s out, and nothing else",
+    "a changed request leaves %s out, and nothing else",
     (field) => {
       const { [field]: _left, ...rest } = adapt("none");
       expect(adapt(field)).toEqual(rest);
     },
   );
 
-  test("bounds its answer by max_completion_tokens", () => {
+  test("a changed request limits its answer with max_completion_tokens", () => {
     const { max_tokens: _bound, ...rest } = adapt("none");
     expect(adapt("max_completion_tokens")).toEqual({ ...rest, max_completion_tokens: 100 });
   });
 
-  test("alternates between its roles", () => {
+  test("a changed request alternates between its roles", () => {
     const { messages: joined } = adapt("one message for each speaker") as { messages: ChatMessage[] };
     expect(joined.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user"]);
     expect(joined[1]).toEqual({ role: "user", content: "Earlier talk.\n\nWhat time is it?" });
   });
 
-  test("has no message of a person directly after a result", () => {
+  test("a changed request has no user message directly after a tool result", () => {
     const { messages: spaced } = adapt("an answer after results") as { messages: ChatMessage[] };
     expect(spaced.slice(-3).map(({ role }) => role)).toEqual(["tool", "assistant", "user"]);
   });
 
-  test("has its system prompt in the first message of a person", () => {
+  test("a changed request has its system prompt in the first user message", () => {
     const { messages: moved } = adapt("no system prompt") as { messages: ChatMessage[] };
     expect(moved[0]).toEqual({ role: "user", name: "ben", content: "Be brief.\n\nEarlier talk." });
     expect(moved).toHaveLength(messages.length - 1);
   });
 
-  test("has null beside calls instead of an empty text", () => {
+  test("a changed request has null next to calls instead of an empty text", () => {
     expect((adapt("no empty text") as { messages: ChatMessage[] }).messages[3]).toMatchObject({ content: null });
   });
 
-  test("has call ids of nine letters and digits, the same for a call and its result", () => {
+  test("a changed request has call ids of nine letters and digits, the same for a call and its result", () => {
     const { messages: numbered } = adapt("call ids") as { messages: ChatMessage[] };
     const [asked, result] = [numbered[3], numbered[4]] as [
       { tool_calls: Array<{ id: string }> },
@@ -226,14 +229,14 @@ describe("a changed request", () => {
     expect(result.tool_call_id).toBe(asked.tool_calls[0]?.id);
   });
 
-  test("has calls and results as words if the model takes no tools", () => {
+  test("a changed request has calls and results as text if the model accepts no tools", () => {
     const plain = adapt("tools") as { messages: ChatMessage[]; tools?: unknown; tool_choice?: unknown };
     expect([plain.tools, plain.tool_choice]).toEqual([undefined, undefined]);
     expect(plain.messages.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user"]);
     expect(plain.messages[3]?.content).toContain("clock({}):\nNoon.");
   });
 
-  test("has as words only the calls to which the gateway attached nothing", () => {
+  test("a changed request has as text only the calls without extra fields of the gateway", () => {
     const own: ChatMessage[] = [
       ...messages,
       { role: "assistant", content: "", tool_calls: [{ ...call, id: "call_2" }], attached },
@@ -243,7 +246,7 @@ describe("a changed request", () => {
     expect(kept.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user", "assistant", "tool"]);
   });
 
-  test("returns nothing that was attached if the gateway refuses that", () => {
+  test("a changed request returns no extra fields if the gateway rejects them", () => {
     const own: ChatMessage[] = [
       { role: "user", content: "hi" },
       { role: "assistant", content: "", tool_calls: [call], attached },
@@ -253,7 +256,7 @@ describe("a changed request", () => {
     expect(JSON.stringify(adapt("attachments", { messages: own }))).not.toContain("reasoning_content");
   });
 
-  test("describes each argument of a tool with exactly one type", () => {
+  test("a changed request describes each argument of a tool with exactly one type", () => {
     const { tools } = adapt("plain schemas") as { tools: ToolDefinition[] };
     expect(tools[1]?.function.parameters).toEqual({
       type: "object",
@@ -261,7 +264,7 @@ describe("a changed request", () => {
     });
   });
 
-  test("leaves out the one tool whose schema is still refused", () => {
+  test("a changed request drops the one tool whose schema is still rejected", () => {
     const error = refusal("Invalid schema for function 'wiki__find'", { param: "tools[1].function.parameters" });
     const plain = { name: "plain schemas", detail: "" };
     const change = findChange(error, applyChanges(bodyOf(), [plain]), [plain]);
@@ -270,7 +273,7 @@ describe("a changed request", () => {
     expect(tools.map((tool) => tool.function.name)).toEqual(["clock"]);
   });
 
-  test("names the tools of earlier calls if the gateway asks for them", () => {
+  test("a changed request lists the tools of earlier calls if the gateway requires it", () => {
     const { tools: _tools, tool_choice: _choice, ...rest } = full;
     const body = toChatBody(rest);
     const words = "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
@@ -282,7 +285,7 @@ describe("a changed request", () => {
     expect(changed).toMatchObject({ tools: [{ function: { name: "clock" } }], tool_choice: "none" });
   });
 
-  test("has words instead of pictures, as one text", () => {
+  test("a changed request has words instead of images, as one text", () => {
     const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
     expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this picture. Say so if it matters.)");
   });
@@ -296,8 +299,8 @@ const strict: Answer = (response, received) =>
   "user" in (received.json as object) ? extraForbidden(response, received) : good(response, received);
 const hadUser = (received: ReadonlyArray<{ json: unknown }>) => received.map((one) => "user" in (one.json as object));
 
-describe("a gateway that refuses part of a request", () => {
-  test("is asked again without it, and from then on at once, for this model alone", async () => {
+describe("a gateway that rejects part of a request", () => {
+  test("the rejected part is left out of the retry and of later requests, for this model only", async () => {
     const { url, received } = await startFaultServer(strict);
     const gateway = connect(url);
     for (const model of ["m", "m", "other"]) {
@@ -306,7 +309,7 @@ describe("a gateway that refuses part of a request", () => {
     expect(hadUser(received)).toEqual([true, false, false, true, false]);
   });
 
-  test("is asked with it again after ten minutes", async () => {
+  test("the rejected part is sent again after ten minutes", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const { url, received } = await startFaultServer(strict);
@@ -317,14 +320,14 @@ describe("a gateway that refuses part of a request", () => {
     expect(hadUser(received)).toEqual([true, false, true, false]);
   });
 
-  test("is not believed if it refuses the rest as well", async () => {
+  test("a change is not remembered if the gateway rejects the rest too", async () => {
     const { url, received } = await startFaultServer(extraForbidden);
     const gateway = connect(url);
     for (const _ of [1, 2]) expect((await readAnswer(gateway, simple, open)).error).toMatchObject({ status: 422 });
     expect(hadUser(received)).toEqual([true, false, true, false]);
   });
 
-  test("gets several changes of one request, and the caller their names", async () => {
+  test("one request can get several changes, and the caller receives their names", async () => {
     const refuseNames: Answer = (response, received) => {
       const { messages: sent, user } = received.json as { messages: Array<{ name?: string }>; user?: string };
       if (user !== undefined) return extraForbidden(response, received);
@@ -344,10 +347,10 @@ describe("a gateway that refuses part of a request", () => {
     expect(names).toEqual([["user", "name"]]);
   });
 
-  test("is named in the log at info with its words, without the words of people", async () => {
+  test("a change is logged at info with the gateway's words, without the users' words", async () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
-    const log = createLogger({ level: "info", secrets: [], destination });
+    const log = createLogger({ level: "info", secrets: [], tokens: [], destination });
     const said = "body.user is not permitted beside 'my secret words'";
     const quoting: Answer = (response, received) =>
       "user" in (received.json as object)
@@ -370,7 +373,7 @@ describe("a gateway that refuses part of a request", () => {
       `${"İ".repeat(25)} the pin is 4711 for 0815`,
     ],
     ["from arguments of tools", "Hello", 'no: {"pin":"4711","for":"0815"}'],
-  ])("hides words in the log that a gateway repeats %s", async (_how, content, said) => {
+  ])("the log hides users' words that a gateway repeats %s", async (_how, content, said) => {
     const { log, lines } = recordingLog();
     const { url } = await startFaultServer(json(400, { error: { message: said } }));
     const call = {
@@ -389,7 +392,7 @@ describe("a gateway that refuses part of a request", () => {
     expect(JSON.stringify(lines)).not.toMatch(/4711|0815/);
   });
 
-  test("lets a text model of the sandbox answer about a picture", async () => {
+  test("a text model of the sandbox answers about an image", async () => {
     const sandbox = await start();
     const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
     const asked = {
@@ -400,7 +403,7 @@ describe("a gateway that refuses part of a request", () => {
   });
 });
 
-describe("token usage", () => {
+describe("token usage of a stream", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
   const asksFor = ({ json: sent }: { json: unknown }) => "stream_options" in (sent as object);
   const counting: Answer = (response, received) => {
@@ -409,7 +412,7 @@ describe("token usage", () => {
     return events(text, FINISH, ...own, DONE)(response, received);
   };
 
-  test("is asked for after the first answer without it", async () => {
+  test("token usage is requested after the first answer without it", async () => {
     const { url, received } = await startFaultServer(counting);
     const gateway = connect(url);
     const readings = [];
@@ -422,7 +425,7 @@ describe("token usage", () => {
     ]);
   });
 
-  test("is not asked for again of a gateway that refuses the question or does not answer it", async () => {
+  test("token usage is not requested again if the gateway rejects the option or ignores it", async () => {
     const refusing: Answer = (response, received) =>
       asksFor(received) ? json(400, { error: { message: "What?" } })(response, received) : good(response, received);
     for (const answer of [refusing, good]) {
@@ -433,7 +436,7 @@ describe("token usage", () => {
     }
   });
 
-  test("is not asked for if the first answer has it", async () => {
+  test("token usage is not requested if the first answer has it", async () => {
     const { url, received } = await startFaultServer(
       events(event(chunk({ delta: { content: "Hello" } })), event({ choices: [], usage }), FINISH, DONE),
     );

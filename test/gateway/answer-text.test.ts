@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createAnswerText } from "../../src/gateway/answer-text.ts";
 import type { ChunkChoice } from "../../src/gateway/chunks.ts";
 
-/** Reads deltas to the end: the text, the pictures, and all that was shown before the end. */
+/** Reads deltas to the end. Returns the text, the images, and everything that was visible before the end. */
 function read(...deltas: string[]) {
   const text = createAnswerText();
   const shown: string[] = [];
@@ -18,16 +18,16 @@ function read(...deltas: string[]) {
   return { said: shown.join("") + rest.content, shown, pictures: [...pictures, ...rest.pictures] };
 }
 
-/** A text cut at these places. */
+/** Splits a text at these positions. */
 function pieces(text: string, places: readonly number[]): string[] {
   const cuts = [0, ...places.map((place) => place % (text.length + 1)).toSorted((a, b) => a - b), text.length];
   return cuts.slice(1).map((end, index) => text.slice(cuts[index], end));
 }
 
-describe("deltas that repeat all of the text so far", () => {
+describe("deltas that repeat the whole text so far", () => {
   const sentence = "The answer is forty-two, as everybody knows.";
 
-  test("are shown once", () => {
+  test("repeated deltas are shown once", () => {
     const words = sentence.split(/(?<= )/);
     const grown = words.map((_, index) => words.slice(0, index + 1).join(""));
     expect(read(...grown).said).toBe(sentence);
@@ -35,7 +35,7 @@ describe("deltas that repeat all of the text so far", () => {
     expect(read("Hel", "Hello", "Hello,", "Hello, you").said).toBe("Hello, you");
   });
 
-  test("are told from words that begin alike", () => {
+  test("repeated deltas are distinguished from words that start alike", () => {
     for (const deltas of [
       ["ha", "haha", "!"],
       ["1", "10", "0"],
@@ -48,10 +48,10 @@ describe("deltas that repeat all of the text so far", () => {
   });
 });
 
-describe("a picture that is written as base64 in the text", () => {
+describe("an image written as base64 in the text", () => {
   const url = `data:image/png;base64,${Buffer.from("not really a picture".repeat(20)).toString("base64")}`;
 
-  test("is a picture, however the deltas cut it, and never text", () => {
+  test("base64 in the text becomes an image, however the deltas split it, and never text", () => {
     for (const written of [`![cat](${url})`, url, `<img src="${url}">`]) {
       const whole = `Here it is:\n\n${written}\n\nDo you like it?`;
       assert(
@@ -65,11 +65,11 @@ describe("a picture that is written as base64 in the text", () => {
     }
   });
 
-  test("can end the answer", () => {
+  test("a base64 image can end the answer", () => {
     expect(read("Here: ", url)).toMatchObject({ said: "Here: ", pictures: [url] });
   });
 
-  test("is not found in text that only looks alike", () => {
+  test("text that only resembles base64 stays text", () => {
     for (const text of [
       "the word database",
       "![a cat](https://example.com/cat.png)",

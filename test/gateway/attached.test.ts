@@ -7,7 +7,7 @@ import { connect, open, readAnswer, request } from "../support/gateway-client.ts
 const call = { index: 0, id: "call_1", type: "function", function: { name: "clock", arguments: "{}" } };
 const result: ChatMessage = { role: "tool", tool_call_id: "call_1", content: "Noon." };
 
-/** An answer of these deltas, and the message that the next request sends back for it. */
+/** An answer with these deltas, and the message that the next request sends back for the answer. */
 async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> {
   const answer: Answer = events(...deltas.map((delta) => event({ choices: [{ index: 0, delta }] })), FINISH, DONE);
   const { url, received } = await startFaultServer(answer);
@@ -20,8 +20,8 @@ async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> 
   return sent?.messages[1] ?? {};
 }
 
-describe("fields that a gateway attaches to an answer with calls", () => {
-  test("come back on the call they came with: Gemini's thought signature", async () => {
+describe("extra fields of a gateway on an answer with calls", () => {
+  test("Gemini's thought signature is sent back on its call", async () => {
     const extra_content = { google: { thought_signature: "c2ln" } };
     const other = { ...call, index: 1, id: "call_2" };
     const { tool_calls } = await roundTrip({ tool_calls: [{ ...call, extra_content }, other] });
@@ -32,7 +32,7 @@ describe("fields that a gateway attaches to an answer with calls", () => {
     ]);
   });
 
-  test("come back on the message: reasoning_content, joined from its pieces", async () => {
+  test("reasoning_content is joined from its pieces and sent back on the message", async () => {
     const sent = await roundTrip(
       { reasoning_content: "I need " },
       { reasoning_content: "the time." },
@@ -41,7 +41,7 @@ describe("fields that a gateway attaches to an answer with calls", () => {
     expect(sent).toMatchObject({ role: "assistant", reasoning_content: "I need the time." });
   });
 
-  test("come back as ordered lists whose fragments of one index are joined: reasoning_details", async () => {
+  test("reasoning_details are sent back as ordered lists, joined by index", async () => {
     const piece = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 };
     const sealed = { type: "reasoning.encrypted", data: "AbC=", id: "rs_1", format: "openai-responses-v1", index: 1 };
     const { reasoning_details } = await roundTrip(
@@ -54,7 +54,7 @@ describe("fields that a gateway attaches to an answer with calls", () => {
     expect(reasoning_details).toEqual([{ ...piece, text: "I need the time.", signature: "c2ln" }, sealed]);
   });
 
-  test("come back as blocks that their signatures end: thinking_blocks", async () => {
+  test("thinking_blocks are sent back as blocks that end with their signatures", async () => {
     const { thinking_blocks } = await roundTrip(
       { thinking_blocks: [{ type: "thinking", thinking: "I need ", signature: null }] },
       { thinking_blocks: [{ type: "thinking", thinking: "the time.", signature: null }] },
@@ -68,12 +68,12 @@ describe("fields that a gateway attaches to an answer with calls", () => {
     ]);
   });
 
-  test("come back under names that nobody knows yet", async () => {
+  test("fields with unknown names are sent back", async () => {
     const sent = await roundTrip({ vendor_state: { seal: "x", steps: [1, 2] } }, { tool_calls: [call] });
     expect(sent).toMatchObject({ vendor_state: { seal: "x", steps: [1, 2] } });
   });
 
-  test("go to no other model and to no history", () => {
+  test("extra fields go to no other model and into no history", () => {
     const attached = { from: "first other", fields: { reasoning_content: "hmm" } };
     const { index: _index, ...plain } = { ...call, type: "function" as const };
     const message = { role: "assistant" as const, content: "", tool_calls: [{ ...plain, attached }], attached };
@@ -81,7 +81,7 @@ describe("fields that a gateway attaches to an answer with calls", () => {
   });
 });
 
-test("A model gets nothing back that another model attached", async () => {
+test("a model never receives another model's extra fields", async () => {
   const { url, received } = await startFaultServer(events(event({ choices: [] }), FINISH, DONE));
   const attached = { from: "first other", fields: { reasoning_content: "hmm" } };
   const { index: _index, ...plain } = { ...call, type: "function" as const };
@@ -90,7 +90,7 @@ test("A model gets nothing back that another model attached", async () => {
   expect(JSON.stringify(received[0]?.json)).not.toContain("reasoning_content");
 });
 
-test("An answer without calls keeps nothing that was attached", () => {
+test("an answer without calls keeps no extra fields", () => {
   const delta = { content: "Hi.", attached: { from: "first m", fields: { reasoning_content: "hmm" } } };
   expect(settleCalls(applyDelta({ role: "assistant", content: "" }, delta))).toEqual({
     role: "assistant",
@@ -98,7 +98,7 @@ test("An answer without calls keeps nothing that was attached", () => {
   });
 });
 
-describe("fields that a hostile gateway attaches", () => {
+describe("extra fields of a hostile gateway", () => {
   const read = (fields: Record<string, unknown>): Attached => {
     const message: Record<string, unknown> & { attached?: Attached } = { ...fields };
     setApart(message, new Set(), "first m");
@@ -107,12 +107,12 @@ describe("fields that a hostile gateway attaches", () => {
   const join = (fragments: Array<Record<string, unknown>>) =>
     fragments.map(read).reduce<Attached | undefined>(joinAttached, undefined)?.fields ?? {};
 
-  test("are left out if they are nested too deeply to be joined and stored", () => {
+  test("extra fields are dropped if they are nested too deeply", () => {
     const deep = JSON.parse(`${"[".repeat(30_000)}${"]".repeat(30_000)}`) as unknown;
     expect(join([{ deep, short: 1 }, { deep: [deep] }, { short: 2 }])).toEqual({ short: 2 });
   });
 
-  test("are bounded in number, so that every fragment costs the same", () => {
+  test("extra fields are limited in number, so that every fragment costs the same", () => {
     const numbers = Array.from({ length: 300 }, (_, index) => index);
     expect(Object.keys(join(numbers.map((number) => ({ [`key${number}`]: 1 }))))).toHaveLength(256);
     expect(join(numbers.map((number) => ({ list: [{ id: `id${number}` }] })))).toEqual({
@@ -123,7 +123,7 @@ describe("fields that a hostile gateway attaches", () => {
     expect(join([{ list: numbers }, { record: { list: numbers } }])).toEqual({});
   });
 
-  test("are dropped with the answer's end if they are too long to be stored and sent again", () => {
+  test("extra fields that are too long are dropped at the end of the answer", () => {
     const attached = { from: "first m", fields: { signature: "x".repeat(600_000) } };
     const own = { id: "1", type: "function" as const, function: { name: "clock", arguments: "{}" } };
     const calls = [{ ...own, attached }];
@@ -135,7 +135,7 @@ describe("fields that a hostile gateway attaches", () => {
     });
   });
 
-  test("are not mistaken for Palaver's own notes of attached fields and pictures", async () => {
+  test("extra fields are not confused with Palaver's own notes of extra fields and images", async () => {
     const sent = await roundTrip(
       { content: "a", attached: "", pictures: 5 },
       { odd: 1, pictures: null },

@@ -12,7 +12,7 @@ async function send(server: FaultServer, signal: AbortSignal = open): Promise<Ga
   return dispatchRequest(agent, { origin: server.url, path: "/", method: "GET" }, signal);
 }
 
-/** Listens, and resolves with what was told. */
+/** Listens, and resolves to everything that it received. */
 function listen({ body }: GatewayResponse): Promise<{ text: string; error: unknown }> {
   let text = "";
   return new Promise((resolve) => {
@@ -24,22 +24,22 @@ function listen({ body }: GatewayResponse): Promise<{ text: string; error: unkno
   });
 }
 
-describe("the body of an answer", () => {
-  test("is told also when it came before somebody listened", async () => {
+describe("the body of a response", () => {
+  test("a body that arrived before anyone listened is delivered", async () => {
     const server = await startFaultServer(body(200, "text/plain", "hello"));
     const answer = await send(server);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await listen(answer)).toEqual({ text: "hello", error: undefined });
   });
 
-  test("comes with status and headers of every kind of answer", async () => {
+  test("a body comes with the status and headers of every kind of response", async () => {
     const server = await startFaultServer(body(418, "text/plain", "tea"));
     const answer = await send(server);
     expect(answer).toMatchObject({ status: 418, headers: { "content-type": "text/plain" } });
     expect((await listen(answer)).text).toBe("tea");
   });
 
-  test("tells nothing and closes the connection once it was left", async () => {
+  test("a body that was abandoned delivers nothing and closes the connection", async () => {
     const server = await startFaultServer((response) => {
       response.writeHead(200);
       response.write("hello");
@@ -54,7 +54,7 @@ describe("the body of an answer", () => {
     expect(told).toEqual([]);
   });
 
-  test("that is drained closes the connection when there is too much of it", async () => {
+  test("draining a body that is too large closes the connection", async () => {
     const server = await startFaultServer((response) => {
       response.writeHead(200);
       const more = (error?: Error | null): void => {
@@ -67,7 +67,7 @@ describe("the body of an answer", () => {
     await server.received[0]?.closed;
   });
 
-  test("breaks off when the signal aborts", async () => {
+  test("a body aborts with the signal", async () => {
     const server = await startFaultServer((response) => {
       response.writeHead(200);
       response.write("hello");
@@ -81,18 +81,18 @@ describe("the body of an answer", () => {
   });
 });
 
-test("A request whose signal has aborted is not made", async () => {
+test("a request with an aborted signal is not sent", async () => {
   const server = await startFaultServer(body(200, "text/plain", "hello"));
   const reason = new Error("too late");
   await expect(send(server, AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(server.received).toEqual([]);
 });
 
-/** Hardly shorter when it is compressed, so that it comes in many pieces. */
+/** It cannot be compressed much, so it arrives in many chunks. */
 const TEXT = `Grüße, 世界 👋. ${randomBytes(150_000).toString("base64")}`;
 const once = { limits: { attempts: 1 } };
 
-/** Answers with these bytes as they are, and says that they are compressed. */
+/** Sends these bytes unchanged but declares them as compressed. */
 function compressed(encoding: string, bytes: Buffer, status = 200): Answer {
   return (response) => {
     response.writeHead(status, { "content-type": "application/json", "content-encoding": encoding });
@@ -103,14 +103,14 @@ function compressed(encoding: string, bytes: Buffer, status = 200): Answer {
 const completion = (content: string) =>
   Buffer.from(JSON.stringify({ choices: [{ index: 0, message: { role: "assistant", content } }] }));
 
-describe("an answer that is compressed though nobody asked for it", () => {
+describe("a response that is compressed although no one asked for it", () => {
   test.each([
     ["gzip", gzipSync],
     ["X-GZip", gzipSync],
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
-  ])("is read when it is %s, as a stream and whole", async (encoding, compress) => {
+  ])("a response compressed with %s is read, as a stream and whole", async (encoding, compress) => {
     const { url, received } = await startFaultServer(
       compressed(encoding, compress(Buffer.from(stream(TEXT, "end")))),
       compressed(encoding, compress(completion(TEXT))),
@@ -121,26 +121,26 @@ describe("an answer that is compressed though nobody asked for it", () => {
     expect(received[0]?.headers["accept-encoding"]).toBe("identity");
   });
 
-  test("says what an error says", async () => {
+  test("a compressed error keeps its message", async () => {
     const body = gzipSync(JSON.stringify({ error: { message: "too much", code: "bad" } }));
     const { url } = await startFaultServer(compressed("gzip", body, 400));
     const failure = await failureOf(connect(url, once).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ status: 400, code: "bad", message: expect.stringContaining("too much") });
   });
 
-  test("breaks off as an answer that was cut, with nothing but its own text", async () => {
+  test("a compressed response that is cut off counts as truncated, and shows only its own text", async () => {
     const whole = gzipSync(stream("so far ", TEXT), { level: 0 });
     const { url } = await startFaultServer((response) => {
       response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
       response.write(whole.subarray(0, 600), () => response.socket?.destroy());
     });
     const { text, error } = await readAnswer(connect(url, once), request, open);
-    // The last bytes may not be unpacked yet when the connection ends.
+    // The last bytes may still be in the compressor when the connection closes.
     expect(`so far ${TEXT}`).toContain(text);
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("it closed the connection") });
   });
 
-  test("is malformed when it is not what it says", async () => {
+  test("a response that is not compressed as declared is malformed", async () => {
     const { url } = await startFaultServer(compressed("gzip", completion("plain")));
     expect(await failureOf(connect(url, once).streamChat(request, open, ignoring))).toMatchObject({
       kind: "malformed",
@@ -148,19 +148,19 @@ describe("an answer that is compressed though nobody asked for it", () => {
     });
   });
 
-  test("is malformed, and left at once, in a way that is not known", async () => {
+  test("a response with an unknown compression is malformed and aborted at once", async () => {
     const { url, received } = await startFaultServer((response) => {
       response.writeHead(200, { "content-encoding": "compress" });
       response.write("more is coming");
     });
     expect(await failureOf(connect(url, once).streamChat(request, open, ignoring))).toMatchObject({
       kind: "malformed",
-      message: expect.stringContaining("not asked for"),
+      message: expect.stringContaining("did not ask for"),
     });
     await received[0]?.closed;
   });
 
-  test("is as long as another may be, however small it comes", async () => {
+  test("a compressed response has the same size limit as others, however small it arrives", async () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20, 120));
     const { url } = await startFaultServer(
       compressed("gzip", bomb),

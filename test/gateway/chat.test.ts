@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { DONE, events, FINISH, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
 import {
@@ -11,7 +12,6 @@ import {
   readAnswer,
   request,
 } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
 
 const completion = {
   id: "chatcmpl-9",
@@ -23,7 +23,7 @@ const completion = {
 };
 
 describe("a streaming request", () => {
-  test("is a POST of exactly the fields given, with stream true and the key as a Bearer", async () => {
+  test("a streaming request is a POST of exactly the given fields, with stream true and the key as a Bearer", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     await readAnswer(connect(url), { ...request, temperature: 0.5 }, open);
     expect(received).toMatchObject([{ method: "POST", path: "/v1/chat/completions" }]);
@@ -35,7 +35,7 @@ describe("a streaming request", () => {
     });
   });
 
-  test("hands a chunk over before the next one is sent", async () => {
+  test("a chunk is delivered before the next one is sent", async () => {
     const { promise: seen, resolve: see } = Promise.withResolvers<void>();
     const { url } = await startFaultServer(async (response, received) => {
       hanging(words("one"))(response, received);
@@ -52,7 +52,7 @@ describe("a streaming request", () => {
   });
 
   test.each([events(stream("one", "two")), json(200, completion), events(words("one"))])(
-    "rejects with what the taker of its chunks throws, and asks for no second answer",
+    "a streaming request rejects with the error of its consumer, and is not retried",
     async (answer) => {
       const { url, received } = await startFaultServer(answer);
       const full = new Error("full");
@@ -65,8 +65,8 @@ describe("a streaming request", () => {
   );
 });
 
-describe("an abort", () => {
-  test("throws the signal's reason and closes the connection while the answer comes", async () => {
+describe("aborting a request", () => {
+  test("an abort during the answer throws the signal's reason and closes the connection", async () => {
     const { url, received } = await startFaultServer(hanging(words("Hello")));
     const controller = new AbortController();
     const reason = new Error("the message was deleted");
@@ -77,7 +77,7 @@ describe("an abort", () => {
     await received[0]?.closed;
   });
 
-  test("throws the signal's reason and closes the connection before the head of the answer has come", async () => {
+  test("an abort before the response headers throws the signal's reason and closes the connection", async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
     const { url, received } = await startFaultServer(() => arrive());
     const controller = new AbortController();
@@ -89,7 +89,7 @@ describe("an abort", () => {
     await received[0]?.closed;
   });
 
-  test("throws between two chunks that came together", async () => {
+  test("an abort throws between two chunks that arrived together", async () => {
     const { url } = await startFaultServer(events(stream("a", "b", "c")));
     const controller = new AbortController();
     const seen: ChatCompletionChunk[] = [];
@@ -101,14 +101,14 @@ describe("an abort", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("that came before makes no call", async () => {
+  test("an earlier abort prevents the call", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     const reason = new Error("too late");
     await expect(connect(url).streamChat(request, AbortSignal.abort(reason), ignoring)).rejects.toBe(reason);
     expect(received).toEqual([]);
   });
 
-  test("ends a wait for the next attempt", async () => {
+  test("an abort ends the wait for the next attempt", async () => {
     const { url } = await startFaultServer(json(500, {}));
     const controller = new AbortController();
     const reason = new Error("stopped");
@@ -117,7 +117,7 @@ describe("an abort", () => {
     await expect(gateway.streamChat(request, controller.signal, { ...ignoring, onRetry })).rejects.toBe(reason);
   });
 
-  test("leaves no listener behind when the call is over", async () => {
+  test("a finished call leaves no abort listener", async () => {
     const { url } = await startFaultServer(events(stream("Hello")));
     const controller = new AbortController();
     let listeners = 0;
@@ -137,7 +137,7 @@ describe("an abort", () => {
 });
 
 describe("the log of an answer", () => {
-  test("has its id, its model, its size and its times, and never a word of it", async () => {
+  test("the log of an answer has its id, model, size and times, and never its text", async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const { url } = await startFaultServer(
       events(words("canary-text"), FINISH, `data: ${JSON.stringify({ choices: [], usage })}\n\n`, DONE),
@@ -160,7 +160,7 @@ describe("the log of an answer", () => {
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 
-  test("says why an answer broke off", async () => {
+  test("the log of an answer says why the answer was truncated", async () => {
     const { url } = await startFaultServer(events(words("Hello")));
     const { log, lines } = recordingLog();
     await readAnswer(connect(url, { log }), request, open);
@@ -168,7 +168,7 @@ describe("the log of an answer", () => {
   });
 });
 
-test("Leaving is logged without the text", async () => {
+test("an abandoned answer is logged without its text", async () => {
   const { url, received } = await startFaultServer(hanging(words("Hello")));
   const { log, lines } = recordingLog();
   const leaving = new AbortController();
@@ -180,8 +180,8 @@ test("Leaving is logged without the text", async () => {
   expect(lines).toMatchObject([{ kind: "left", chars: 5 }]);
 });
 
-describe("an answer that comes as JSON though it was asked for as a stream", () => {
-  test("is handed over as chunks and logged without its text", async () => {
+describe("a JSON answer to a streaming request", () => {
+  test("a JSON answer is delivered as chunks and logged without its text", async () => {
     const { url, received } = await startFaultServer(json(200, completion));
     const { log, lines } = recordingLog();
     const { chunks, text, error } = await readAnswer(connect(url, { log }), request, open);
@@ -195,19 +195,19 @@ describe("an answer that comes as JSON though it was asked for as a stream", () 
     expect(JSON.stringify(lines)).not.toContain("Hello");
   });
 
-  test("is asked for again after a failure that passes", async () => {
+  test("a JSON answer is retried after a temporary failure", async () => {
     const { url, received } = await startFaultServer(json(503, {}), json(200, completion));
     expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
   });
 
-  test.each([501, 505])("is not asked for again after a failure that does not pass (%i)", async (status) => {
+  test.each([501, 505])("a JSON answer is not retried after a permanent failure (%i)", async (status) => {
     const { url, received } = await startFaultServer(json(status, {}), json(200, completion));
     expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "rejected", status });
     expect(received).toHaveLength(1);
   });
 
-  test("is refused when it is larger than a body may be", async () => {
+  test("a JSON answer larger than the limit is refused", async () => {
     const { url } = await startFaultServer(json(200, completion));
     const gateway = connect(url, { limits: { maxBodyBytes: 100 } });
     expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({
@@ -217,20 +217,20 @@ describe("an answer that comes as JSON though it was asked for as a stream", () 
   });
 });
 
-describe("a call whose answer is one document", () => {
-  test("is refused when that is larger than a body may be", async () => {
+describe("a call without streaming", () => {
+  test("a whole answer larger than the limit is refused", async () => {
     const { url } = await startFaultServer(json(200, completion));
     const failure = await failureOf(connect(url, { limits: { maxBodyBytes: 100 } }).listModels(open));
     expect(failure).toMatchObject({ kind: "malformed", message: expect.stringContaining("100 bytes") });
   });
 
-  test("ends with the time for the whole call when none comes", async () => {
+  test("a call without streaming fails at the total timeout", async () => {
     const { url } = await startFaultServer(() => {});
     const failure = await failureOf(connect(url, { limits: { totalMs: 50 } }).listModels(open));
     expect(failure.kind).toBe("interrupted");
   });
 
-  test("aborts with the signal's reason", async () => {
+  test("a call without streaming aborts with the signal's reason", async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
     const { url, received } = await startFaultServer(() => arrive());
     const controller = new AbortController();
@@ -244,7 +244,7 @@ describe("a call whose answer is one document", () => {
   });
 });
 
-test("A request that breaks the interface's rules is not sent", async () => {
+test("a request that violates the interface is not sent", async () => {
   const { url, received } = await startFaultServer(events(stream("Hello")));
   const gateway = connect(url);
   const bad = { ...request, temperature: 3 };

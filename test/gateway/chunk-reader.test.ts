@@ -9,7 +9,7 @@ import {
 } from "../../src/gateway/chunk-reader.ts";
 import { type AssistantMessage, applyDelta } from "../../src/gateway/chunks.ts";
 
-/** The message that these deltas make, or undefined when one of them is refused. */
+/** The message that these deltas produce. Undefined if one of them is refused. */
 function assemble(...deltas: unknown[]): AssistantMessage | undefined {
   const read = createReadChunk("first m");
   let message: AssistantMessage = { role: "assistant", content: "" };
@@ -28,7 +28,7 @@ const call = (id: string, name: string, args: string) => ({
 });
 
 describe("tool calls", () => {
-  test("are assembled by index, whatever the order of their fragments", () => {
+  test("tool calls are assembled by index, whatever the order of their fragments", () => {
     const message = assemble(
       { tool_calls: [{ index: 1, ...call("b", "second", "") }] },
       { tool_calls: [{ index: 0, ...call("a", "first", '{"x"') }] },
@@ -38,7 +38,7 @@ describe("tool calls", () => {
     expect(message?.tool_calls).toEqual([call("a", "first", '{"x":1}'), call("b", "second", "{}")]);
   });
 
-  test("keep their id and name when later fragments carry empty ones", () => {
+  test("tool calls keep their id and name if later fragments have empty ones", () => {
     const message = assemble(
       { tool_calls: [{ index: 0, ...call("a", "first", "{") }] },
       { tool_calls: [{ index: 0, id: "", type: "function", function: { name: "", arguments: "}" } }] },
@@ -47,7 +47,7 @@ describe("tool calls", () => {
     expect(message?.tool_calls).toEqual([call("a", "first", "{}")]);
   });
 
-  test("without an index begin with their id", () => {
+  test("tool calls without an index start with their id", () => {
     const message = assemble(
       { tool_calls: [call("a", "first", "{")] },
       { tool_calls: [{ function: { arguments: "}" } }] },
@@ -56,7 +56,7 @@ describe("tool calls", () => {
     expect(message?.tool_calls).toEqual([call("a", "first", "{}"), call("b", "second", "{}")]);
   });
 
-  test("all with the same index are told apart by their ids, and without ids by arguments that are whole", () => {
+  test("tool calls with the same index are distinguished by id, and without ids by complete arguments", () => {
     const same = { tool_calls: [{ index: 0, ...call("a", "f", "{}") }] };
     const next = { tool_calls: [{ index: 0, ...call("b", "f", '{"x":1}') }] };
     expect(assemble(same, next)?.tool_calls).toEqual([call("a", "f", "{}"), call("b", "f", '{"x":1}')]);
@@ -65,17 +65,17 @@ describe("tool calls", () => {
     expect(both?.map((each) => each.function.arguments)).toEqual(["{}", '{"x":1}']);
   });
 
-  test("may have their arguments as an object", () => {
+  test("the arguments of a tool call can be an object", () => {
     const message = assemble({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } }] });
     expect(message?.tool_calls?.[0]?.function.arguments).toBe('{"x":1}');
   });
 
-  test("with an absurd index are refused, because they would make a list of that length", () => {
+  test("a tool call with an absurd index is refused, because it would create a list of that length", () => {
     for (const index of [-1, 128, 1e9])
       expect(assemble({ tool_calls: [{ index, ...call("a", "f", "") }] })).toBeUndefined();
   });
 
-  test("that are null are none", () => {
+  test("tool calls that are null are ignored", () => {
     expect(assemble({ content: "a", tool_calls: null })).toEqual({ role: "assistant", content: "a" });
   });
 });
@@ -84,26 +84,26 @@ describe("the text of a chunk", () => {
   const textOf = (delta: unknown) =>
     createReadChunk("first m")({ choices: [{ index: 0, delta }] })?.choices[0]?.delta.content;
 
-  test("is the text of its parts, without what the model thinks", () => {
+  test("the text of a chunk is the text of its parts, without the model's thoughts", () => {
     const thinking = { type: "thinking", thinking: [{ type: "text", text: "hm" }] };
     expect(textOf({ content: [thinking, { type: "text", text: "a" }, { type: "text", text: "b" }] })).toBe("ab");
     expect(textOf({ content: [] })).toBe("");
   });
 
-  test("is the refusal where nothing else is said", () => {
+  test("the text of a chunk is the refusal if there is no other text", () => {
     expect(textOf({ content: null, refusal: "I will not." })).toBe("I will not.");
     expect(textOf({ content: "a", refusal: "I will not." })).toBe("a");
     expect(textOf({ content: null, refusal: null })).toBe(null);
   });
 
-  test("is not said once more by a message behind the deltas", () => {
+  test("a final message does not repeat the text of the deltas", () => {
     const read = createReadChunk("first m");
     const textIn = (choice: object) => read({ choices: [choice] })?.choices[0]?.delta.content;
     expect(textIn({ delta: { content: "all of it" } })).toBe("all of it");
     expect(textIn({ message: { content: "all of it" }, finish_reason: "stop" })).toBeUndefined();
   });
 
-  test("is that of the one answer that was asked for, whichever comes first", () => {
+  test("the text of a chunk is that of the one requested answer, wherever it is in the list", () => {
     const choice = (index: number, content: string) => ({ index, delta: { content }, finish_reason: null });
     expect(createReadChunk("first m")({ choices: [choice(1, "other"), choice(0, "mine")] })?.choices).toEqual([
       choice(0, "mine"),
@@ -112,7 +112,7 @@ describe("the text of a chunk", () => {
 });
 
 describe("a chunk", () => {
-  test("is refused when its parts are not what the wire types say", () => {
+  test("a chunk is refused if its parts do not fit the wire types", () => {
     const read = createReadChunk("first m");
     const wrong = [
       undefined,
@@ -129,7 +129,7 @@ describe("a chunk", () => {
     for (const value of wrong) expect(read(value)).toBeUndefined();
   });
 
-  test("gets the fields it lacks", () => {
+  test("missing fields of a chunk are filled in", () => {
     const read = createReadChunk("first m");
     expect(read({ id: "x" })?.choices).toEqual([]);
     expect(read({ choices: [{}] })?.choices).toEqual([{ index: 0, delta: {}, finish_reason: null }]);
@@ -140,7 +140,7 @@ describe("a chunk", () => {
   });
 });
 
-test("Usage is read when both counts are there, and its total made when it is not", () => {
+test("usage is read if both counts are present, and a missing total is computed", () => {
   expect(readUsage({ prompt_tokens: 1, completion_tokens: 2 })).toEqual({
     prompt_tokens: 1,
     completion_tokens: 2,
@@ -153,21 +153,21 @@ test("Usage is read when both counts are there, and its total made when it is no
 
 type Fragment = [index: unknown, id: string, name: string, args: string];
 
-/** The place of each fragment of one answer. */
+/** The slot for each fragment of one answer. */
 function placesOf(...fragments: Fragment[]): (number | undefined)[] {
   const placeOf = createPlaceOf();
   return fragments.map(([index, id, name, args]) => placeOf({ index, id, name, args } satisfies CallFragment));
 }
 
-test("A call with an endless name or id is refused", () => {
+test("a call with an endless name or id is refused", () => {
   const named = (id: string, name: string) => assemble({ tool_calls: [{ index: 0, id, function: { name } }] });
   expect(named("i".repeat(5_000), "n".repeat(1_000))).toBeDefined();
   expect(named("a", "n".repeat(1_001))).toBeUndefined();
   expect(named("i".repeat(65_537), "n")).toBeUndefined();
 });
 
-describe("the place of a call", () => {
-  test("is not searched for by parsing long arguments with every fragment", () => {
+describe("the slot of a call", () => {
+  test("finding a call's slot does not parse long arguments for every fragment", () => {
     const parse = vi.spyOn(JSON, "parse");
     onTestFinished(() => parse.mockRestore());
     const more = Array.from({ length: 100 }, (): [number, string, string, string] => [0, "", "f", "}"]);
@@ -175,19 +175,19 @@ describe("the place of a call", () => {
     expect(parse).not.toHaveBeenCalled();
   });
 
-  test("is its index, whatever order the calls come in, also written as text", () => {
+  test("a call's slot is its index, whatever the order, even if the index is a string", () => {
     expect(placesOf([1, "b", "g", ""], [0, "a", "f", "{"], [1, "", "", "{}"], ["0", "", "", "}"])).toEqual([
       1, 0, 1, 0,
     ]);
   });
 
-  test("is a new one for each id where all calls have the same index", () => {
+  test("a new id gets a new slot if all calls have the same index", () => {
     expect(placesOf([0, "a", "f", '{"x":1}'], [0, "b", "f", '{"x"'], [0, "", "", ":2}"], [0, "c", "g", "{}"])).toEqual([
       0, 1, 1, 2,
     ]);
   });
 
-  test("stays when a server repeats the id, or makes one anew for each fragment", () => {
+  test("a call keeps its slot if the server repeats the id or creates a new one for each fragment", () => {
     expect(placesOf([0, "a", "f", "{"], [0, "a", "f", "}"], [0, "a", "f", ""])).toEqual([0, 0, 0]);
     expect(placesOf([0, "r1", "f", ""], [0, "r2", "f", '{"x"'], [0, "r3", "f", ":1}"], [0, "r4", "", ""])).toEqual([
       0, 0, 0, 0,
@@ -195,7 +195,7 @@ describe("the place of a call", () => {
     expect(placesOf([undefined, "a", "f", "{"], [undefined, "a", "f", "}"])).toEqual([0, 0]);
   });
 
-  test("is the next one without an index, for another id, or a name behind arguments that are whole", () => {
+  test("without an index, another id, or a name after complete arguments, gets the next slot", () => {
     expect(placesOf([undefined, "a", "f", ""], [undefined, "b", "f", "{}"], [undefined, "", "", ""])).toEqual([
       0, 1, 1,
     ]);
@@ -208,25 +208,25 @@ describe("the place of a call", () => {
     ]);
   });
 
-  test("is one that no other call has", () => {
+  test("two calls never share a slot", () => {
     const places = placesOf([0, "a", "f", "{}"], [0, "b", "f", "{}"], [0, "c", "f", "{}"], [1, "d", "f", "{}"]);
     expect(places).toEqual([0, 1, 2, 3]);
   });
 
-  test("is none for an absurd index, and for more calls than any answer has", () => {
+  test("an absurd index, or a call beyond the limit, gets no slot", () => {
     expect(placesOf([-1, "", "", ""], [128, "", "", ""], [1e9, "", "", ""])).toEqual([undefined, undefined, undefined]);
     const many = placesOf(...Array.from({ length: 130 }, (_, at): Fragment => [0, `id${at}`, "f", "{}"]));
     expect([many[127], many[128], many[129]]).toEqual([127, undefined, undefined]);
   });
 });
 
-describe("An event that repeats the one before but for its text", () => {
+describe("an event that repeats the previous one except for its text", () => {
   const write = (choice: object, rest: object = {}) =>
     JSON.stringify({ id: "c", choices: [{ index: 0, ...choice }], ...rest });
   const say = (content: unknown, rest?: object) => write({ delta: { content }, finish_reason: null }, rest);
   const parse = (data: string) => createReadChunk("first m")(JSON.parse(data));
 
-  test("is read without a parser, also with spaces between its fields", () => {
+  test("a repeated event is read without a parser, even with spaces between its fields", () => {
     for (const toEvent of [say, (text: string) => say(text).replaceAll(":", ": ")]) {
       const repeats = createRepeatReader();
       const [first, next] = [toEvent("Good"), toEvent(" morning 😀")];
@@ -236,7 +236,7 @@ describe("An event that repeats the one before but for its text", () => {
     }
   });
 
-  test("is read as the parser reads it, whatever stands between", () => {
+  test("a repeated event is read exactly as the parser reads it, whatever comes in between", () => {
     const texts = ["a", "b", "content", "type", "", 'a"b', "a\\", "a\n", "\u2028", "é😀", null];
     const events = [
       ...texts.map((text) => say(text)),

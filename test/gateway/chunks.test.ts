@@ -15,7 +15,7 @@ function call(id: string, args = "{}", name = "look"): ToolCall {
 }
 
 describe("a delta", () => {
-  test("adds to the message and leaves the one before as it was", () => {
+  test("a delta extends the message and leaves the previous one unchanged", () => {
     const first = applyDelta(EMPTY, { role: "assistant", content: "Hel", tool_calls: [{ index: 0, id: "a" }] });
     const second = applyDelta(first, { content: "lo", tool_calls: [{ index: 0, function: { arguments: "{" } }] });
     expect([EMPTY.content, first.content, second.content]).toEqual(["", "Hel", "Hello"]);
@@ -24,11 +24,11 @@ describe("a delta", () => {
   });
 });
 
-describe("the calls of a message that is over", () => {
+describe("the calls of a finished message", () => {
   const idsOf = (...ids: string[]) =>
     settleCalls({ ...EMPTY, tool_calls: ids.map((id) => call(id)) }).tool_calls?.map(({ id }) => id);
 
-  test("each have an id of their own, those they came with where that can be", () => {
+  test("each call of a finished message has a unique id, its original one if possible", () => {
     expect(idsOf("a", "b")).toEqual(["a", "b"]);
     expect(idsOf("", "a", "")).toEqual(["call_0", "a", "call_2"]);
     for (const ids of [
@@ -39,16 +39,16 @@ describe("the calls of a message that is over", () => {
       expect(new Set(idsOf(...ids)).size).toBe(ids.length);
   });
 
-  test("have no holes between them, nor any without a name", () => {
+  test("the calls of a finished message have no gaps and no empty names", () => {
     const message = applyDelta(EMPTY, { tool_calls: [{ index: 2, id: "c", function: { name: "f" } }, { index: 3 }] });
     expect(settleCalls(message).tool_calls).toEqual([call("c", "", "f")]);
   });
 
-  test("are absent where there are none", () => {
+  test("a finished message without calls has no calls field", () => {
     expect(settleCalls({ ...EMPTY, content: "Hi", tool_calls: [] })).toEqual({ role: "assistant", content: "Hi" });
   });
 
-  test("are sent back with arguments that are JSON", () => {
+  test("the calls of a finished message are sent back with JSON arguments", () => {
     const calls = [call("a", '{"x":1}'), call("b", '{"x":'), call("c", "")];
     expect(calls.map(isWholeCall)).toEqual([true, false, false]);
     const sent = toSendable({ ...EMPTY, tool_calls: calls }).tool_calls;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import { createGateway, parseModelIds, readBaseUrl } from "../../src/gateway/client.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 import {
@@ -13,23 +14,22 @@ import {
   words,
 } from "../support/fault-server.ts";
 import { beginAnswer, connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
-import { silent } from "../support/log.ts";
 
 describe("createGateway", () => {
-  test("takes a base address with or without a slash or a version", async () => {
+  test("the gateway accepts a base URL with or without a slash or a version", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     for (const end of ["", "/", "/v1", "/v1/"]) await readAnswer(connect(`${url}${end}`), request, open);
     expect(received.map(({ path }) => path)).toEqual(Array.from({ length: 4 }, () => "/v1/chat/completions"));
   });
 
-  test("refuses a key that cannot be a header, and does not repeat it", () => {
+  test("the gateway refuses a key that cannot be a header, without repeating it", () => {
     for (const apiKey of ["", "two words", "line\r\nbreak", "schlüssel"]) {
       const create = () => createGateway({ baseUrl: "http://127.0.0.1", apiKey, log: silent });
       expect(create).toThrow(/^The gateway's key must be one word of plain ASCII characters\.$/);
     }
   });
 
-  test("refuses a key header that is no header of a vendor", () => {
+  test("the gateway refuses a key header that is not a vendor's", () => {
     for (const imageKeyHeader of ["authorization", "x-a b", "x-\r\n", ""]) {
       expect(() => createGateway({ baseUrl: "http://127.0.0.1", apiKey: KEY, imageKeyHeader, log: silent })).toThrow(
         "x- header",
@@ -37,7 +37,7 @@ describe("createGateway", () => {
     }
   });
 
-  test("ends running calls, and takes no others, when it is closed", async () => {
+  test("closing the gateway ends running calls and refuses others", async () => {
     const { url, received } = await startFaultServer(hanging(words("Hel")), json(200, []));
     const gateway = connect(url, { limits: { attempts: 1 } });
     const { first, end } = beginAnswer(gateway, request, open);
@@ -51,24 +51,24 @@ describe("createGateway", () => {
 });
 
 describe("readBaseUrl", () => {
-  test("takes slashes and the version off", () => {
+  test("a base URL loses its slashes and version", () => {
     for (const end of ["", "/", "//", "/v1", "/v1/", "/v1//", "/v1beta", "/v1beta/"]) {
       expect(readBaseUrl(`https://gateway.example${end}`)).toBe("https://gateway.example");
       expect(readBaseUrl(`http://127.0.0.1:8787/proxy/ai${end}`)).toBe("http://127.0.0.1:8787/proxy/ai");
     }
   });
 
-  test("keeps a path that only looks like a version", () => {
+  test("a path that only resembles a version is kept", () => {
     expect(readBaseUrl("https://gateway.example/dev1")).toBe("https://gateway.example/dev1");
   });
 
-  test("refuses what is no http(s) address", () => {
+  test("an address that is not http(s) is refused", () => {
     for (const text of ["", "gateway.example", "ftp://gateway.example", "file:///etc/passwd"]) {
       expect(() => readBaseUrl(text)).toThrow("must be an http:// or https:// URL");
     }
   });
 
-  test("refuses secrets and queries in the address, and does not repeat them", () => {
+  test("secrets and queries in the base URL are refused, without repeating them", () => {
     for (const text of ["https://user:hunter2@gateway.example", "https://gateway.example/?key=hunter2"]) {
       expect(() => readBaseUrl(text)).toThrow(/^(?!.*hunter2).*must have no user, password, query or fragment/);
     }
@@ -79,7 +79,7 @@ const safe = createSafeText([]);
 const parse = (value: unknown): string[] => parseModelIds(JSON.stringify(value), safe);
 
 describe("the model list", () => {
-  test("is asked for with the key", async () => {
+  test("the model list is requested with the key", async () => {
     const { url, received } = await startFaultServer(json(200, { object: "list", data: [{ id: "a" }, { id: "b" }] }));
     expect(await connect(url).listModels(open)).toEqual(["a", "b"]);
     expect(received).toMatchObject([
@@ -87,7 +87,7 @@ describe("the model list", () => {
     ]);
   });
 
-  test("is understood in every shape in use", () => {
+  test("the model list is understood in every common shape", () => {
     expect(parse({ data: [{ id: "a" }, { id: "b", name: "B" }] })).toEqual(["a", "b"]);
     expect(parse({ models: [{ name: "models/a" }, { id: "b" }] })).toEqual(["a", "b"]);
     expect(parse(["a", "b"])).toEqual(["a", "b"]);
@@ -96,29 +96,29 @@ describe("the model list", () => {
     expect(parse({ data: [] })).toEqual([]);
   });
 
-  test("names each model once and leaves out what has no id", () => {
+  test("the model list names each model once and drops models without an id", () => {
     expect(parse({ data: [{ id: "a" }, { id: "a" }, {}, null, 7, { id: "" }] })).toEqual(["a"]);
   });
 
-  test("is asked for again after a failure that passes", async () => {
+  test("the model list is requested again after a temporary failure", async () => {
     const { url } = await startFaultServer(json(500, {}), json(200, ["a"]));
     expect(await connect(url).listModels(open)).toEqual(["a"]);
   });
 
-  test("that is no list is malformed", async () => {
+  test("a model list that is not a list is malformed", async () => {
     for (const answer of [json(200, {}), body(200, "text/html", "<html></html>"), body(200, "text/plain", "")]) {
       const { url } = await startFaultServer(answer);
       expect(await failureOf(connect(url).listModels(open))).toMatchObject({ kind: "malformed" });
     }
   });
 
-  test("that is an error object says so", () => {
+  test("an error object instead of a model list is reported", () => {
     expect(() => parse({ error: { message: "no list today" } })).toThrow("no list today");
   });
 });
 
 describe("a vendor's base address", () => {
-  /** A server that has the path of a chat request at one place alone, and says 404 everywhere else. */
+  /** A server that has the chat path in one place only. Everything else is 404. */
   async function serveAt(place: string) {
     const nothing = body(404, "text/html", "<html>404</html>");
     const answer: Answer = (response, received) => (received.path === place ? good : nothing)(response, received);
@@ -137,7 +137,7 @@ describe("a vendor's base address", () => {
     ],
     ["/openai/v1", "/openai/v1/chat/completions", 1],
     ["", "/chat/completions", 2],
-  ])("%s leads to %s, and from then on at once", async (base, path, requests) => {
+  ])("%s leads to %s, and later requests go there at once", async (base, path, requests) => {
     const { url, received } = await serveAt(path);
     const gateway = connect(`${url}${base}`);
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
@@ -147,7 +147,7 @@ describe("a vendor's base address", () => {
     expect(received).toHaveLength(requests + 1);
   });
 
-  test("is not doubted if the gateway says that the model is missing", async () => {
+  test("the address is not doubted if the gateway says that the model is missing", async () => {
     const missing = { error: { code: "model_not_found", message: "The model `m` does not exist." } };
     const { url, received } = await startFaultServer(json(404, missing));
     const { error } = await readAnswer(connect(url), request, open);

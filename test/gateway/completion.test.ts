@@ -14,7 +14,7 @@ const whole = {
   usage,
 };
 
-/** Decodes a document that answers a streaming request. Throws the failure. */
+/** Decodes a JSON document that answers a streaming request. Throws if that fails. */
 function decode(document: unknown) {
   const chunks: ChatCompletionChunk[] = [];
   const decoder = createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk));
@@ -29,14 +29,14 @@ function decode(document: unknown) {
 
 const messageOf = (message: unknown) => decode({ choices: [{ message }] }).message;
 
-describe("a JSON document in place of a stream", () => {
-  test("is read as a whole answer with its finish reason and usage", () => {
+describe("a JSON document instead of a stream", () => {
+  test("a JSON document is read as a complete answer with its finish reason and usage", () => {
     const { message, tally } = decode(whole);
     expect(message).toEqual({ role: "assistant", content: "hi" });
     expect(tally).toMatchObject({ finishReason: "length", usage, id: "c1", model: "m" });
   });
 
-  test("can call tools with no content, no ids, and arguments as an object", () => {
+  test("a JSON document can call tools without content or ids, with arguments as an object", () => {
     const tool_calls = [{ function: { name: "f", arguments: { x: 1 } } }, { function: { name: "g", arguments: "" } }];
     expect(messageOf({ content: null, tool_calls })).toEqual({
       role: "assistant",
@@ -48,37 +48,37 @@ describe("a JSON document in place of a stream", () => {
     });
   });
 
-  test("can give its text in parts or as a refusal", () => {
+  test("a JSON document can give its text in parts or as a refusal", () => {
     expect(messageOf({ content: [{ type: "text", text: "a" }, { type: "thinking", text: "no" }, null] })).toMatchObject(
       { content: "a" },
     );
     expect(messageOf({ content: null, refusal: "I will not." })).toMatchObject({ content: "I will not." });
   });
 
-  test("gives its thoughts apart from its text, and without calls nothing that a gateway attached", () => {
+  test("a JSON document separates thoughts from text, and keeps extra fields only with calls", () => {
     const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
     const { reasoning, message: read } = decode({ ...whole, system_fingerprint: "x", choices: [{ message }] });
     expect(reasoning).toBe("hmm");
     expect(read).toEqual({ role: "assistant", content: "hi" });
   });
 
-  test("is complete without a finish reason", () => {
+  test("a JSON document is complete without a finish reason", () => {
     expect(decode({ choices: [{ message: { content: "hi" } }] }).tally.finishReason).toBe("stop");
   });
 
-  test("gives the first of several answers", () => {
+  test("a JSON document gives the first of several answers", () => {
     const second = { index: 1, message: { role: "assistant", content: "ho" }, finish_reason: "stop" };
     expect(decode({ choices: [whole.choices[0], second] }).message.content).toBe("hi");
   });
 
-  test("is malformed if it holds no answer", () => {
+  test("a JSON document without an answer is malformed", () => {
     for (const value of [{}, { choices: [] }, { choices: [{ message: { content: 7 } }] }, "{broken"]) {
       expect(() => decode(value)).toThrow("no readable choices");
     }
     expect(() => decode("<html>")).toThrow("web page");
   });
 
-  test("fails with the words of an error object", () => {
+  test("a JSON document with an error object fails with its message", () => {
     expect(() => decode({ error: { message: "no capacity" } })).toThrow("no capacity");
     expect(() => decode([{ error: { message: "no capacity" } }])).toThrow("no capacity");
   });

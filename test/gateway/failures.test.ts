@@ -6,7 +6,7 @@ const safe = createSafeText(["the-configured-key"]);
 const refuse = (status: number, body: string, headers = {}) => toStatusError(status, headers, body, "some-model", safe);
 
 describe("the error object", () => {
-  test("gives the error its type, code, param and words", () => {
+  test("an error object gives the error its type, code, param and message", () => {
     const error = {
       type: "invalid_request_error",
       code: "bad_value",
@@ -23,7 +23,7 @@ describe("the error object", () => {
     });
   });
 
-  test("may be a text, stand without its envelope or in a list, or have numbers", () => {
+  test("an error object can be a text, lack its envelope, be in a list, or have numbers", () => {
     expect(refuse(400, '{"error":"just words"}').message).toContain("just words");
     expect(refuse(400, '{"message":"bare words"}').message).toContain("bare words");
     expect(refuse(400, '{"detail":"other words"}').message).toContain("other words");
@@ -40,7 +40,7 @@ describe("the error object", () => {
     });
   });
 
-  test("may be missing: nothing, a page, a line of text, broken JSON", () => {
+  test("an error object can be missing: no body, a page, a line of text, broken JSON", () => {
     expect(refuse(502, "").message).toBe("The gateway failed for model some-model (502).");
     expect(refuse(502, "<html><b>Bad</b></html>").message).toContain("(a web page instead of an error object)");
     expect(refuse(502, "upstream connect error").message).toContain("upstream connect error");
@@ -48,13 +48,13 @@ describe("the error object", () => {
     expect(refuse(502, '{"error":{"message":{"a":1}}}').message).toBe("The gateway failed for model some-model (502).");
   });
 
-  test("reads no wait from a long text, which would block the process for seconds", () => {
+  test("a wait is not read from a long text, because that would block the process for seconds", () => {
     const details = [{ retryDelay: "1".repeat(2_000) + "s" }];
     expect(refuse(429, JSON.stringify({ error: { message: "Slow down", details } })).retryAfterMs).toBeUndefined();
     expect(refuse(429, '{"error":{"details":[{"retryDelay":"36.2s"}]}}').retryAfterMs).toBe(36_200);
   });
 
-  test("names no place for a broken rule whose path is no list of names and numbers", () => {
+  test("a broken rule has no path if the path is not a list of names and numbers", () => {
     const deep = `${"[".repeat(30_000)}${"]".repeat(30_000)}`;
     expect(refuse(422, `{"detail":[{"msg":"odd","loc":["body",${deep},{"toString":1},"user"]}]}`)).toMatchObject({
       param: "user",
@@ -62,12 +62,12 @@ describe("the error object", () => {
     });
   });
 
-  test("is quoted as a sentence, so that another one can follow", () => {
+  test("an error's message is quoted as a sentence, so that another one can follow", () => {
     expect(refuse(404, '{"detail":"Not Found"}').message).toMatch(/ It said: Not Found\.$/);
     expect(refuse(400, '{"message":"Is this \\"it?\\""}').message).toMatch(/ It said: Is this "it\?"$/);
   });
 
-  test("has the reason `too-long` if words alone say that the request is too long for the model", () => {
+  test("an error has the reason `too-long` if only its words say that the request is too long", () => {
     const said = [
       "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
       "prompt is too long: 210000 tokens > 200000 maximum",
@@ -80,13 +80,13 @@ describe("the error object", () => {
     expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').reason).toBeUndefined();
   });
 
-  test("is known without its envelope inside an answer", () => {
+  test("an error object without its envelope is recognised inside an answer", () => {
     expect(hasError({ object: "error", message: "worker died", code: 500 })).toBe(true);
     expect(toStreamError({ object: "error", message: "worker died" }, safe).message).toContain("worker died");
     expect(hasError({ object: "chat.completion.chunk", choices: [] })).toBe(false);
   });
 
-  test("is shown without keys, on one line, shortened", () => {
+  test("an error is shown without keys, on one line and shortened", () => {
     const message = `bad key the-configured-key or sk-other-secret-1\n${"x".repeat(1_000)}`;
     const error = refuse(401, JSON.stringify({ error: { message, code: "the-configured-key" } }));
     expect(error.message).not.toMatch(/the-configured-key|sk-other|\n/);
@@ -114,16 +114,18 @@ describe("the kind of a status", () => {
   for (const [status, kind] of kinds) test(`${status} is ${kind}`, () => expect(refuse(status, "").kind).toBe(kind));
 });
 
-test("A rate limit names the model and the wait", () => {
+test("a rate limit names the model and the wait", () => {
   const error = refuse(429, "", { "retry-after": "12" });
-  expect(error.message).toBe("The gateway's rate limit for model some-model is reached (429). It asks to wait 12 s.");
+  expect(error.message).toBe(
+    "The gateway's rate limit for model some-model is reached (429). It asks you to wait 12 s.",
+  );
   expect(error.retryAfterMs).toBe(12_000);
 });
 
 describe("Retry-After", () => {
   const now = Date.UTC(1994, 10, 6, 8, 49, 0);
 
-  test("is seconds or one of the three HTTP dates", () => {
+  test("Retry-After is seconds or one of the three HTTP dates", () => {
     expect(readRetryAfter("0", now)).toBe(0);
     expect(readRetryAfter(" 1.5 ", now)).toBe(1_500);
     expect(readRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now)).toBe(37_000);
@@ -131,18 +133,18 @@ describe("Retry-After", () => {
     expect(readRetryAfter("Sun Nov  6 08:49:37 1994", now)).toBe(37_000);
   });
 
-  test("in the past is 0", () => {
+  test("a Retry-After in the past is 0", () => {
     expect(readRetryAfter("Sun, 06 Nov 1994 08:48:37 GMT", now)).toBe(0);
   });
 
-  test("that is neither is none", () => {
+  test("another value of Retry-After is ignored", () => {
     for (const header of [undefined, "", "-5", "soon", "1e9", "0x10", "NaN"]) {
       expect(readRetryAfter(header, now)).toBeUndefined();
     }
   });
 });
 
-describe("an error object in the place of an answer", () => {
+describe("an error object instead of an answer", () => {
   const named: Array<[object, string, number]> = [
     [{ type: "invalid_request_error", code: "context_length_exceeded" }, "rejected", 400],
     [{ code: "model_not_found", param: "model" }, "rejected", 404],
@@ -152,18 +154,18 @@ describe("an error object in the place of an answer", () => {
     [{ type: "rate_limit_error", code: "rate_limit_exceeded" }, "rate-limited", 429],
     [{ code: "content_policy_violation" }, "rejected", 400],
   ];
-  test.each(named)("counts as the refusal that it names: %j", (error, kind, status) => {
+  test.each(named)("an error object instead of an answer counts as its rejection: %j", (error, kind, status) => {
     expect(toStreamError({ error }, safe)).toMatchObject({ kind, status });
     expect(toStreamError({ error }, safe, true)).toMatchObject({ kind: "interrupted", status: undefined });
   });
 
   test.each([{ code: 500 }, { type: "server_error" }, { code: "overloaded" }, { code: 200 }])(
-    "breaks it off where it names a failure, which may have cost something: %j",
+    "an error object that reports a failure ends the answer, which may have been billed: %j",
     (error) => expect(toStreamError({ error }, safe)).toMatchObject({ kind: "interrupted" }),
   );
 });
 
-test("An error inside a stream may have no words", () => {
+test("an error inside a stream can lack a message", () => {
   for (const value of [undefined, {}, { error: {} }, { error: true }]) {
     expect(toStreamError(value, safe)).toMatchObject({ kind: "interrupted" });
   }

@@ -1,11 +1,11 @@
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
+import { linked } from "../../lab/support/picture-turn.ts";
 import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
 import type { ImageRequest, ReferenceSource } from "../../src/gateway/image-ways.ts";
 import { type Answer, json, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, open } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
-import { linked } from "../support/picture-job.ts";
 
 const GOOGLE = "/v1beta/models/painter:generateContent";
 const IMAGES = "/v1/images/generations";
@@ -43,7 +43,7 @@ function answerInChat(message: object): Answer {
   });
 }
 
-/** A gateway that has these paths only; for all others it answers as OpenAI does. */
+/** A gateway that has only these paths. For all others it responds as OpenAI does. */
 async function serve(paths: Record<string, Answer | Answer[]>) {
   const counts = new Map<string, number>();
   const server = await startFaultServer((response, received) => {
@@ -63,7 +63,7 @@ function refuse(status: number, error: { message: string; code?: string; param?:
   return json(status, { error: { type: "invalid_request_error", code: null, param: null, ...error } });
 }
 
-/** Pictures without links. */
+/** Images without links. */
 function bytesOnly(count = 1): ReferenceSource {
   return {
     links: () => Promise.reject(new Error("There is no link.")),
@@ -75,8 +75,8 @@ function expectPicture({ bytes, mimeType }: GeneratedImage): void {
   expect([mimeType, Buffer.from(bytes).equals(png)]).toEqual(["image/png", true]);
 }
 
-describe("A gateway without generateContent", () => {
-  test("draws by POST /images/generations, which is remembered for the model", async () => {
+describe("a gateway without generateContent", () => {
+  test("an image is created by POST /images/generations, and the way is remembered for the model", async () => {
     const { url, asked, bodiesAt } = await serve({ [IMAGES]: byImages });
     const gateway = connect(url);
     const image = await gateway.generateImage(request, open);
@@ -88,7 +88,7 @@ describe("A gateway without generateContent", () => {
     expect(bodiesAt(IMAGES)).toEqual([body, body]);
   });
 
-  test("draws by chat completions with modalities if it has no path for pictures either", async () => {
+  test("an image is created by chat completions with modalities if there is no image path either", async () => {
     const { url, asked, bodiesAt } = await serve({ [CHAT]: byChat });
     const gateway = connect(url);
     const image = await gateway.generateImage(request, open);
@@ -116,26 +116,26 @@ describe("A gateway without generateContent", () => {
     ["a method that is not allowed", { [GOOGLE]: refuse(405, { message: "Method Not Allowed" }) }],
     ["a model that is none for this path", { [GOOGLE]: refuse(400, { message: "painter is not a chat model" }) }],
     ["an answer that is not implemented", { [GOOGLE]: refuse(501, { message: "not implemented" }) }],
-  ])("is recognized by %s", async (_, paths) => {
+  ])("a gateway without generateContent is recognised by %s", async (_, paths) => {
     const { url, asked } = await serve({ ...paths, [IMAGES]: byImages });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });
 
-  test("is recognized by a key that only OpenAI's paths accept", async () => {
+  test("a gateway without generateContent is recognised by a key that only OpenAI's paths accept", async () => {
     const { url, asked } = await serve({ [GOOGLE]: refusal(401, "no Bearer"), [IMAGES]: byImages });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });
 
-  test("is looked for in chat if its path for pictures does not take the model", async () => {
+  test("chat is tried if the image path does not accept the model", async () => {
     const words = "The model 'painter' is not supported with this endpoint.";
     const { url, asked } = await serve({ [IMAGES]: refuse(400, { message: words }), [CHAT]: byChat });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES, CHAT]);
   });
 
-  test("is asked in the other ways again once the remembered one is gone", async () => {
+  test("the other ways are tried again if the remembered one disappears", async () => {
     const { url, asked } = await serve({ [GOOGLE]: [byGoogle, refusal(404, "gone")], [IMAGES]: byImages });
     const gateway = connect(url);
     await gateway.generateImage(request, open);
@@ -144,20 +144,20 @@ describe("A gateway without generateContent", () => {
   });
 });
 
-describe("A picture that may have been drawn", () => {
+describe("an image that may already have been created", () => {
   test.each([
     ["an answer without a picture", json(200, {})],
     ["a refusal of the key", refusal(403, "not supported")],
     ["a safety filter", refuse(400, { message: "Not allowed.", code: "moderation_blocked" })],
-  ])("is not asked for in another way after %s", async (_, answer) => {
+  ])("no other way is tried after %s", async (_, answer) => {
     const { url, asked } = await serve({ [GOOGLE]: answer, [IMAGES]: byImages });
     await failureOf(connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE]);
   });
 });
 
-describe("A model that draws in no way", () => {
-  test("is reported with all ways that were tried, and what the gateway answered", async () => {
+describe("a model that creates images in no way", () => {
+  test("a failure lists all attempted ways and the gateway's responses", async () => {
     const { url } = await serve({ [CHAT]: refuse(400, { message: "modalities: image is not supported" }) });
     const failure = await failureOf(connect(url).generateImage(request, open));
     expect(failure).toMatchObject({ kind: "rejected", type: "no_way" });
@@ -166,7 +166,7 @@ describe("A model that draws in no way", () => {
     );
   });
 
-  test("does not get a request that it could answer in words", async () => {
+  test("a model that cannot create images does not get a request that it could answer in words", async () => {
     const refused = refuse(400, { message: "This model does not support the requested output modalities." });
     const { url, bodiesAt } = await serve({ [CHAT]: refused });
     await failureOf(connect(url).generateImage(request, open));
@@ -174,7 +174,7 @@ describe("A model that draws in no way", () => {
     expect(modalities).toEqual([["image", "text"], ["image"]]);
   });
 
-  test("is not concluded from a refusal of one request by a model that has drawn", async () => {
+  test("one rejection does not prove that a model which has created images no longer can", async () => {
     const message = "Editing is not supported by this model.";
     const { url } = await serve({ [IMAGES]: byImages, [EDITS]: refuse(400, { message }) });
     const gateway = connect(url);
@@ -183,13 +183,13 @@ describe("A model that draws in no way", () => {
     expect(failure.message).toContain(message);
   });
 
-  test("is not concluded from a failure that passes", async () => {
+  test("a temporary failure does not prove that a model cannot create images", async () => {
     const { url, asked } = await serve({ [GOOGLE]: [refusal(500, "The model is not available just now."), byGoogle] });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, GOOGLE]);
   });
 
-  test("is reported as unknown if the gateway says so in one of the ways", async () => {
+  test("a model is reported as unknown if the gateway says so in one of the ways", async () => {
     const unknown = refuse(404, { message: "The model `painter` does not exist", code: "model_not_found" });
     const { url } = await serve({ [IMAGES]: unknown, [CHAT]: unknown });
     expect(await failureOf(connect(url).generateImage(request, open))).toMatchObject({ reason: "unknown-model" });
@@ -201,15 +201,15 @@ describe("IMAGE_API", () => {
     ["generate-content" as const, GOOGLE, byGoogle],
     ["images" as const, IMAGES, byImages],
     ["chat" as const, CHAT, byChat],
-  ])("sets the only way that is asked: %s", async (imageApi, path, answer) => {
+  ])("IMAGE_API sets the only way that is used: %s", async (imageApi, path, answer) => {
     const { url, asked } = await serve({ [path]: answer });
     expectPicture(await connect(url, { imageApi }).generateImage(request, open));
     expect(asked()).toEqual([path]);
   });
 });
 
-describe("References without a link", () => {
-  test("are sent as files to POST /images/edits", async () => {
+describe("references without a link", () => {
+  test("references are sent as files to POST /images/edits", async () => {
     const { url, received } = await serve({ [EDITS]: byImages });
     expectPicture(
       await connect(url, { imageApi: "images" }).generateImage({ ...request, references: bytesOnly(2) }, open),
@@ -220,7 +220,7 @@ describe("References without a link", () => {
     expect(files).toEqual(["image/png", "image/png"]);
   });
 
-  test("are sent as data URLs in a chat", async () => {
+  test("references are sent as data URLs in a chat", async () => {
     const { url, bodiesAt } = await serve({ [CHAT]: byChat });
     await connect(url, { imageApi: "chat" }).generateImage({ ...request, references: bytesOnly() }, open);
     const content = [
@@ -230,13 +230,13 @@ describe("References without a link", () => {
     expect(bodiesAt(CHAT)).toMatchObject([{ messages: [{ role: "user", content }] }]);
   });
 
-  test("are no hindrance for a model whose way is not known yet", async () => {
+  test("references do not prevent finding the way of a model", async () => {
     const { url, asked } = await serve({ [EDITS]: byImages });
     expectPicture(await connect(url).generateImage({ ...request, references: bytesOnly() }, open));
     expect(asked()).toEqual([EDITS]);
   });
 
-  test("are the reason that is given if only generateContent could have drawn from them", async () => {
+  test("references are named as the reason if only generateContent could use them", async () => {
     const { url } = await serve({ [GOOGLE]: byGoogle });
     const gateway = connect(url);
     const drawn = () => gateway.generateImage({ ...request, references: bytesOnly() }, open);
@@ -246,7 +246,7 @@ describe("References without a link", () => {
   });
 });
 
-describe("Ratio and size", () => {
+describe("ratio and size", () => {
   test.each([
     ["gpt-image-1", "1:1", undefined, ["1024x1024"], []],
     ["gpt-image-1", "16:9", undefined, ["1536x1024"], ["16:9"]],
@@ -266,7 +266,7 @@ describe("Ratio and size", () => {
     },
   );
 
-  test("become the nearest size that a gateway takes, which is remembered", async () => {
+  test("ratio and size become the nearest accepted size, which is remembered", async () => {
     const takesFixed: Answer = (response, received) => {
       const { size = "" } = received.json as { size?: string };
       const isTaken = ["1024x1024", "1536x1024", "1024x1536"].includes(size);
@@ -296,7 +296,7 @@ describe("Ratio and size", () => {
     },
   );
 
-  test("go to a chat model in image_config", async () => {
+  test("ratio and size go to a chat model in image_config", async () => {
     const { url, bodiesAt } = await serve({ [CHAT]: byChat });
     const asked = { ...request, aspectRatio: "8:1", imageSize: "2K" };
     await connect(url, { imageApi: "chat" }).generateImage(asked, open);
@@ -304,8 +304,8 @@ describe("Ratio and size", () => {
   });
 });
 
-describe("A gateway's own form", () => {
-  test("of an answer may be a link: the client then requests the bytes, and does so at once from then on", async () => {
+describe("a gateway's own form", () => {
+  test("an answer can be a link, and then the client requests bytes at once from then on", async () => {
     const link = json(200, { data: [{ url: "https://pictures.example/1.png" }] });
     const { url, bodiesAt } = await serve({ [IMAGES]: [link, byImages] });
     const gateway = connect(url, { imageApi: "images" });
@@ -316,14 +316,14 @@ describe("A gateway's own form", () => {
     expect(formats).toEqual([undefined, "b64_json", "b64_json"]);
   });
 
-  test("of an answer that stays a link is an error that says so", async () => {
+  test("an answer that remains a link is an error that says so", async () => {
     const { url, asked } = await serve({ [IMAGES]: json(200, { data: [{ url: "https://pictures.example/1.png" }] }) });
     const failure = await failureOf(connect(url, { imageApi: "images" }).generateImage(request, open));
     expect(failure).toMatchObject({ kind: "malformed", message: expect.stringContaining("a link instead of") });
     expect(asked()).toHaveLength(1);
   });
 
-  test("of a request says that the bytes must come, except to models that refuse that", async () => {
+  test("a request asks for bytes, unless the model rejects that", async () => {
     const refused = refuse(400, { message: "Unknown parameter: 'response_format'.", param: "response_format" });
     const { url, bodiesAt } = await serve({ [IMAGES]: [refused, byImages] });
     const gateway = connect(url, { imageApi: "images" });
@@ -334,7 +334,7 @@ describe("A gateway's own form", () => {
     expect(formats).toEqual(["b64_json", undefined, undefined, undefined]);
   });
 
-  test("of a model that writes no text is asked for pictures alone", async () => {
+  test("a request to a model that writes no text names images only", async () => {
     const words = "No endpoints found that support the requested output modalities: image, text";
     const { url, bodiesAt } = await serve({ [CHAT]: [refuse(404, { message: words }), byChat] });
     const gateway = connect(url, { imageApi: "chat" });
@@ -374,7 +374,7 @@ describe("A gateway's own form", () => {
       () => answerInChat({ reasoning_details: [{ text: "hmm" }], images: [{ image_url: { url: toUrl() } }] }),
       "Here.",
     ],
-  ])("of a picture in a chat may be %s", async (_, answer, text) => {
+  ])("an image in a chat can be %s", async (_, answer, text) => {
     const { url } = await serve({ [CHAT]: answer() });
     const image = await connect(url, { imageApi: "chat" }).generateImage(request, open);
     expectPicture(image);
@@ -382,7 +382,7 @@ describe("A gateway's own form", () => {
   });
 });
 
-test("A safety filter is known by any of the names that gateways have for it", async () => {
+test("a safety filter is recognised by any of its common names", async () => {
   const { log } = recordingLog();
   const answers = [
     json(200, { candidates: [{ finishReason: "IMAGE_SAFETY" }] }),
@@ -400,7 +400,7 @@ test("A safety filter is known by any of the names that gateways have for it", a
     const { url } = await serve({ [GOOGLE]: answer });
     const failure = await failureOf(connect(url, { log }).generateImage(request, open));
     expect(describePictureFailure(failure, "painter", 0)).toEqual({
-      reason: "The AI service's safety filter refused this picture. Describe it differently.",
+      reason: "The AI service's safety filter blocked this image. Describe it differently.",
       canRetry: true,
     });
   }

@@ -1,16 +1,16 @@
 import sharp from "sharp";
 import { beforeAll, describe, expect, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
+import { linked } from "../../lab/support/picture-turn.ts";
 import { parseImage } from "../../src/gateway/image-answer.ts";
 import type { ImageRequest } from "../../src/gateway/image-ways.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 import { type Answer, json, rateLimit, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, KEY, open } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
-import { linked } from "../support/picture-job.ts";
 
 const base: ImageRequest = { model: "draw", prompt: "a cat" };
 describe("a request for generateContent", () => {
-  test("asks for text and image, and names nothing that was not asked for", async () => {
+  test("generateContent asks for text and image, and includes only requested options", async () => {
     const { url, received } = await startFaultServer(picture());
     await connect(url).generateImage(base, open);
     expect(received[0]?.json).toEqual({
@@ -19,7 +19,7 @@ describe("a request for generateContent", () => {
     });
   });
 
-  test("puts one fileData part behind the text for each reference, and ratio and size into imageConfig", async () => {
+  test("generateContent has one fileData part per reference after the text, and ratio and size in imageConfig", async () => {
     const { url, received } = await startFaultServer(picture());
     const fileUri = "https://example.org/a.png?signed=1";
     const references = linked({ mimeType: "image/png", fileUri }, { mimeType: "image/webp", fileUri });
@@ -54,12 +54,15 @@ describe("a request for generateContent", () => {
     ["aspectRatio is width:height", { aspectRatio: "wide" }, "aspectRatio: must be width:height"],
     ["imageSize is upper case", { imageSize: "2k" }, "imageSize: must be a number and an upper-case K"],
     ["all problems are named at once", { aspectRatio: "x", imageSize: "y" }, "imageSize"],
-  ])("is not sent if it breaks a rule: %s", async (_, fields: Partial<ImageRequest>, words) => {
-    const { url, received } = await startFaultServer(picture());
-    const failure = await failureOf(connect(url).generateImage({ ...base, ...fields }, open));
-    expect(failure).toMatchObject({ kind: "rejected", message: expect.stringContaining(words) });
-    expect(received).toEqual([]);
-  });
+  ])(
+    "a request for generateContent is not sent if it breaks a rule: %s",
+    async (_, fields: Partial<ImageRequest>, words) => {
+      const { url, received } = await startFaultServer(picture());
+      const failure = await failureOf(connect(url).generateImage({ ...base, ...fields }, open));
+      expect(failure).toMatchObject({ kind: "rejected", message: expect.stringContaining(words) });
+      expect(received).toEqual([]);
+    },
+  );
 });
 
 const MAX_BYTES = 100_000;
@@ -79,8 +82,8 @@ beforeAll(async () => {
   [red, blue] = await Promise.all([draw("red"), draw("blue")]);
 });
 
-describe("the picture", () => {
-  test("is found as inlineData and as inline_data, wherever it stands", async () => {
+describe("the image of an answer", () => {
+  test("the image is found as inlineData and as inline_data, wherever it is", async () => {
     const shapes = [
       { candidates: [{ content: { parts: [{ text: "here" }, { inlineData: { data: red } }] } }] },
       { candidates: [{ content: { parts: [{ inline_data: { mime_type: "image/png", data: red } }] } }] },
@@ -91,21 +94,21 @@ describe("the picture", () => {
     for (const shape of shapes) expect(Buffer.from((await parse(shape)).bytes).toString("base64")).toBe(red);
   });
 
-  test("is the first one as the answer is written", async () => {
+  test("the image is the first one in the order of the answer", async () => {
     const first = { deep: { er: [{ inlineData: { data: red } }] }, inline_data: { data: blue } };
     expect(Buffer.from((await parse(first)).bytes).toString("base64")).toBe(red);
     const parts = [{ inline_data: { data: blue } }, { inlineData: { data: red } }];
     expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(blue);
   });
 
-  test("is the first one that holds data", async () => {
+  test("the image is the first one with data", async () => {
     for (const empty of ["", " ", "data:image/png;base64,", null]) {
       const parts = [{ inlineData: { data: empty } }, { inline_data: { data: red } }, { inlineData: { data: blue } }];
       expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(red);
     }
   });
 
-  test("is one of the model's thoughts where there is no other", async () => {
+  test("the image is one of the model's thoughts if there is no other", async () => {
     const thought = { thought: true, content: [{ text: "hmm" }, { inlineData: { data: blue } }] };
     const [alone, both] = await Promise.all([
       parse({ parts: [thought, { text: "Here.", inlineData: { data: "" } }] }),
@@ -115,7 +118,7 @@ describe("the picture", () => {
     expect(Buffer.from(both.bytes).toString("base64")).toBe(red);
   });
 
-  test("comes with the text beside it, without the model's thoughts", async () => {
+  test("the image comes with the text next to it, without the model's thoughts", async () => {
     const parts = [{ text: "hmm", thought: true }, { text: "Here" }, { inlineData: { data: red } }, { text: "it is." }];
     expect((await parse({ candidates: [{ content: { parts } }] })).text).toBe("Here\nit is.");
   });
@@ -126,19 +129,19 @@ describe("the picture", () => {
     [{ usage: { prompt_tokens: 7 } }, { promptTokens: 7, completionTokens: 0 }],
     [{ usage: { total: "many" } }, undefined],
     [{}, undefined],
-  ])("comes with what it cost, where the gateway tells: %j", async (told, usage) => {
+  ])("the image comes with its cost, if the gateway reports it: %j", async (told, usage) => {
     expect((await parse({ inlineData: { data: red }, ...told })).usage).toEqual(usage);
   });
 
-  test("is found however deep it stands", async () => {
+  test("the image is found at any depth", async () => {
     const depth = 5_000;
     const text = `${'{"a":'.repeat(depth)}${JSON.stringify({ inlineData: { data: red } })}${"}".repeat(depth)}`;
     expect((await parseImage(text, MAX_BYTES, safe)).mimeType).toBe("image/png");
   });
 });
 
-describe("an answer without a usable picture", () => {
-  test("is malformed when it is empty, no JSON, or holds something else", async () => {
+describe("an answer without a usable image", () => {
+  test("an image answer is malformed if it is empty, not JSON, or has no image", async () => {
     const html = Buffer.from("<svg onload=alert(1)>").toString("base64");
     const cases = [
       "",
@@ -152,7 +155,7 @@ describe("an answer without a usable picture", () => {
       expect(await failureOf(parseImage(json, MAX_BYTES, safe))).toMatchObject({ kind: "malformed" });
   });
 
-  test("is malformed when the picture is too large", async () => {
+  test("an image answer is malformed if the image is too large", async () => {
     const data = Buffer.concat([Buffer.from(red, "base64"), Buffer.alloc(MAX_BYTES)]).toString("base64");
     expect(await failureOf(parse({ inlineData: { data } }))).toMatchObject({
       kind: "malformed",
@@ -160,7 +163,7 @@ describe("an answer without a usable picture", () => {
     });
   });
 
-  test("is rejected, with the reason, when the model declines", async () => {
+  test("an image answer is rejected with the reason if the model declines", async () => {
     const words = { candidates: [{ content: { parts: [{ text: "I cannot draw that." }] }, finishReason: "STOP" }] };
     expect(await failureOf(parse(words))).toMatchObject({
       kind: "rejected",
@@ -174,7 +177,7 @@ describe("an answer without a usable picture", () => {
     });
   });
 
-  test("says the words of an error object", async () => {
+  test("an image answer with an error object is reported with its message", async () => {
     expect(await failureOf(parse({ error: { message: "no capacity" } }))).toMatchObject({
       kind: "interrupted",
       message: expect.stringContaining("no capacity"),
@@ -197,14 +200,14 @@ const picture = (): Answer => (response, received) =>
     candidates: [{ content: { parts: [{ inlineData: { mimeType: "image/jpeg", data: png.toString("base64") } }] } }],
   })(response, received);
 
-/** Takes the key in the vendor's header only. */
+/** A gateway that accepts the key only in the vendor's header. */
 const byHeader = (): Answer => (response, received) =>
   received.headers[imageKeyHeader] === KEY && received.headers.authorization === undefined
     ? picture()(response, received)
     : refusal(401, "no")(response, received);
 
 describe("an image request", () => {
-  test("is a POST on the model's path with the key as a Bearer", async () => {
+  test("an image request is a POST on the model's path with the key as a Bearer", async () => {
     const { url, received } = await startFaultServer(picture());
     const image = await connect(url).generateImage(request, open);
     expect(received).toMatchObject([
@@ -217,18 +220,18 @@ describe("an image request", () => {
     expect(Buffer.from(image.bytes).equals(png)).toBe(true);
   });
 
-  test("gives the type that the bytes have, whatever the gateway says", async () => {
+  test("an image has the type of its bytes, whatever the gateway says", async () => {
     const { url } = await startFaultServer(picture());
     expect((await connect(url).generateImage(request, open)).mimeType).toBe("image/png");
   });
 
-  test("is made again after a failure that passes", async () => {
+  test("an image request is retried after a temporary failure", async () => {
     const { url, received } = await startFaultServer(refusal(503, "busy"), rateLimit(), picture());
     await connect(url).generateImage(request, open);
     expect(received).toHaveLength(3);
   });
 
-  test("that breaks a rule is not sent", async () => {
+  test("an image request that breaks a rule is not sent", async () => {
     const { url, received } = await startFaultServer(picture());
     expect(await failureOf(connect(url).generateImage({ ...request, prompt: " " }, open))).toMatchObject({
       kind: "rejected",
@@ -236,7 +239,7 @@ describe("an image request", () => {
     expect(received).toEqual([]);
   });
 
-  test("aborts with the signal's reason", async () => {
+  test("an image request aborts with the signal's reason", async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
     const { url, received } = await startFaultServer(() => arrive());
     const controller = new AbortController();
@@ -249,7 +252,7 @@ describe("an image request", () => {
     await received[0]?.closed;
   });
 
-  test("is logged without its prompt", async () => {
+  test("an image request is logged without its prompt", async () => {
     const { url } = await startFaultServer(picture());
     const { log, lines } = recordingLog();
     await connect(url, { log }).generateImage(request, open);
@@ -258,8 +261,8 @@ describe("an image request", () => {
   });
 });
 
-describe("401 on the image endpoint", () => {
-  test("is answered once with the key in the vendor's header, instead of the Bearer", async () => {
+describe("401 from the image endpoint", () => {
+  test("a 401 is retried once with the key in the vendor's header instead of the Bearer", async () => {
     const { url, received } = await startFaultServer(byHeader());
     await connect(url, { imageKeyHeader }).generateImage(request, open);
     expect(received.map(({ headers }) => [headers.authorization, headers[imageKeyHeader]])).toEqual([
@@ -268,7 +271,7 @@ describe("401 on the image endpoint", () => {
     ]);
   });
 
-  test("is remembered: the next picture goes straight to the header", async () => {
+  test("the vendor's header is remembered: the next image uses it at once", async () => {
     const { url, received } = await startFaultServer(byHeader());
     const gateway = connect(url, { imageKeyHeader });
     await gateway.generateImage(request, open);
@@ -276,7 +279,7 @@ describe("401 on the image endpoint", () => {
     expect(received).toHaveLength(3);
   });
 
-  test("twice is an error, without the key in it and without a third call", async () => {
+  test("a second 401 is an error without the key, and there is no third call", async () => {
     const { url, received } = await startFaultServer(refusal(401, `no ${KEY}`));
     const gateway = connect(url, { imageKeyHeader, imageApi: "generate-content" });
     const failure = await failureOf(gateway.generateImage(request, open));
@@ -285,7 +288,7 @@ describe("401 on the image endpoint", () => {
     expect(received).toHaveLength(2);
   });
 
-  test("with a remembered header is an error, and the next picture begins with the Bearer again", async () => {
+  test("a 401 with the remembered header is an error, and the next image starts with the Bearer again", async () => {
     const { url, received } = await startFaultServer(refusal(401, "no"), picture(), refusal(401, "no"), picture());
     const gateway = connect(url, { imageKeyHeader });
     await gateway.generateImage(request, open);
@@ -294,7 +297,7 @@ describe("401 on the image endpoint", () => {
     expect(received.map(({ headers }) => headers.authorization === undefined)).toEqual([false, true, true, false]);
   });
 
-  test("without a header to try says what to set", async () => {
+  test("a 401 without a configured header says which variable to set", async () => {
     const { url, received } = await startFaultServer(refusal(401, "no"));
     const failure = await failureOf(connect(url).generateImage(request, open));
     expect(failure.message).toContain("GATEWAY_IMAGE_KEY_HEADER");
@@ -305,7 +308,7 @@ describe("401 on the image endpoint", () => {
     ]);
   });
 
-  test("is the only status that is answered so", async () => {
+  test("only a 401 is retried with the vendor's header", async () => {
     for (const status of [400, 403, 404]) {
       const { url, received } = await startFaultServer(refusal(status, "no"));
       await failureOf(connect(url, { imageKeyHeader, imageApi: "generate-content" }).generateImage(request, open));
@@ -314,7 +317,7 @@ describe("401 on the image endpoint", () => {
   });
 });
 
-test("A picture larger than pictures may be is refused while it comes", async () => {
+test("an image larger than the limit is refused while it arrives", async () => {
   const data = Buffer.alloc(3_000_000).toString("base64");
   const { url } = await startFaultServer(json(200, { inlineData: { data } }));
   const failure = await failureOf(connect(url, { limits: { maxImageBytes: 1_000 } }).generateImage(request, open));

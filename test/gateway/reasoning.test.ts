@@ -19,7 +19,7 @@ import { connect, open, readAnswer, request } from "../support/gateway-client.ts
 
 const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000, maxBodyBytes: 10_000 };
 
-/** The text of an answer, what was thought before it, and whether nothing of it was text. */
+/** The text of an answer, the thoughts before it, and whether the answer had no text. */
 function decode(...parts: string[]): { text: string; thought: string; answered: boolean } {
   const chunks: ChatCompletionChunk[] = [];
   const decoder = createStreamDecoder(LIMITS, createSafeText([]), (one) => chunks.push(one));
@@ -30,14 +30,14 @@ function decode(...parts: string[]): { text: string; thought: string; answered: 
   return { text: join("content"), thought: join("reasoning"), answered: decoder.tally.answered };
 }
 
-/** A text in pieces that begin at these places. */
+/** Splits a text at these positions. */
 function pieces(text: string, places: readonly number[]): string[] {
   const cuts = [0, ...places.map((place) => place % (text.length + 1)).toSorted((a, b) => a - b), text.length];
   return cuts.slice(1).map((end, index) => words(text.slice(cuts[index], end)));
 }
 
-describe("what a model thinks in tags", () => {
-  test("is no part of its text, whatever the tag and wherever the deltas cut it", () => {
+describe("thoughts in tags", () => {
+  test("thoughts in tags are not part of the text, whatever the tag and however the deltas split it", () => {
     const tags = constantFrom("think", "thinking", "thought", "reasoning", "THINK");
     assert(
       property(tags, array(nat(), { maxLength: 8 }), (tag, places) => {
@@ -51,14 +51,14 @@ describe("what a model thinks in tags", () => {
     );
   });
 
-  test("may come in several blocks before the answer begins", () => {
+  test("thoughts can come in several blocks before the answer", () => {
     const said = "<think></think> <think>once</think>\n<thinking>twice</thinking>Yes.";
     for (let at = 0; at < said.length; at += 1) {
       expect(decode(...pieces(said, [at]), FINISH)).toMatchObject({ text: "Yes.", thought: "oncetwice" });
     }
   });
 
-  test("that never ends is all that there is", () => {
+  test("thoughts that never end are the whole answer", () => {
     expect(decode(words("<think>I wonder <"), words("whether"), FINISH, DONE)).toEqual({
       text: "",
       thought: "I wonder <whether",
@@ -66,7 +66,7 @@ describe("what a model thinks in tags", () => {
     });
   });
 
-  test("ends with the answer's own tag alone", () => {
+  test("thoughts end only with the closing tag of their own kind", () => {
     expect(decode(words("<think>a </thinking> b</think>c"), FINISH)).toMatchObject({
       text: "c",
       thought: "a </thinking> b",
@@ -75,7 +75,7 @@ describe("what a model thinks in tags", () => {
 });
 
 describe("an answer's text", () => {
-  test("stays as it is where it does not begin with such a tag", () => {
+  test("text that does not start with a thinking tag is unchanged", () => {
     assert(
       property(string({ unit: "grapheme" }), array(nat(), { maxLength: 5 }), (said, places) => {
         if (/^\s*<(think|thinking|thought|reasoning)>/i.test(said)) return;
@@ -84,25 +84,25 @@ describe("an answer's text", () => {
     );
   });
 
-  test("may be about the tags", () => {
+  test("text can mention thinking tags", () => {
     for (const said of ["`<think>` opens it", "The <think>tag</think>", "no opening</think>yes", "<thinker>"]) {
       expect(decode(words(said), FINISH)).toMatchObject({ text: said, thought: "" });
     }
   });
 
-  test("that could have become a tag comes with the end, with [DONE] alone, or before a call", () => {
+  test("text that could become a tag is shown at the end, at [DONE], or before a call", () => {
     const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" } }] };
     expect(decode(words(" <thi"), FINISH)).toMatchObject({ text: " <thi", answered: true });
     expect(decode(words(" <thi"), DONE)).toMatchObject({ text: " <thi", answered: true });
     expect(decode(words(" <thi"), event(chunk({ delta: call })))).toMatchObject({ text: " <thi" });
   });
 
-  test("is not waited for behind any amount of white space", () => {
+  test("a thinking tag is not expected after any amount of white space", () => {
     expect(decode(words(" ".repeat(100)))).toMatchObject({ text: " ".repeat(100) });
   });
 });
 
-test("what a model thinks is told by whatever name it comes, once, and as long as it keeps it to itself as a sign of it", () => {
+test("thoughts are reported once, under any field name, and count as a sign of life while they are hidden", () => {
   const dialects: Array<[Record<string, unknown>, string]> = [
     [{ reasoning_content: "hmm", content: null }, "hmm"],
     [{ reasoning: "hmm", reasoning_details: [{ type: "reasoning.text", text: "hmm" }] }, "hmm"],
@@ -116,7 +116,7 @@ test("what a model thinks is told by whatever name it comes, once, and as long a
   expect(decode(event(chunk({ delta: { reasoning: null, content: "Hello" } })))).toMatchObject({ thought: "" });
 });
 
-test("An answer that breaks off while the model thinks in tags is asked for once more", async () => {
+test("an answer that breaks off during the thoughts in tags is requested again", async () => {
   const { url } = await startFaultServer(
     cut(words("<think>let me see"), words(" <")),
     events(words("<think>again</think>"), words("Hello"), FINISH, DONE),
@@ -124,7 +124,7 @@ test("An answer that breaks off while the model thinks in tags is asked for once
   expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
 });
 
-test("A whole answer is told apart from what was thought, in tags and in fields", async () => {
+test("a whole answer is separated from thoughts in tags and in fields", async () => {
   const messages = [
     { role: "assistant", content: "<think>hmm</think>\n\nHello" },
     { role: "assistant", content: "Hello", reasoning_content: "hmm" },
@@ -136,7 +136,7 @@ test("A whole answer is told apart from what was thought, in tags and in fields"
   }
 });
 
-test("What is thought without end is cut off where an answer would be", () => {
+test("endless thoughts are truncated at the limit for answers", () => {
   const decoder = createStreamDecoder({ ...LIMITS, maxAnswerChars: 20 }, createSafeText([]), () => {});
   decoder.feed(words("<think>0123456789") + words("0123456789") + words("0123456789"));
   expect(decoder.failure()).toMatchObject({ kind: "interrupted" });

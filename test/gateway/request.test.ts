@@ -31,8 +31,8 @@ function problem(fields: Record<string, unknown>): string {
   return "none";
 }
 
-describe("a request that keeps the interface's rules", () => {
-  test("goes out with all thirteen fields as they are", () => {
+describe("a valid request", () => {
+  test("a valid request is sent with all thirteen fields unchanged", () => {
     const fields = {
       messages: [
         { role: "system", content: "Be brief.", name: "admin" },
@@ -62,18 +62,18 @@ describe("a request that keeps the interface's rules", () => {
     expect(wire(fields)).toEqual({ model: "m", ...fields, stream: true });
   });
 
-  test("goes out without what is undefined, and as a stream", () => {
+  test("a valid request is sent as a stream and without undefined fields", () => {
     expect(wire({ temperature: undefined, tools: undefined })).toEqual({ model: "m", messages: [user], stream: true });
   });
 
-  test("may have each string form of tool_choice and of stop", () => {
+  test("a valid request can have each string form of tool_choice and of stop", () => {
     for (const tool_choice of ["auto", "none", "required"]) {
       expect(wire({ tools: [tool], tool_choice })).toMatchObject({ tool_choice });
     }
     expect(wire({ stop: "END" })).toMatchObject({ stop: "END" });
   });
 
-  test("may have tools without parameters, and properties that are allowed or not whatever they are", () => {
+  test("a valid request can have tools without parameters, and any additionalProperties", () => {
     const properties = { a: true, b: false, c: {} };
     for (const parameters of [undefined, {}, { type: "object" }, { type: "object", properties }]) {
       const tools = [{ type: "function", function: { name: "f", ...(parameters && { parameters }) } }];
@@ -81,13 +81,13 @@ describe("a request that keeps the interface's rules", () => {
     }
   });
 
-  test("may repeat a call by a name that no tool could have", () => {
+  test("a valid request can repeat a call by a name that no tool could have", () => {
     const calls = [{ ...call, function: { name: "functions.look", arguments: "{}" } }];
     const answer = { role: "assistant", content: "", tool_calls: calls };
     expect(wire({ messages: [user, answer] })).toMatchObject({ messages: [user, answer] });
   });
 
-  test("goes out without empty lists, which are an error to many servers", () => {
+  test("a valid request is sent without empty lists, which many servers reject", () => {
     const messages = [user, { role: "assistant", content: "hi", tool_calls: [] }];
     expect(wire({ messages, tools: [], tool_choice: "auto", stop: [] })).toEqual({
       model: "m",
@@ -96,13 +96,13 @@ describe("a request that keeps the interface's rules", () => {
     });
   });
 
-  test("goes out with fields that somebody asked for beside it, where it says nothing itself", () => {
+  test("a valid request is sent with the operator's extra fields, unless it sets them itself", () => {
     const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
     const body = toJson({ ...request, temperature: 0 }, { temperature: 1, top_p: 0.5, reasoning_effort: "low" });
     expect(JSON.parse(body)).toEqual({ ...request, temperature: 0, top_p: 0.5, reasoning_effort: "low", stream: true });
   });
 
-  test("goes out with lone surrogates replaced", () => {
+  test("a valid request is sent with lone surrogates replaced", () => {
     const request = { model: "m", messages: [{ role: "user", content: "a\uD83Db" }] } as ChatRequest;
     expect(toJson(request)).toContain("a\uFFFDb");
   });
@@ -185,12 +185,12 @@ describe("a request that breaks a rule is refused", () => {
   ];
   for (const [rule, fields, place] of cases) test(rule, () => expect(problem(fields)).toContain(place));
 
-  test("with all its problems in one message", () => {
+  test("a request that breaks rules is refused with all problems in one message", () => {
     const message = problem({ model: "", temperature: 3, max_tokens: 0.5, extra: 1 });
     for (const field of ["model", "temperature", "max_tokens", '"extra"']) expect(message).toContain(field);
   });
 
-  test("without repeating what somebody wrote", () => {
+  test("a refusal of a request does not repeat its content", () => {
     const message = problem({
       messages: [{ role: "canary-1", content: "x" }],
       tool_choice: "canary-2",
@@ -199,7 +199,7 @@ describe("a request that breaks a rule is refused", () => {
     expect(message).not.toContain("canary");
   });
 
-  test("when it cannot be JSON", () => {
+  test("a request that cannot be JSON is refused", () => {
     const loop: Record<string, unknown> = { type: "json_object" };
     loop.self = loop;
     expect(problem({ response_format: loop })).toContain("cannot be written as JSON");

@@ -31,7 +31,7 @@ describe("a failure before the first token", () => {
     ["an answer that ends behind the role chunk", events(ROLE)],
   ];
   for (const [name, answer] of passing) {
-    test(`is tried again: ${name}`, async () => {
+    test(`a failure before the first token is retried: ${name}`, async () => {
       const { url, received } = await startFaultServer(answer, good);
       const notices: RetryNotice[] = [];
       const onRetry = (notice: RetryNotice) => notices.push(notice);
@@ -44,7 +44,7 @@ describe("a failure before the first token", () => {
     });
   }
 
-  test("is tried again: an answer whose head does not come", async () => {
+  test("a failure before the first token is retried: missing response headers", async () => {
     const { url, received } = await startFaultServer(() => {}, good);
     const gateway = connect(url, { limits: { firstTokenMs: 300 } });
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
@@ -52,14 +52,14 @@ describe("a failure before the first token", () => {
     await received[0]?.closed;
   });
 
-  test("is tried again: an answer whose first token does not come", async () => {
+  test("a failure before the first token is retried: missing first token", async () => {
     const { url, received } = await startFaultServer(hanging(ROLE), good);
     const gateway = connect(url, { limits: { firstTokenMs: 300, idleMs: 1 } });
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
   });
 
-  test("is the call's own after three attempts", async () => {
+  test("after three attempts, the failure is the call's own", async () => {
     const { url, received } = await startFaultServer(refusal(500, "oops"));
     const { error } = await readAnswer(connect(url), request, open);
     expect(error).toMatchObject({ kind: "overloaded", status: 500 });
@@ -67,7 +67,7 @@ describe("a failure before the first token", () => {
   });
 
   for (const status of [400, 401, 403, 404, 413, 422]) {
-    test(`is not tried again: ${status}`, async () => {
+    test(`a failure before the first token is not retried: ${status}`, async () => {
       const { url, received } = await startFaultServer(refusal(status, "no"), good);
       const { error } = await readAnswer(connect(url), request, open);
       expect(error).toMatchObject({ kind: status === 401 || status === 403 ? "unauthorized" : "rejected", status });
@@ -75,14 +75,14 @@ describe("a failure before the first token", () => {
     });
   }
 
-  test("is not tried again: an answer that is no answer", async () => {
+  test("a failure before the first token is not retried: an answer without content", async () => {
     const { url, received } = await startFaultServer(events(DONE), good);
     expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "malformed" });
     expect(received).toHaveLength(1);
   });
 });
 
-test("A failure behind the first token is never tried again", async () => {
+test("a failure after the first token is never retried", async () => {
   for (const answer of [cut(words("Hel")), events(words("Hel")), events(words("Hel"), event({ error: "busy" }))]) {
     const { url, received } = await startFaultServer(answer, good);
     expect(await readAnswer(connect(url), request, open)).toMatchObject({
@@ -93,7 +93,7 @@ test("A failure behind the first token is never tried again", async () => {
   }
 });
 
-test("A failure behind the first fragment of a tool call is never tried again", async () => {
+test("a failure after the first fragment of a tool call is never retried", async () => {
   const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
   const { url, received } = await startFaultServer(cut(event({ choices: [{ index: 0, delta }] })), good);
   expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "interrupted" });
@@ -101,7 +101,7 @@ test("A failure behind the first fragment of a tool call is never tried again", 
 });
 
 describe("Retry-After", () => {
-  test("in seconds is waited for, and told", async () => {
+  test("Retry-After in seconds is obeyed and reported", async () => {
     const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
     const notices: RetryNotice[] = [];
     const startedMs = performance.now();
@@ -115,14 +115,14 @@ describe("Retry-After", () => {
     expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 1_000 });
   });
 
-  test("as a date in the past means at once", async () => {
+  test("Retry-After with a past date means at once", async () => {
     const past = new Date(Date.now() - 60_000).toUTCString();
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": past }), good);
     expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello" });
     expect(received).toHaveLength(2);
   });
 
-  test("as a date is understood", async () => {
+  test("Retry-After with a date is understood", async () => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     const { url } = await startFaultServer(rateLimit({ "retry-after": date }));
     const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
@@ -130,7 +130,7 @@ describe("Retry-After", () => {
     expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
   });
 
-  test("longer than a call may wait fails at once and names the wait and the model", async () => {
+  test("Retry-After longer than the call's limit fails at once and names the wait and the model", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
     const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({
@@ -145,7 +145,7 @@ describe("Retry-After", () => {
     expect(received).toHaveLength(1);
   });
 
-  test("keeps other calls of the same model away, and no others", async () => {
+  test("Retry-After pauses other calls of the same model, and no others", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
     const gateway = connect(url);
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -157,7 +157,7 @@ describe("Retry-After", () => {
     expect(other).toMatchObject({ text: "Hello", error: undefined });
   });
 
-  test("makes calls that begin meanwhile wait until it is over", async () => {
+  test("Retry-After delays calls that start in the meantime", async () => {
     const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
     const gateway = connect(url);
     const started = Promise.withResolvers<void>();
@@ -172,7 +172,7 @@ describe("Retry-After", () => {
     expect(await first).toMatchObject({ text: "Hello", error: undefined });
   });
 
-  test("is obeyed only as long as the waits of one call together may be", async () => {
+  test("Retry-After is obeyed only up to the limit for all waits of one call", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "0.2" }));
     const gateway = connect(url, { limits: { maxRetryWaitMs: 300, attempts: 10 } });
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -181,7 +181,7 @@ describe("Retry-After", () => {
 });
 
 describe("waits without Retry-After", () => {
-  test("are spread over a range that doubles, within the bounds", async () => {
+  test("waits without Retry-After are spread over a range that doubles, within limits", async () => {
     const { url } = await startFaultServer(refusal(500, "oops"));
     const limits = { attempts: 5, backoffMinMs: 0.5, backoffMaxMs: 8, breakerFailures: 1_000 };
     const gateway = connect(url, { limits });
@@ -200,7 +200,7 @@ describe("waits without Retry-After", () => {
     expect(new Set(waits.map(([first]) => first)).size).toBeGreaterThan(10);
   });
 
-  test("end the call when there is no time for them", async () => {
+  test("a call ends if there is no time for another wait", async () => {
     const { url, received } = await startFaultServer(refusal(500, "oops"));
     const gateway = connect(url, { limits: { totalMs: 2_000, backoffMinMs: 5_000, backoffMaxMs: 5_000 } });
     expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({ kind: "overloaded" });
@@ -208,7 +208,7 @@ describe("waits without Retry-After", () => {
   });
 });
 
-test("A Retry-After of thirty years is believed for an hour", async () => {
+test("a Retry-After of thirty years counts as one hour", async () => {
   const { url } = await startFaultServer(rateLimit({ "retry-after": "1000000000" }));
   const gateway = connect(url);
   await failureOf(gateway.streamChat(request, open, ignoring));
@@ -217,10 +217,10 @@ test("A Retry-After of thirty years is believed for an hour", async () => {
   expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
 });
 
-describe("A pause that is longer than a call waits", () => {
+describe("a pause that is longer than a call waits", () => {
   const busy = rateLimit({ "retry-after": "9999999999" });
 
-  test("is over for everybody when a call that is made now and then is answered", async () => {
+  test("a pause ends for everyone when an occasional trial call is answered", async () => {
     const { url, received } = await startFaultServer(busy, busy, good);
     const gateway = connect(url, { limits: { probeMs: 0 } });
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -230,7 +230,7 @@ describe("A pause that is longer than a call waits", () => {
     expect(received).toHaveLength(4);
   });
 
-  test("does not keep a person's Retry from asking, and is over for everybody when that is answered", async () => {
+  test("a pause does not block a user's Retry, and ends for everyone when that is answered", async () => {
     const { url, received } = await startFaultServer(busy, good);
     const gateway = connect(url);
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -242,17 +242,17 @@ describe("A pause that is longer than a call waits", () => {
   });
 });
 
-test("All attempts together end when an answer should have begun", async () => {
+test("all attempts end together when an answer should have started", async () => {
   const { url, received } = await startFaultServer(() => {});
   const limits = { attempts: 5, firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
   expect(await failureOf(connect(url, { limits }).streamChat(request, open, ignoring))).toMatchObject({
     kind: "stalled",
   });
-  // A timer may fire late, but no third attempt begins when two have taken their time.
+  // A timer can fire late, but after two long attempts no third one starts.
   expect(received.length).toBeLessThan(3);
 });
 
-test("An error of the reader's is not retried", async () => {
+test("an error of the reader is not retried", async () => {
   const { url, received } = await startFaultServer(good);
   const error = new TypeError("a bug");
   const onChunk = () => {
@@ -262,7 +262,7 @@ test("An error of the reader's is not retried", async () => {
   expect(received).toHaveLength(1);
 });
 
-test("Content behind a finished answer's finish_reason does not matter", async () => {
+test("content after a finished answer's finish_reason is ignored", async () => {
   const { url } = await startFaultServer(events(words("Hello"), FINISH, event({ error: "late" })));
   expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
 });

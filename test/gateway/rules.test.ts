@@ -1,14 +1,14 @@
-/** The interface's rules, each of them between this client and the sandbox, over a real connection. */
+/** Tests each rule of the interface with this client and the sandbox, over a real connection. */
 import { pino } from "pino";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
+import { linked } from "../../lab/support/picture-turn.ts";
 import { type AssistantMessage, applyDelta, type ChatMessage, type ToolDefinition } from "../../src/gateway/chunks.ts";
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
 import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";
-import { linked } from "../support/picture-job.ts";
 
 const TIME: ToolDefinition = {
   type: "function",
@@ -28,7 +28,7 @@ function say(content: string, fields: Partial<ChatRequest> = {}): ChatRequest {
   return { model: "sandbox-chat", messages: [{ role: "user", content }], ...fields };
 }
 
-/** Content and finish_reason of an answer. */
+/** The content and the finish_reason of an answer. */
 async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string, unknown]> {
   const { chunks, text, error } = await readAnswer(gateway, request, open);
   if (error !== undefined) throw error;
@@ -39,11 +39,11 @@ describe("the client and the sandbox", () => {
   test.each([
     ["sk-sandbox-all", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
     ["sk-sandbox-chat", ["sandbox-chat", "sandbox-text"]],
-  ])("list the models of %s", async (apiKey, ids) => {
+  ])("client and sandbox list the models of %s", async (apiKey, ids) => {
     expect(await (await meet({ apiKey })).listModels(open)).toEqual(ids);
   });
 
-  test("say how many tokens it were where that was asked for beside the request, of one model or of all", async () => {
+  test("client and sandbox report the token usage if it was requested, for one model or all", async () => {
     const include = { stream_options: { include_usage: true } };
     const nothing = { all: {}, models: new Map() };
     const usageOf = async (extraBody: GatewayOptions["extraBody"]) => {
@@ -57,7 +57,7 @@ describe("the client and the sandbox", () => {
     expect(await usageOf({ ...nothing, models: new Map([["sandbox-text", include]]) })).toBeUndefined();
   });
 
-  test("agree on all thirteen fields and four roles", async () => {
+  test("client and sandbox agree on all thirteen fields and four roles", async () => {
     const call = { id: "a", type: "function" as const, function: { name: "current_time", arguments: "{}" } };
     const messages: ChatMessage[] = [
       { role: "system", content: "Be brief." },
@@ -86,7 +86,7 @@ describe("the client and the sandbox", () => {
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "thanks", error: undefined });
   });
 
-  test("agree on the whole answer: id, model, role, content, usage", async () => {
+  test("client and sandbox agree on the whole answer: id, model, role, content, usage", async () => {
     const { url } = await start();
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
@@ -107,7 +107,7 @@ describe("the client and the sandbox", () => {
     });
   });
 
-  test("agree on the order of a stream", async () => {
+  test("client and sandbox agree on the order of a stream", async () => {
     const { chunks, text, error } = await readAnswer(await meet(), say("say: one two 三 four"), open);
     expect([text, error]).toEqual(["one two 三 four", undefined]);
     const choices = chunks.map((chunk) => chunk.choices[0]);
@@ -116,7 +116,7 @@ describe("the client and the sandbox", () => {
     expect(new Set(chunks.map(({ id, object }) => `${id} ${object}`)).size).toBe(1);
   });
 
-  test("end a text at stop, at max_tokens and in the form that is asked for", async () => {
+  test("client and sandbox end a text at stop, at max_tokens and in the requested format", async () => {
     const gateway = await meet();
     expect(await answerOf(gateway, say("count to 9", { stop: "\n4" }))).toEqual(["1\n2\n3", "stop"]);
     expect((await answerOf(gateway, say("write 90 words", { max_tokens: 5 })))[1]).toBe("length");
@@ -124,14 +124,18 @@ describe("the client and the sandbox", () => {
     expect(JSON.parse(json)).toEqual({ answer: "yes" });
   });
 
-  test("carry several tool calls there and their results back", async () => {
+  test("client and sandbox exchange several tool calls and their results", async () => {
     const gateway = await meet();
-    const asked = say("What time is it in Tokyo and in Paris?", { tools: [TIME], tool_choice: "auto" });
+    const look = {
+      type: "function" as const,
+      function: { name: "look_around", description: "Looks around.", parameters: {} },
+    };
+    const asked = say("Use current_time in Tokyo and look_around", { tools: [TIME, look], tool_choice: "auto" });
     let answer: AssistantMessage = { role: "assistant", content: "" };
     const { chunks } = await readAnswer(gateway, asked, open);
     for (const { choices } of chunks) if (choices[0] !== undefined) answer = applyDelta(answer, choices[0].delta);
     const calls = answer.tool_calls ?? [];
-    expect(calls.map((call) => call.function.arguments)).toEqual(['{"zone":"Asia/Tokyo"}', '{"zone":"Europe/Paris"}']);
+    expect(calls.map((call) => call.function.arguments)).toEqual(['{"zone":"Asia/Tokyo"}', "{}"]);
     const results = calls.map(({ id }, index) => ({
       role: "tool" as const,
       content: `result ${index}`,
@@ -141,7 +145,7 @@ describe("the client and the sandbox", () => {
     expect(text).toMatch(/result 0[\s\S]*result 1/);
   });
 
-  test("show the model a picture", async () => {
+  test("client and sandbox show the model an image", async () => {
     const url = dataUrl(await picture("#2d5ac8", 12, 34));
     const content = [
       { type: "text" as const, text: "What do you see?" },
@@ -156,14 +160,14 @@ describe("the client and the sandbox", () => {
     [400, "sk-sandbox-chat", "rejected", "context_length_exceeded", { max_tokens: 10_000_000 }],
     [403, "sk-sandbox-chat", "unauthorized", "model_not_permitted", { model: "sandbox-image" }],
     [404, "sk-sandbox-all", "rejected", "model_not_found", { model: "gone" }],
-  ])("agree on the error object of a %i", async (status, apiKey, kind, code, fields) => {
+  ])("client and sandbox agree on the error object of a %i", async (status, apiKey, kind, code, fields) => {
     const failure = await failureOf((await meet({ apiKey })).streamChat(say("hi", fields), open, ignoring));
     expect(failure).toMatchObject({ status, kind, code });
     expect(failure.type).toMatch(/_error$/);
     expect(failure.message).not.toContain(apiKey);
   });
 
-  test("agree on the rate limit, which names the model and the wait", async () => {
+  test("client and sandbox agree on the rate limit, which names the model and the wait", async () => {
     const gateway = await meet({}, { requestsPerMinute: 1 });
     await gateway.streamChat(say("hi"), open, ignoring);
     const failure = await failureOf(gateway.streamChat(say("hi"), open, ignoring));
@@ -178,12 +182,12 @@ describe("the client and the sandbox", () => {
     expect(failure.param).toBeUndefined();
   });
 
-  test("get over a rate limit that passes", async () => {
+  test("the client recovers from a rate limit that passes", async () => {
     const gateway = await meet();
     expect(await answerOf(gateway, say("say: later", { model: "sandbox-chat:429-once=1" }))).toEqual(["later", "stop"]);
   });
 
-  test("both stop when the caller leaves", async () => {
+  test("client and sandbox both stop when the caller leaves", async () => {
     const begun = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const write = (line: string) => {
@@ -201,17 +205,17 @@ describe("the client and the sandbox", () => {
   });
 });
 
-describe("pictures between the client and the sandbox", () => {
+describe("images between the client and the sandbox", () => {
   const draw = (gateway: Gateway, fields = {}) =>
     gateway.generateImage({ model: "sandbox-image", prompt: "a red house", ...fields }, open);
 
-  test("are drawn from words, square and 1K where nothing else is asked for", async () => {
+  test("images are created from words, square and 1K by default", async () => {
     const { bytes, mimeType, text } = await draw(await meet());
     expect([mimeType, text]).toEqual(["image/png", expect.stringContaining("from your words")]);
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 });
   });
 
-  test("are drawn from references, in the ratio and size that are asked for", async () => {
+  test("images are created from references, in the requested ratio and size", async () => {
     const origin = await serveFiles({
       "/a": await picture("red", 9, 9),
       "/b": await picture("blue", 9, 9, "jpeg"),
@@ -226,7 +230,7 @@ describe("pictures between the client and the sandbox", () => {
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1360, height: 765 });
   });
 
-  test("are refused when a reference is not public or not of its type", async () => {
+  test("images are refused if a reference is not public or has another type", async () => {
     const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
     const gateway = await meet({}, { trustedFileOrigins: [origin] });
     const refused = (mimeType: string, fileUri: string) =>
@@ -235,14 +239,14 @@ describe("pictures between the client and the sandbox", () => {
     expect(await refused("image/png", "http://127.0.0.1:9/a")).toMatchObject({ code: "file_not_reachable" });
   });
 
-  test("come with the key in the vendor's header where a Bearer is answered with 401", async () => {
+  test("images come with the key in the vendor's header if a Bearer is answered with 401", async () => {
     const key = { apiKey: "sk-sandbox-header" };
     expect(await failureOf(draw(await meet(key)))).toMatchObject({ kind: "unauthorized", status: 401 });
     const { bytes } = await draw(await meet({ ...key, imageKeyHeader: "x-sandbox-api-key" }));
     expect(bytes.length).toBeGreaterThan(1000);
   });
 
-  test("are found in the other spelling, and missed where there is none", async () => {
+  test("images are found in the other spelling, and an answer without one is reported", async () => {
     const gateway = await meet();
     expect((await draw(gateway, { model: "sandbox-image:snake-case" })).mimeType).toBe("image/png");
     expect((await failureOf(draw(gateway, { model: "sandbox-image:no-image" }))).kind).toMatch(

@@ -5,13 +5,13 @@ const SECRET = "hunter2/with+odd=signs";
 const safe = createSafeText([SECRET]);
 
 describe("a safe sentence", () => {
-  test("has no configured secret in it, however it is written", () => {
+  test("a safe sentence contains no configured secret, however it is written", () => {
     for (const form of [SECRET, encodeURIComponent(SECRET)]) {
       expect(safe.sentence(`key ${form} is wrong`)).toBe("key [hidden] is wrong");
     }
   });
 
-  test("has nothing in it that looks like a key", () => {
+  test("a safe sentence contains nothing that looks like a key", () => {
     const keys = [
       "sk-abcdef123456",
       "sk-proj-****************wxyz",
@@ -31,28 +31,28 @@ describe("a safe sentence", () => {
     expect(safe.sentence("GET /x?key=plainword&a=1 failed")).toBe("GET /x?key=[hidden]&a=1 failed");
   });
 
-  test("keeps ordinary words, model names and request ids", () => {
+  test("a safe sentence keeps ordinary words, model names and request ids", () => {
     const text =
       "rate limit exceeded for model vendor/some-model-4.1-2025-04-14 (3f2c8a54-9d1e-4b7a-8c6d-0e1f2a3b4c5d)";
     expect(safe.sentence(text)).toBe(text);
   });
 
-  test("is one line without invisible characters", () => {
+  test("a safe sentence is one line without invisible characters", () => {
     expect(safe.sentence("a\r\nb\u0000c\u202Ed\u200Be\u2028f  g")).toBe("a b c d e f g");
   });
 
-  test("is short and ends no character in the middle", () => {
+  test("a safe sentence is short and does not end inside a character", () => {
     const sentence = safe.sentence(`${"x".repeat(298)}😀${"y".repeat(100_000)}`);
     expect(sentence.length).toBeLessThanOrEqual(300);
     expect(sentence.isWellFormed()).toBe(true);
   });
 });
 
-test("A safe name keeps a long id whole, but no secret", () => {
+test("a safe name keeps a long id whole, but no secret", () => {
   expect(safe.name("chatcmpl-0123456789abcdef0123456789abcdef")).toBe("chatcmpl-0123456789abcdef0123456789abcdef");
   expect(safe.name(`id-${SECRET}\n`)).toBe("id-[hidden]");
 });
 
-test("A secret too short to be one takes no words away", () => {
+test("a value too short to be a secret removes no words", () => {
   expect(createSafeText(["test", ""]).sentence("this is a test")).toBe("this is a test");
 });

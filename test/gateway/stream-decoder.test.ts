@@ -1,6 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { array, assert, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 import { createStreamDecoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
@@ -19,11 +20,10 @@ import {
   words,
 } from "../support/fault-server.ts";
 import { connect, open, type Reading, readAnswer, request } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
 
 const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000, maxBodyBytes: 10_000 };
 
-/** A decoder, and what it has handed over. */
+/** A decoder and its output. */
 function createDecoder(): { decoder: StreamDecoder; chunks: ChatCompletionChunk[] } {
   const chunks: ChatCompletionChunk[] = [];
   return { decoder: createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk)), chunks };
@@ -40,7 +40,7 @@ function decode(parts: Uint8Array[]): { text: string; done: boolean; malformed: 
 
 const PLAIN = [ROLE, words("Grüße, "), words("日本 😀"), FINISH, DONE].join("");
 const TEXT = "Grüße, 日本 😀";
-// A JSON document may be spread over lines: they are joined with a line feed, which JSON takes for a space.
+// A JSON document can have several lines. They are joined with a line feed, which is white space in JSON.
 const PRETTY = JSON.stringify(chunk({ delta: { content: TEXT } }), null, 1).replaceAll("\n", "\ndata: ");
 const MULTI_LINE = `: keepalive\n\nid: 1\nevent: message\nretry: 10\ndata: ${PRETTY}\n\n${DONE}`;
 const MIXED = [
@@ -65,23 +65,23 @@ const CORPUS: Record<string, string> = {
   "comments, other fields and data over several lines": MULTI_LINE,
 };
 
-describe("a stream gives the same text", () => {
+describe("a stream split in any way", () => {
   for (const [name, corpus] of Object.entries(CORPUS)) {
     const bytes = Buffer.from(corpus);
-    test(`wherever it is cut in two: ${name}`, () => {
+    test(`a stream gives the same text wherever it is split in two: ${name}`, () => {
       for (let at = 0; at <= bytes.length; at++) {
         const result = decode([bytes.subarray(0, at), bytes.subarray(at)]);
         expect({ at, ...result }).toEqual({ at, text: TEXT, done: true, malformed: 0 });
       }
     });
 
-    test(`byte by byte: ${name}`, () => {
+    test(`a stream gives the same text byte by byte: ${name}`, () => {
       const result = decode([...bytes].map((byte) => Uint8Array.of(byte)));
       expect(result).toEqual({ text: TEXT, done: true, malformed: 0 });
     });
   }
 
-  test("however it is cut into many", () => {
+  test("a stream gives the same text however it is split into many parts", () => {
     const bytes = Buffer.from(CORPUS["carriage returns and line feeds"] ?? "");
     assert(
       property(array(nat(bytes.length), { maxLength: 20 }), (cuts) => {
@@ -92,7 +92,7 @@ describe("a stream gives the same text", () => {
     );
   });
 
-  test("over a socket, in packets of a few bytes", async () => {
+  test("a stream gives the same text over a socket, in packets of a few bytes", async () => {
     for (const corpus of Object.values(CORPUS)) {
       const bytes = Buffer.from(corpus);
       const { url } = await startFaultServer(async (response) => {
@@ -107,8 +107,8 @@ describe("a stream gives the same text", () => {
   });
 });
 
-describe("the tally", () => {
-  test("knows id, model, characters, finish and usage", () => {
+describe("the statistics of a stream", () => {
+  test("the statistics contain id, model, characters, finish reason and usage", () => {
     const { decoder } = createDecoder();
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: '{"a":1}' } }] };
@@ -125,14 +125,14 @@ describe("the tally", () => {
     });
   });
 
-  test("counts comments, pings and empty events as no sign of the answer", () => {
+  test("comments, pings and empty events do not count as part of the answer", () => {
     const { decoder } = createDecoder();
     decoder.feed(': keepalive\n\ndata:\n\ndata: \n\nevent: ping\n\ndata: {"type":"ping"}\n\ndata: {"choices":[]}\n\n');
     expect(decoder.tally).toMatchObject({ signs: 0, malformed: 0 });
   });
 });
 
-test("Nothing is read behind a failure", () => {
+test("nothing is read after a failure", () => {
   const { decoder, chunks } = createDecoder();
   decoder.feed(words("a") + event({ error: "x" }) + words("b"));
   decoder.feed(words("c"));
@@ -146,23 +146,26 @@ async function read(answer: Answer, limits = {}): Promise<Reading> {
   return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }), request, open);
 }
 
-describe("an answer is cut off", () => {
-  test("when one whole event is larger than an event may be", async () => {
+describe("the truncation of an answer", () => {
+  test("an answer is truncated if one event is larger than the limit", async () => {
     const { text, error } = await read(events(words("Hel"), words("x".repeat(2_000))), { maxEventBytes: 1_000 });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("1000") });
   });
 
-  test.each(["odd", "content", "images"])("when events are endless whose bytes are in no text: %s", async (field) => {
-    const base64 = `data:image/png;base64,${"A".repeat(800)}`;
-    const more = event(chunk({ delta: { [field]: field === "images" ? [base64] : base64 } }));
-    const { error } = await read(events(words("Hel"), ...Array.from({ length: 9 }, () => more)), {
-      maxEventBytes: 1_000,
-    });
-    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("4000 characters") });
-  });
+  test.each(["odd", "content", "images"])(
+    "an answer is truncated if its events without text are endless: %s",
+    async (field) => {
+      const base64 = `data:image/png;base64,${"A".repeat(800)}`;
+      const more = event(chunk({ delta: { [field]: field === "images" ? [base64] : base64 } }));
+      const { error } = await read(events(words("Hel"), ...Array.from({ length: 9 }, () => more)), {
+        maxEventBytes: 1_000,
+      });
+      expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("4000 characters") });
+    },
+  );
 
-  test("when it is longer than an answer may be", async () => {
+  test("an answer is truncated if it is longer than the limit", async () => {
     const { text, error } = await read(events(words("12345"), words("67890"), words("x"), DONE), {
       maxAnswerChars: 10,
     });
@@ -172,7 +175,7 @@ describe("an answer is cut off", () => {
 });
 
 describe("a broken event", () => {
-  test("is dropped and counted in the log, and the answer goes on", async () => {
+  test("a broken event is dropped and counted in the log, and the answer continues", async () => {
     const { url } = await startFaultServer(events(words("Hel"), "data: {broken\n\n", words("lo"), FINISH, DONE));
     const { log, lines } = recordingLog();
     const { text, error } = await readAnswer(connect(url, { log }), request, open);
@@ -180,7 +183,7 @@ describe("a broken event", () => {
     expect(lines).toMatchObject([{ droppedEvents: 1 }]);
   });
 
-  test("may come three times, and ends the answer the fourth time", async () => {
+  test("a broken event can come three times, and ends the answer the fourth time", async () => {
     const three = ["data: 1\n\n", 'data: "text"\n\n', 'data: {"choices":[7]}\n\n'];
     expect((await read(events(words("a"), ...three, words("b"), DONE))).error).toBeUndefined();
     const { text, error } = await read(events(words("a"), ...three, "data: {\n\n", words("b"), DONE));
@@ -188,7 +191,7 @@ describe("a broken event", () => {
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("is never quoted in an error or in the log", async () => {
+  test("a broken event is never quoted in an error or in the log", async () => {
     const { url } = await startFaultServer(events(words("a"), "data: {canary-text\n\n".repeat(4)));
     const { log, lines } = recordingLog();
     const { error } = await readAnswer(connect(url, { log }), request, open);
@@ -196,8 +199,8 @@ describe("a broken event", () => {
   });
 });
 
-describe("an answer is complete", () => {
-  test("when a whole JSON answer comes instead of a stream", async () => {
+describe("a complete answer", () => {
+  test("an answer is complete if a JSON document comes instead of a stream", async () => {
     const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
     const { chunks, error } = await read(
       json(200, {
@@ -221,13 +224,13 @@ describe("an answer is complete", () => {
     ]);
   });
 
-  test("when white space comes before the JSON", async () => {
+  test("an answer is complete if white space comes before the JSON", async () => {
     const choices = [{ message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }];
     const answer = body(200, "application/json", ` \n\n ${JSON.stringify({ choices })}`);
     expect(await read(answer)).toMatchObject({ text: "Hello", error: undefined });
   });
 
-  test("when its content type is another one, and when blank lines and a byte order mark come first", async () => {
+  test("an answer is complete with another content type, or after blank lines and a byte order mark", async () => {
     const text = `\uFEFF\r\n\n${stream("Hello")}`;
     for (const type of ["text/plain", "application/json", "text/html"]) {
       expect(await read(body(200, type, text))).toMatchObject({ text: "Hello", error: undefined });
@@ -235,34 +238,34 @@ describe("an answer is complete", () => {
   });
 });
 
-describe("an answer is malformed", () => {
-  test("when it is a web page", async () => {
+describe("a malformed answer", () => {
+  test("an answer is malformed if it is a web page", async () => {
     const { error } = await read(body(200, "text/html", "<!doctype html><title>Welcome</title>"));
     expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("web page") });
   });
 
-  test("when it is empty", async () => {
+  test("an answer is malformed if it is empty", async () => {
     const { error } = await read(body(200, "text/event-stream", ""));
     expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
   });
 
-  test("when it is [DONE] without any choice", async () => {
+  test("an answer is malformed if it is [DONE] without any choice", async () => {
     const { error } = await read(events(DONE));
     expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
   });
 
-  test("when it is JSON that is no completion", async () => {
+  test("an answer is malformed if it is JSON but not a completion", async () => {
     const { error } = await read(json(200, { hello: "world" }));
     expect(error).toMatchObject({ kind: "malformed" });
   });
 
-  test("when it is not HTTP", async () => {
+  test("an answer is malformed if it is not HTTP", async () => {
     const { error } = await read((response) => response.socket?.end("SSH-2.0-OpenSSH_9.6\r\n"));
     expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("not HTTP") });
   });
 });
 
-test("A whole answer to a streaming request is read only as far as a body may go", async () => {
+test("a whole answer to a streaming request is only read up to the size limit", async () => {
   const { url } = await startFaultServer(json(200, { choices: [{ message: { content: "x".repeat(5_000) } }] }));
   const { error } = await readAnswer(connect(url, { limits: { maxBodyBytes: 1_000 } }), request, open);
   expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("1000 characters") });

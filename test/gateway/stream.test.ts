@@ -15,7 +15,7 @@ import {
 } from "../support/fault-server.ts";
 import { connect, KEY, open, type Reading, readAnswer, request } from "../support/gateway-client.ts";
 
-/** Long enough for a busy machine to send something, short enough to wait for. */
+/** Long enough for a busy machine to send something, and short enough to wait for. */
 const SHORT_MS = 150;
 
 async function read(answer: Answer, limits = {}): Promise<Reading> {
@@ -23,7 +23,7 @@ async function read(answer: Answer, limits = {}): Promise<Reading> {
   return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }), request, open);
 }
 
-/** Sends the same event again and again, until the connection closes. */
+/** Repeats the same event until the connection closes. */
 function repeating(bytes: string): Answer {
   return (response) => {
     hanging(bytes)(response, undefined as never);
@@ -32,39 +32,39 @@ function repeating(bytes: string): Answer {
   };
 }
 
-describe("an answer is complete", () => {
-  test("when it comes in the interface's order", async () => {
+describe("a complete answer", () => {
+  test("an answer is complete in the interface's order", async () => {
     const { text, error, chunks } = await read(events(stream("Hel", "lo")));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
     expect(chunks).toHaveLength(4);
   });
 
-  test("with a finish_reason and no [DONE]", async () => {
+  test("an answer is complete with a finish_reason and no [DONE]", async () => {
     const { text, error } = await read(events(ROLE, words("Hello"), FINISH));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
-  test("with [DONE] and no finish_reason", async () => {
+  test("an answer is complete with [DONE] and no finish_reason", async () => {
     const { text, error } = await read(events(ROLE, words("Hello"), DONE));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
-  test("when the connection is cut behind the finish_reason", async () => {
+  test("an answer is complete if the connection closes after the finish_reason", async () => {
     const { text, error } = await read(cut(words("Hello"), FINISH));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
-  test("when nothing follows the finish_reason and the connection stays open", async () => {
+  test("an answer is complete if nothing follows the finish_reason and the connection stays open", async () => {
     const { text, error } = await read(hanging(words("Hello"), FINISH), { tailMs: 20 });
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
-  test("when the last event has no blank line behind it", async () => {
+  test("an answer is complete if the last event has no blank line after it", async () => {
     const { text, error } = await read(events(words("Hello"), "data: [DONE]"));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
-  test("with finish_reason length, content_filter, tool_calls or function_call, which pass through", async () => {
+  test("an answer is complete with finish_reason length, content_filter, tool_calls or function_call, which pass through", async () => {
     for (const finish of ["length", "content_filter", "tool_calls", "function_call"]) {
       const { chunks, error } = await read(events(words("Hel"), event(chunk({ finish })), DONE));
       expect(error).toBeUndefined();
@@ -73,39 +73,39 @@ describe("an answer is complete", () => {
   });
 });
 
-describe("an answer is partial", () => {
-  test("when it ends with neither finish_reason nor [DONE]", async () => {
+describe("a partial answer", () => {
+  test("an answer is partial if it ends with neither finish_reason nor [DONE]", async () => {
     const { text, error } = await read(events(ROLE, words("Hel")));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ name: "GatewayError", kind: "interrupted" });
   });
 
-  test("when the connection is cut between two events", async () => {
+  test("an answer is partial if the connection closes between two events", async () => {
     const { text, error } = await read(cut(words("Hel")));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("when the connection is cut inside a line", async () => {
+  test("an answer is partial if the connection closes inside a line", async () => {
     const { text, error } = await read(cut(words("Hel"), words("lo").slice(0, 30)));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("when the body ends inside a line", async () => {
+  test("an answer is partial if the body ends inside a line", async () => {
     const { text, error } = await read(events(words("Hel"), words("lo").slice(0, 30)));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("when the connection is cut inside a character", async () => {
+  test("an answer is partial if the connection closes inside a character", async () => {
     const bytes = Buffer.from(words("日本"));
     const { text, error } = await read(events(words("Hel"), bytes.subarray(0, bytes.indexOf("本") + 1)));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("with a refusal only where it comes in the place of the answer", async () => {
+  test("an answer with a refusal is partial only if the refusal replaces the answer", async () => {
     const refusal = event({ error: { code: "model_not_found", message: "no such model" } });
     const atOnce = await read(events(ROLE, refusal));
     expect(atOnce).toMatchObject({ text: "", error: { kind: "rejected", status: 404 } });
@@ -113,13 +113,13 @@ describe("an answer is partial", () => {
     expect(behindText).toMatchObject({ text: "Hel", error: { kind: "interrupted" } });
   });
 
-  test("when the gateway falls silent", async () => {
+  test("an answer is partial if the gateway goes silent", async () => {
     const { text, error } = await read(hanging(words("Hel")), { idleMs: SHORT_MS });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "stalled", message: expect.stringContaining(`${SHORT_MS} ms`) });
   });
 
-  test("when only keep-alive comments come", async () => {
+  test("an answer is partial if only keep-alive comments come", async () => {
     const { url } = await startFaultServer((response) => {
       hanging(words("Hel"))(response, undefined as never);
       const timer = setInterval(() => response.write(": keepalive\n\n"), 10);
@@ -131,7 +131,7 @@ describe("an answer is partial", () => {
     expect(error).toMatchObject({ kind: "stalled" });
   });
 
-  test("when only deltas come that carry nothing", async () => {
+  test("an answer is partial if only empty deltas come", async () => {
     for (const delta of [
       { role: "assistant", content: "" },
       {},
@@ -143,7 +143,7 @@ describe("an answer is partial", () => {
     }
   });
 
-  test("when an error object comes in a data event", async () => {
+  test("an answer is partial if an error object comes in a data event", async () => {
     const error = { type: "server_error", code: "boom", message: `upstream died, key ${KEY}`, param: null };
     const reading = await read(events(words("Hel"), event({ error }), words("lo"), DONE));
     expect(reading.text).toBe("Hel");
@@ -152,13 +152,13 @@ describe("an answer is partial", () => {
     expect(String(reading.error)).not.toContain(KEY);
   });
 
-  test("when an error event comes", async () => {
+  test("an answer is partial if an error event comes", async () => {
     const { text, error } = await read(events(words("Hel"), 'event: error\ndata: {"message":"overloaded"}\n\n', DONE));
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("overloaded") });
   });
 
-  test("when a line is larger than an event may be, and memory does not follow it", async () => {
+  test("an answer is partial if a line exceeds the limit, and memory stays bounded", async () => {
     const piece = Buffer.alloc(1_048_576, "x");
     const before = process.memoryUsage().rss;
     const misbehaving: Answer = async (response) => {
@@ -172,11 +172,11 @@ describe("an answer is partial", () => {
     const { text, error } = await read(misbehaving, { maxEventBytes: 1_048_576 });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
-    // The 64 pieces together are eight times this.
+    // The 64 chunks together are eight times this size.
     expect(process.memoryUsage().rss - before).toBeLessThan(8 * 1_048_576 * 4);
   });
 
-  test("when it takes longer than a whole call may", async () => {
+  test("an answer is partial at the total timeout", async () => {
     const { url } = await startFaultServer((response) => {
       hanging()(response, undefined as never);
       const timer = setInterval(() => response.write(words("a")), 10);
@@ -189,8 +189,8 @@ describe("an answer is partial", () => {
   });
 });
 
-describe("chunks", () => {
-  test("without choices, or with none and usage, do no harm", async () => {
+describe("unusual chunks", () => {
+  test("chunks without choices, or with usage only, are harmless", async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const { chunks, error } = await read(
       events(words("Hello"), event({ id: "x" }), FINISH, event({ choices: [], usage }), DONE),
@@ -200,7 +200,7 @@ describe("chunks", () => {
     expect(chunks.at(-1)?.usage).toEqual(usage);
   });
 
-  test("of other choices pass through and do not finish the answer", async () => {
+  test("chunks of other choices pass through and do not finish the answer", async () => {
     const { chunks, error } = await read(
       events(event(chunk({ index: 1, finish: "stop" })), event(chunk({ index: 1, delta: { content: "b" } }))),
     );
@@ -208,14 +208,14 @@ describe("chunks", () => {
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("may carry fields that the interface does not know", async () => {
+  test("chunks can have fields that the interface does not define", async () => {
     const reasoning = event(chunk({ delta: { reasoning_content: "hmm", refusal: null } }));
     const { text, error } = await read(events(ROLE, reasoning, words("Hello"), FINISH, DONE));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 });
 
-test("A model that thinks for longer than an answer may keep silent is waited for, by whatever name its thoughts come", async () => {
+test("a model that thinks for longer than an answer can be silent is waited for, under any field name", async () => {
   const thoughts = [
     { reasoning_content: "hmm" },
     { content: "", reasoning: "hmm" },
@@ -232,14 +232,14 @@ test("A model that thinks for longer than an answer may keep silent is waited fo
   }
 });
 
-test("Chunks behind [DONE] are not read, though the connection stays open", async () => {
+test("chunks after [DONE] are not read, although the connection stays open", async () => {
   const { url, received } = await startFaultServer(hanging(words("Hello"), DONE, words(" again")));
   const { text, error } = await readAnswer(connect(url), request, open);
   expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   await received[0]?.closed;
 });
 
-test("A connection whose answer was whole is used again, though the end of its body comes a little later", async () => {
+test("a connection is reused after a complete answer, even if the end of its body comes later", async () => {
   const calls = 10;
   const server = await startFaultServer((response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -250,11 +250,11 @@ test("A connection whose answer was whole is used again, though the end of its b
     await readAnswer(gateway, request, open);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  // One would do; a busy machine may take longer than is waited for.
+  // One would be enough, but a busy machine can be slow.
   expect(server.connections()).toBeLessThan(calls);
 });
 
-test("Nothing is lost of an answer that comes all at once", async () => {
+test("nothing is lost of an answer that comes all at once", async () => {
   const many = 20_000;
   const { url } = await startFaultServer((response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

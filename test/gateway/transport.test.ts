@@ -6,7 +6,7 @@ import { connect, failureOf, ignoring, KEY, open, readAnswer, request } from "..
 const once = { limits: { attempts: 1 } };
 
 describe("the gateway", () => {
-  test("that nothing listens for is unreachable, and the error says where to look", async () => {
+  test("a gateway whose port is closed is unreachable, and the error says where to look", async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
@@ -18,27 +18,27 @@ describe("the gateway", () => {
     });
   });
 
-  test("that does not speak TLS is unreachable over https", async () => {
+  test("a gateway that does not speak TLS is unreachable over https", async () => {
     const { url } = await startFaultServer(json(200, {}));
     const failure = await failureOf(connect(url.replace("http:", "https:"), once).streamChat(request, open, ignoring));
     expect(failure.kind).toBe("unreachable");
   });
 
-  test("that drops the connection is unreachable", async () => {
+  test("a gateway that drops the connection is unreachable", async () => {
     const { url } = await startFaultServer((response) => response.socket?.destroy());
     const failure = await failureOf(connect(url, once).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ kind: "unreachable", message: expect.stringContaining("closed the connection") });
   });
 
-  test("that sends no head in time is stalled", async () => {
+  test("a gateway that sends no headers in time is stalled", async () => {
     const { url, received } = await startFaultServer(() => {});
     const gateway = connect(url, { limits: { attempts: 1, firstTokenMs: 100 } });
     expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({ kind: "stalled" });
     await received[0]?.closed;
   });
 
-  test("is left by an abort while the connection is still being made", async () => {
-    // It takes connections and never answers the TLS greeting.
+  test("an abort also works while the connection is being made", async () => {
+    // A server that accepts connections and never completes the TLS handshake.
     const arrived = Promise.withResolvers<Socket>();
     const server = createServer((socket) => arrived.resolve(socket.on("error", () => {})));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -55,45 +55,8 @@ describe("the gateway", () => {
   });
 });
 
-describe("the note that a request is made", () => {
-  test("is not taken where there is no connection", async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    let asks = 0;
-    const beforeSend = async () => void (asks += 1);
-    await failureOf(connect(`http://127.0.0.1:${port}`).streamChat(request, open, { ...ignoring, beforeSend }));
-    expect(asks).toBe(0);
-  });
-
-  test("is waited for before a byte is sent, and gets the same request through", async () => {
-    const { url, received } = await startFaultServer(events(stream("Hello")));
-    const told = Promise.withResolvers<void>();
-    const noted = Promise.withResolvers<void>();
-    const beforeSend = () => {
-      told.resolve();
-      return noted.promise;
-    };
-    const answer = readAnswer(connect(url), request, open, { beforeSend });
-    await told.promise;
-    expect(received).toEqual([]);
-    noted.resolve();
-    expect(await answer).toMatchObject({ text: "Hello", error: undefined });
-    expect(received).toMatchObject([{ json: request }]);
-  });
-
-  test("keeps it back, and the caller is told why", async () => {
-    const { url, received } = await startFaultServer(events(stream("Hello")));
-    const why = new Error("there is no room");
-    const { error } = await readAnswer(connect(url), request, open, { beforeSend: () => Promise.reject(why) });
-    expect(error).toBe(why);
-    expect(received).toEqual([]);
-  });
-});
-
 describe("a redirect", () => {
-  test("is not followed, so the key goes nowhere else", async () => {
+  test("a redirect is not followed, so the key goes nowhere else", async () => {
     const elsewhere = await startFaultServer(events(stream("stolen")));
     const { url } = await startFaultServer((response) => {
       response.writeHead(307, { location: `${elsewhere.url}/v1/chat/completions` });
@@ -106,7 +69,7 @@ describe("a redirect", () => {
 });
 
 describe("the body of an error", () => {
-  test("is not waited for longer than it is worth", async () => {
+  test("the body of an error is read only for a limited time", async () => {
     const { url, received } = await startFaultServer((response) => {
       response.writeHead(400, { "content-type": "text/plain" });
       response.write("so far");
@@ -117,7 +80,7 @@ describe("the body of an error", () => {
     await received[0]?.closed;
   });
 
-  test("is not read further than it is worth", async () => {
+  test("the body of an error is read only up to a limit", async () => {
     const { url, received } = await startFaultServer((response) => {
       response.writeHead(400, { "content-type": "text/plain" });
       const more = (error?: Error | null): void => {
@@ -129,7 +92,7 @@ describe("the body of an error", () => {
     await received[0]?.closed;
   });
 
-  test("never brings the key into the error", async () => {
+  test("the body of an error never brings the key into the error", async () => {
     for (const text of [`no ${KEY}`, `{"error":"no ${KEY}"}`, `{"error":{"message":"Bearer ${KEY}"}}`]) {
       const { url } = await startFaultServer(body(401, "application/json", text));
       const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
@@ -137,7 +100,7 @@ describe("the body of an error", () => {
     }
   });
 
-  test("aborts with the signal's reason", async () => {
+  test("reading the body of an error aborts with the signal's reason", async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { url } = await startFaultServer((response) => {
       response.writeHead(400);

@@ -9,7 +9,7 @@ function aborted(signal: AbortSignal): Promise<unknown> {
 }
 
 describe("a watch", () => {
-  test("aborts with the caller's own reason", async () => {
+  test("a watch aborts with the caller's own reason", async () => {
     const controller = new AbortController();
     const watch = createWatch(controller.signal, LONG_MS);
     const reason = new Error("left");
@@ -18,28 +18,28 @@ describe("a watch", () => {
     watch.end();
   });
 
-  test("is aborted from its start when the caller has left", () => {
+  test("a watch is aborted from the start if the caller has left", () => {
     const reason = new Error("left");
     const watch = createWatch(AbortSignal.abort(reason), LONG_MS);
     expect(watch.signal.reason).toBe(reason);
     watch.end();
   });
 
-  test("aborts when nothing came while something was expected", async () => {
+  test("a watch aborts if nothing came while something was expected", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     watch.expect(20);
     expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
     watch.end();
   });
 
-  test("aborts when the whole takes too long, whatever came", async () => {
+  test("a watch aborts at the total timeout, whatever came", async () => {
     const watch = createWatch(new AbortController().signal, 20);
     watch.expect(LONG_MS);
     expect(await aborted(watch.signal)).toMatchObject({ kind: "interrupted" });
     watch.end();
   });
 
-  test("waits anew as often as something came meanwhile", async () => {
+  test("a watch restarts its wait each time something comes", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     let signs = 0;
     const coming = setInterval(() => (signs += 1), 1);
@@ -53,7 +53,7 @@ describe("a watch", () => {
     meanwhile.end();
   });
 
-  test("takes a shorter wait before the longer one is over, and forgets it for a longer one", async () => {
+  test("a watch uses a shorter wait first, and replaces it with a longer one", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     watch.expect(LONG_MS);
     watch.expect(10);
@@ -64,7 +64,7 @@ describe("a watch", () => {
     watch.end();
   });
 
-  test("aborts nothing once it has ended", async () => {
+  test("a watch aborts nothing after it has ended", async () => {
     const controller = new AbortController();
     const watch = createWatch(controller.signal, 10);
     watch.expect(10);
@@ -77,6 +77,6 @@ describe("a watch", () => {
   });
 });
 
-test("A wait is told rounded up", () => {
+test("a wait is reported rounded up", () => {
   expect([0.4, 999, 1_000, 1_001, 90_000].map(describeSeconds)).toEqual(["1 ms", "999 ms", "1 s", "2 s", "90 s"]);
 });

@@ -4,16 +4,16 @@ import { expect, test } from "vitest";
 import { boundedFetch } from "../../src/mcp/bounded-fetch.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 
-/** Longest that a call may take by its configuration. */
+/** Longest call timeout that can be configured. */
 const CALL_MS = 600_000;
 
-/** Lets time pass for undici. It begins to count at its first look. */
+/** Advances undici's clock. That clock starts when undici first uses it. */
 function pass(ms: number): void {
   timers.tick(1_000);
   timers.tick(ms);
 }
 
-test("an answer may begin as late as any call may end, and then be silent for as long", async () => {
+test("a response may take the longest call's time to start, and may then be silent for that time again", async () => {
   const asked = Promise.withResolvers<void>();
   const [beginning, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = await startFaultServer(async (response) => {

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { toToolNames } from "../../src/mcp/names.ts";
 
-test("the name of a tool from outside begins with its server's", () => {
+test("the name of an MCP tool starts with its server's name", () => {
   expect([...toToolNames("tracker", ["create", "list-all"])]).toEqual([
     ["create", "tracker__create"],
     ["list-all", "tracker__list-all"],
   ]);
 });
 
-test("names that gateways do not take, or that would be the same, become others that are always the same", () => {
+test("names that gateways reject, or that would collide, are replaced by stable ones", () => {
   const tools = ["a.b", "a/b", "a_b", "日本", "x".repeat(200)];
   const names = toToolNames("s", tools);
   expect(new Set(names.values()).size).toBe(tools.length);

@@ -7,7 +7,10 @@ import { openProgram } from "../../src/mcp/program.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../src/mcp/program.ts");
 
-/** A program that heeds neither the end of its input nor a word, and the connection that it holds while it runs. */
+/**
+ * A program that ignores the end of its input and all signals except SIGKILL, and a connection that stays open while it
+ * runs.
+ */
 async function startStubborn() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -15,7 +18,7 @@ async function startStubborn() {
   const connected = once(server, "connection").then(([socket]) => (socket as Socket).resume());
   onTestFinished(async () => {
     server.close();
-    // Ends it where nothing else has.
+    // Stops the program if the test did not.
     (await connected).destroy();
   });
   const code = `
@@ -28,7 +31,7 @@ function toProgram(code: string) {
   return { type: "stdio", command: process.execPath, args: ["-e", code], env: {}, cwd: undefined } as const;
 }
 
-test("a program that heeds nothing ends with the process that started it, which just exits", async () => {
+test("a stubborn program is killed when the process that started it exits", async () => {
   const { code, connected } = await startStubborn();
   const options = `{ program: ${JSON.stringify(toProgram(code))}, env: {}, onWords() {} }`;
   const owner = spawn(process.execPath, [
@@ -44,7 +47,7 @@ test("a program that heeds nothing ends with the process that started it, which 
   await ended;
 });
 
-test("what a launcher left behind ends with the launcher", async () => {
+test("a process left behind by a launcher is killed when the launcher exits", async () => {
   const { code, connected } = await startStubborn();
   const launcher = `
     require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(code)}], { stdio: "ignore" }).unref();

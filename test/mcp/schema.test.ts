@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { cleanSchema, toCheck } from "../../src/mcp/schema.ts";
 
-describe("the schema of a tool from outside", () => {
-  test("keeps what every gateway knows, and writes references out", () => {
+describe("the schema of an MCP tool", () => {
+  test("a schema keeps the common keywords and resolves references", () => {
     const given = {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -40,13 +40,13 @@ describe("the schema of a tool from outside", () => {
   });
 
   test.each([[undefined], [7], [[]], [{ type: "string" }], [{ properties: 7, required: "x" }]])(
-    "is that of no arguments where it is none: %j",
+    "an invalid schema means no arguments: %j",
     (given) => {
       expect(cleanSchema(given)).toEqual({ type: "object", properties: {}, required: [] });
     },
   );
 
-  test("is bounded in depth and in size, also where it holds itself", () => {
+  test("a schema is bounded in depth and size, even if it is recursive", () => {
     const circle = {
       type: "object",
       properties: { a: { $ref: "#/$defs/node" }, b: { $ref: "#/$defs/node" } },
@@ -65,14 +65,14 @@ describe("the schema of a tool from outside", () => {
     }
   });
 
-  test("cannot reach for the prototype", () => {
+  test("a schema cannot reach the prototype", () => {
     const given = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"},"a":{"$ref":"#/$defs/__proto__"}}}',
     );
     expect(cleanSchema(given)).toEqual({ type: "object", properties: { a: {} }, required: [] });
   });
 
-  test("checks what the model gives, and lets pass what it does not name", () => {
+  test("arguments are checked, and unknown fields pass", () => {
     const check = toCheck(
       cleanSchema({ type: "object", properties: { a: { type: "integer" }, b: { enum: ["x"] } }, required: ["a"] }),
     );
@@ -82,7 +82,7 @@ describe("the schema of a tool from outside", () => {
     expect(check.safeParse({}).success).toBe(false);
   });
 
-  test("follows references that are chained, nested, escaped or beside other keywords", () => {
+  test("references are followed if they are chained, nested, escaped or next to other keywords", () => {
     const given = {
       properties: {
         chained: { $ref: "#/$defs/alias", description: "Beside it." },
@@ -114,7 +114,7 @@ describe("the schema of a tool from outside", () => {
     });
   });
 
-  test("has the properties of all choices when it is a union at the top", () => {
+  test("a union at the top becomes one object with all properties", () => {
     const given = {
       anyOf: [
         { type: "object", properties: { kind: { const: "id" }, id: { type: "integer" } }, required: ["kind", "id"] },
@@ -139,7 +139,7 @@ describe("the schema of a tool from outside", () => {
     expect(check.safeParse({ kind: "other" }).success).toBe(false);
   });
 
-  test("takes null for the absence of a keyword", () => {
+  test("a null keyword counts as absent", () => {
     const given = {
       type: "object",
       properties: { a: { type: "string", description: null, enum: null, items: null, anyOf: null, default: null } },
@@ -149,7 +149,7 @@ describe("the schema of a tool from outside", () => {
     expect(cleanSchema({ properties: null })).toEqual({ type: "object", properties: {}, required: [] });
   });
 
-  test("does not ask the model for a required argument that has a default, and fills it in", () => {
+  test("a required argument with a default is optional for the model, and filled in", () => {
     const given = {
       properties: {
         page: { type: "integer", default: 1 },
@@ -168,7 +168,7 @@ describe("the schema of a tool from outside", () => {
     expect(check.safeParse({ page: "3", filter: {} }).success).toBe(false);
   });
 
-  test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])("may name a property %s", (name) => {
+  test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])("a property can be called %s", (name) => {
     const check = toCheck(cleanSchema({ properties: { [name]: { type: "string" }, a: { type: "integer" } } }));
     expect(check.parse({ a: 1 })).toEqual({ a: 1 });
     expect(check.parse({ [name]: "x" })).toEqual({ [name]: "x" });
@@ -178,7 +178,7 @@ describe("the schema of a tool from outside", () => {
     expect(required.safeParse({ [name]: "x" }).success).toBe(true);
   });
 
-  test("drops an argument __proto__, and refuses arguments that are nested too deeply", () => {
+  test("an argument __proto__ is dropped, and too deeply nested arguments are refused", () => {
     const check = toCheck(cleanSchema({ properties: { a: { type: "integer" } } }));
     const parsed = check.parse(JSON.parse('{"a":1,"__proto__":{"isAdmin":true},"b":{"__proto__":{"isAdmin":true}}}'));
     expect(JSON.stringify(parsed)).toBe('{"a":1,"b":{"__proto__":{"isAdmin":true}}}');
@@ -186,7 +186,7 @@ describe("the schema of a tool from outside", () => {
     expect(check.safeParse(JSON.parse("[".repeat(20_000) + "]".repeat(20_000))).success).toBe(false);
   });
 
-  test("lists a huge object once, however many references lead to it", () => {
+  test("a huge object is listed once, however many references lead to it", () => {
     const huge = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, {}]));
     let listings = 0;
     const counted = new Proxy(huge, { ownKeys: (target) => ((listings += 1), Reflect.ownKeys(target)) });

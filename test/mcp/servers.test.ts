@@ -4,13 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
-import { createLogger } from "../../src/log/log.ts";
-import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
-import { type ToolContext, ToolError } from "../../src/tools/tool.ts";
-import { eventually } from "../support/eventually.ts";
-import { json, startFaultServer } from "../support/fault-server.ts";
-import { recordingLog, silent } from "../support/log.ts";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import {
   address,
   INITIALIZED,
@@ -22,7 +16,13 @@ import {
   startRawServer,
   startStreamServer,
   toMcpConfig,
-} from "../support/mcp-world.ts";
+} from "../../lab/support/mcp-world.ts";
+import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
+import { createLogger } from "../../src/log/log.ts";
+import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
+import { type ToolContext, ToolError } from "../../src/tools/tool.ts";
+import { eventually } from "../support/eventually.ts";
+import { json, startFaultServer } from "../support/fault-server.ts";
 
 const PLACE = { platform: "test", channelId: "general" };
 
@@ -75,48 +75,48 @@ describe("the reference servers", () => {
     for (const cleanUp of cleanUps.toReversed()) await cleanUp();
   });
 
-  test.each(["near", "far"])("answer over %s with text, structure, pictures and links", async (name) => {
-    expect((await run(servers, `${name}__echo`, { message: "hello" })).text).toContain("Echo: hello");
-    const weather = await run(servers, `${name}__get-structured-content`, { location: "Chicago" });
-    expect(weather.text).toContain('"conditions"');
-    const picture = await run(servers, `${name}__get-tiny-image`);
-    expect(picture.text).toContain("[A picture, image/png");
-    expect(picture.pictures).toMatchObject([{ image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } }]);
-    const links = await run(servers, `${name}__get-resource-links`, { count: 2 });
-    expect(links.text).toMatch(/\[A resource ".+" at demo:\/\/resource/);
-    const [, uri = ""] = /- (demo:\S+features\.md)/.exec((await run(servers, `${name}__resources`)).text) ?? [];
-    expect((await run(servers, `${name}__resources`, { uri })).text).toContain(`[The resource ${uri}`);
-  });
-
   test.each(["near", "far"])(
-    "give their prompts over %s to whoever names one, with what goes into it",
+    "the reference servers return text, structured content, images and links over %s",
     async (name) => {
-      const [report] = servers.report(PLACE).filter((one) => one.name === name);
-      expect(report?.prompts).toContain(`!${name}:args-prompt <city> [state]`);
-      const ask = (message: string, off: string[] = []) =>
-        servers.readPrompt(PLACE, message, off, AbortSignal.timeout(30_000));
-      const weather = (place: string) => [{ role: "user", content: `What's weather in ${place}?` }];
-      expect(await ask(`!${name}:args-prompt Paris`)).toEqual(weather("Paris"));
-      expect(await ask(`/${name}:args-prompt "New York" state=NY`)).toEqual(weather("New York, NY"));
-      expect(await ask(`!${name}:args-prompt state=Texas San Antonio`)).toEqual(weather("San Antonio, Texas"));
-      expect(await ask(`!${name}:args-prompt`)).toMatch(
-        /^That needs `city` as well: `!\w+:args-prompt <city> \[state\]`/,
-      );
-      expect(await ask(`!${name}:no-such`)).toMatch(/has no prompt of that name\. It has: `!\w+:/);
-      expect(await ask(`!${name}:args-prompt Paris`, [name])).toBeUndefined();
-      expect(await ask("!elsewhere:args-prompt Paris")).toBeUndefined();
-      expect(await ask("what is the weather?")).toBeUndefined();
+      expect((await run(servers, `${name}__echo`, { message: "hello" })).text).toContain("Echo: hello");
+      const weather = await run(servers, `${name}__get-structured-content`, { location: "Chicago" });
+      expect(weather.text).toContain('"conditions"');
+      const picture = await run(servers, `${name}__get-tiny-image`);
+      expect(picture.text).toContain("[An image, image/png");
+      expect(picture.pictures).toMatchObject([
+        { image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
+      ]);
+      const links = await run(servers, `${name}__get-resource-links`, { count: 2 });
+      expect(links.text).toMatch(/\[A resource ".+" at demo:\/\/resource/);
+      const [, uri = ""] = /- (demo:\S+features\.md)/.exec((await run(servers, `${name}__resources`)).text) ?? [];
+      expect((await run(servers, `${name}__resources`, { uri })).text).toContain(`[The resource ${uri}`);
     },
   );
 
-  test("tell how far a call has come", async () => {
+  test.each(["near", "far"])("the reference servers return their prompts with arguments over %s", async (name) => {
+    const [report] = servers.report(PLACE).filter((one) => one.name === name);
+    expect(report?.prompts).toContain(`!${name}:args-prompt <city> [state]`);
+    const ask = (message: string, off: string[] = []) =>
+      servers.readPrompt(PLACE, message, off, AbortSignal.timeout(30_000));
+    const weather = (place: string) => [{ role: "user", content: `What's weather in ${place}?` }];
+    expect(await ask(`!${name}:args-prompt Paris`)).toEqual(weather("Paris"));
+    expect(await ask(`/${name}:args-prompt "New York" state=NY`)).toEqual(weather("New York, NY"));
+    expect(await ask(`!${name}:args-prompt state=Texas San Antonio`)).toEqual(weather("San Antonio, Texas"));
+    expect(await ask(`!${name}:args-prompt`)).toMatch(/^That also needs `city`: `!\w+:args-prompt <city> \[state\]`/);
+    expect(await ask(`!${name}:no-such`)).toMatch(/has no prompt with that name\. It has: `!\w+:/);
+    expect(await ask(`!${name}:args-prompt Paris`, [name])).toBeUndefined();
+    expect(await ask("!elsewhere:args-prompt Paris")).toBeUndefined();
+    expect(await ask("what is the weather?")).toBeUndefined();
+  });
+
+  test("the reference servers report the progress of a call", async () => {
     const told: string[] = [];
     const onProgress = (text: string) => void told.push(text);
     await run(servers, "near__trigger-long-running-operation", { duration: 0.2, steps: 2 }, { onProgress });
     expect(told[0]).toBe("using Trigger Long Running Operation Tool: 50 %");
   });
 
-  test("have none of the bot's variables but their own", async () => {
+  test("the reference servers get only their own variables, none of the bot's", async () => {
     const { text } = await run(servers, "near__get-env");
     const names = [...text.matchAll(/^ {2}"(\w+)":/gm)].map(([, name]) => name);
     expect(names).toContain("OWN");
@@ -124,12 +124,12 @@ describe("the reference servers", () => {
     expect(names.filter((name) => !usual.includes(name ?? ""))).toEqual([]);
   });
 
-  test("are offered neither sampling nor roots, so they have no tools for them", () => {
+  test("the reference servers see neither sampling nor roots, and so offer no tools for them", () => {
     const names = servers.toolsOf(PLACE).map(({ name }) => name);
     expect(names.filter((name) => /sampling|roots|elicitation/.test(name))).toEqual([]);
   });
 
-  test("say which of their tools act, and those are asked about", async () => {
+  test("the reference servers mark the tools that act, and those need approval", async () => {
     const [reads, writes] = ["files__read_text_file", "files__move_file"].map((name) =>
       servers.toolsOf(PLACE).find((tool) => tool.name === name),
     );
@@ -138,14 +138,14 @@ describe("the reference servers", () => {
     expect((await run(servers, "files__read_text_file", { path: join(folder, "note.txt") })).text).toContain("buy tea");
   });
 
-  test("keep what they are told, and refuse what they must not do", async () => {
+  test("the reference servers store data, and refuse forbidden calls", async () => {
     const entities = [{ name: "Ada", entityType: "person", observations: ["likes tea"] }];
     await run(servers, "memory__create_entities", { entities });
     expect((await run(servers, "memory__search_nodes", { query: "tea" })).text).toContain("likes tea");
     await expect(run(servers, "files__read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/outside|denied/i);
   });
 
-  test("are offered in their places, with the tools that are allowed", async () => {
+  test("the reference servers are offered in their places with the allowed tools", async () => {
     const more = { channels: ["chat:c1"], allow: ["echo", "get-sum"], deny: ["get-sum"] };
     const bounded = await start(toMcpConfig("near", program(referenceServer("everything"), ["stdio"]), more));
     const names = (place: object) =>
@@ -156,7 +156,7 @@ describe("the reference servers", () => {
   });
 });
 
-test("a server that offers other tools than before is listed again", async () => {
+test("a server whose tools change is listed again", async () => {
   const server = import.meta.resolve("@modelcontextprotocol/server");
   const stdio = import.meta.resolve("@modelcontextprotocol/server/stdio");
   const code = `const { McpServer } = await import(${JSON.stringify(server)});
@@ -175,11 +175,14 @@ test("a server that offers other tools than before is listed again", async () =>
   await eventually(names).toEqual(["shop__open", "shop__buy"]);
 });
 
-/** Older answers over stdio and HTTP, and one of the newest revision: the SDK reads each with other schemas. */
+/**
+ * Responses from older revisions over stdio and HTTP, and one from the newest revision. The SDK reads each with a
+ * different schema.
+ */
 const WAYS = ["a program", "HTTP", "the newest revision"] as const;
 const EVERYTHING = { tools: {}, prompts: {}, resources: {} };
 
-/** A server that answers each method, besides the handshake, with one of `results`. */
+/** A server that completes the handshake and responds to every other method with one of `results`. */
 async function startAnswering(way: (typeof WAYS)[number], results: Record<string, unknown>) {
   if (way === "HTTP") {
     const raw = await startRawServer((method) => results[method] ?? {}, undefined, EVERYTHING);
@@ -203,7 +206,7 @@ async function startAnswering(way: (typeof WAYS)[number], results: Record<string
     else if (id !== undefined) say({ id, result: { ...(${isNewest} && ${JSON.stringify(cached)}), ...results[method] } });`);
 }
 
-describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way) => {
+describe.each(WAYS)("a server over %s that violates the protocol", (way) => {
   async function startWrong(results: Record<string, unknown>) {
     const { log, lines } = recordingLog();
     const servers = createMcpServers([toMcpConfig("odd", await startAnswering(way, results))], log);
@@ -212,12 +215,12 @@ describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way)
     return { servers, faults: () => lines.flatMap(({ field }) => field ?? []) };
   }
 
-  test("has its other tools, and the log names each wrong tool and field once", async () => {
+  test("a server that violates the protocol keeps its valid tools, and each faulty tool and field is logged once", async () => {
     const inputSchema = { type: "object" };
     const { servers, faults } = await startWrong({
       "tools/list": {
         nextCursor: null,
-        // The SDK refuses that over HTTP before anything here can see it.
+        // Over HTTP, the SDK rejects this before the bot's code sees it.
         ...(way !== "HTTP" && { _meta: null }),
         tools: [
           {},
@@ -272,7 +275,7 @@ describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way)
     expect(new Set(faults()).size).toBe(faults().length);
   });
 
-  test.each([900, 5_000])("has a tool whose schema is %i levels deep, and its others", async (levels) => {
+  test.each([900, 5_000])("a tool with a schema %i levels deep does not affect the other tools", async (levels) => {
     const deep = `${'{"type":"object","properties":{"a":'.repeat(levels)}{}${"}}".repeat(levels)}`;
     const tools = [
       { name: "deep", inputSchema: JSON.parse(deep) },
@@ -283,7 +286,7 @@ describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way)
     expect(faults()).toEqual(["deep: inputSchema"]);
   });
 
-  test("has the readable parts of its results shown", async () => {
+  test("the readable parts of a faulty result are shown", async () => {
     const image = { type: "image", data: "data:image/png;base64,AAAA", mimeType: null };
     const { servers } = await startWrong({
       "tools/list": { tools: [{ name: "act", inputSchema: { type: "object" } }] },
@@ -309,9 +312,9 @@ describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way)
       "prompts/list": { prompts: [{ name: "ask" }] },
       "prompts/get": { messages: [{ role: "system", content: [{ type: "text", text: "one" }, "two"] }] },
     });
-    const unreadable = "[A part that cannot be read]";
+    const unreadable = "[An unreadable part]";
     expect((await run(servers, "odd__act")).text).toContain(
-      `\ndone\n${unreadable}\n7\n[A picture, no type, 1 KiB]\n${unreadable}\n`,
+      `\ndone\n${unreadable}\n7\n[An image, no type, 1 KiB]\n${unreadable}\n`,
     );
     expect((await run(servers, "odd__resources")).text).toContain("\n- a://b (a://b) \n");
     expect((await run(servers, "odd__resources", { uri: "a://b" })).text).toContain(
@@ -327,8 +330,8 @@ describe.each(WAYS)("a server reached by %s that gets the protocol wrong", (way)
 test.each([
   ['{ error: "no such till" }', /failed\. From the server "shop"[^]*no such till/],
   ['{ error: { code: "E_TILL", message: "no such till", data: null } }', /failed\.[^]*no such till/],
-  ["{ error: null }", /failed\.[^]*an error without words/],
-])("a program that answers a call with %s has failed at once", async (reply, words) => {
+  ["{ error: null }", /failed\.[^]*an error without a message/],
+])("a call that a program answers with %s fails at once", async (reply, words) => {
   const code = `
     if (method === "initialize") say({ id, result: initialized });
     else if (method === "tools/list") say({ id, result: { tools: [{ name: "buy", inputSchema: { type: "object" } }] } });
@@ -338,7 +341,7 @@ test.each([
   await expect(run(servers, "shop__buy")).rejects.toThrow(words);
 });
 
-test("a server that has prompts and no tools is ready", async () => {
+test("a server with prompts but no tools becomes ready", async () => {
   const answer = (method: string) => (method === "prompts/list" ? { prompts: [{ name: "ask" }] } : {});
   const raw = await startRawServer(answer, undefined, { prompts: {} });
   onTestFinished(raw.close);
@@ -346,7 +349,7 @@ test("a server that has prompts and no tools is ready", async () => {
   expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [], prompts: ["!shop:ask"] }]);
 });
 
-test("a call for which a server asks a person something has failed, because nobody is asked", async () => {
+test("a call for which the server asks a person for input fails, because no one is asked", async () => {
   const asking = {
     resultType: "input_required",
     inputRequests: {
@@ -364,7 +367,7 @@ test("a call for which a server asks a person something has failed, because nobo
   await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
 });
 
-test("a reply made to keep regular expressions busy is read at once", async () => {
+test("a reply designed to slow down regular expressions is read at once", async () => {
   const spaces = `${" ".repeat(2_000_000)}!`;
   const raw = await startRawServer((method, params, response) => {
     if (method !== "tools/call")
@@ -375,10 +378,10 @@ test("a reply made to keep regular expressions busy is read at once", async () =
   onTestFinished(raw.close);
   const servers = await start(toMcpConfig("shop", address(raw.url)));
   await expect(run(servers, "shop__page")).rejects.toThrow("HTTP 504");
-  expect((await run(servers, "shop__picture")).text).toContain("cannot be read");
+  expect((await run(servers, "shop__picture")).text).toContain("An unreadable part");
 });
 
-test("an argument of a prompt may have any name", async () => {
+test("a prompt's argument can have any name", async () => {
   const code = `
     if (method === "initialize") say({ id, result: { ...initialized, capabilities: { prompts: {}, tools: {} } } });
     else if (method === "prompts/list") say({ id, result: { prompts: [{ name: "ask", arguments: [{ name: "constructor", required: true }] }] } });
@@ -387,12 +390,12 @@ test("an argument of a prompt may have any name", async () => {
     else if (id !== undefined) say({ id, result: { tools: [] } });`;
   const servers = await start(toMcpConfig("shop", speaker(code)));
   const ask = (message: string) => servers.readPrompt(PLACE, message, [], AbortSignal.timeout(30_000));
-  expect(await ask("!shop:ask")).toMatch(/^That needs `constructor` as well/);
+  expect(await ask("!shop:ask")).toMatch(/^That also needs `constructor`/);
   expect(await ask("!shop:ask tea")).toMatchObject([{ content: expect.stringContaining('"constructor":"tea"') }]);
 });
 
 describe("a server of the stateless revision", () => {
-  test("is spoken to over HTTP, with the headers of its configuration", async () => {
+  test("a stateless server is called over HTTP with the configured headers", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     const servers = await start(toMcpConfig("shop", address(counter.url, { authorization: "Bearer x" })));
@@ -401,7 +404,7 @@ describe("a server of the stateless revision", () => {
     expect(counter.marks).toEqual(["tea"]);
   });
 
-  test("is listed again after its stream of changes was cut, and no running call is", async () => {
+  test("after its stream of changes breaks, a server is listed again and running calls continue", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     const held = Promise.withResolvers<string>();
@@ -418,12 +421,12 @@ describe("a server of the stateless revision", () => {
     expect((await call).text).toContain("bought at last");
   });
 
-  test("that tells of a change while it is connected to is listed, and ends nothing", async () => {
+  test("a server that reports a change during the connect is listed, and the connection stays", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);
     onTestFinished(() => void process.off("unhandledRejection", note));
-    // The confirmation of the stream and the change come in one piece.
+    // The stream's confirmation and the change arrive in one chunk.
     const code = `
       const meta = { "io.modelcontextprotocol/subscriptionId": id };
       const capabilities = { tools: { listChanged: true } };
@@ -464,7 +467,7 @@ describe("a program of an older revision", () => {
     return { servers, asked };
   }
 
-  test("that does not answer before `initialize` is initialized after a while, and may answer late", async () => {
+  test("if a program leaves the first request unanswered, it gets `initialize` after a while, and may answer the first request late", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const { servers, asked } = await startNoting(`
@@ -480,7 +483,7 @@ describe("a program of an older revision", () => {
     expect(new Set((await asked()).map(([pid]) => pid)).size).toBe(1);
   });
 
-  test("that ends when it is asked anything before `initialize` is started once more, and none is left", async () => {
+  test("a program that exits on a request before `initialize` is started again, and no process is left", async () => {
     const { servers, asked } = await startNoting(`if (method === "server/discover") process.exit(1); ${ANSWERS}`);
     await servers.tried();
     expect(statesOf(servers)).toEqual(["ready"]);
@@ -494,7 +497,7 @@ describe("a program of an older revision", () => {
   });
 });
 
-describe("a server that is spoken to by a stream of events", () => {
+describe("a server over an SSE stream", () => {
   async function startStreaming() {
     const server = await startStreamServer();
     onTestFinished(server.close);
@@ -502,7 +505,7 @@ describe("a server that is spoken to by a stream of events", () => {
     return { server, servers: await start(toMcpConfig("shop", transport)) };
   }
 
-  test("is connected to anew when the stream ends", async () => {
+  test("the client reconnects when the SSE stream ends", async () => {
     const { server, servers } = await startStreaming();
     expect((await run(servers, "shop__buy")).text).toContain("bought");
     server.drop();
@@ -511,7 +514,7 @@ describe("a server that is spoken to by a stream of events", () => {
     expect((await run(servers, "shop__buy")).text).toContain("bought");
   });
 
-  test("and refuses a call goes on with the others", async () => {
+  test("an SSE server that rejects one call continues with the others", async () => {
     const { server, servers } = await startStreaming();
     server.control.refusal = 429;
     await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
@@ -521,7 +524,7 @@ describe("a server that is spoken to by a stream of events", () => {
   });
 });
 
-describe("a server that refuses one call", () => {
+describe("a server that rejects one call", () => {
   test.each([
     [400, true],
     [429, true],
@@ -531,29 +534,32 @@ describe("a server that refuses one call", () => {
     [503, true],
     [502, false],
     [504, false],
-  ])("with %i goes on with the others, and has answered: %s", async (status, isAnswer) => {
-    const held = Promise.withResolvers<object>();
-    const begun = Promise.withResolvers<void>();
-    const raw = await startRawServer(
-      (method, params, response) => {
-        const inputSchema = { type: "object" };
-        if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
-        if ((params as { name: string }).name === "buy") return void response.writeHead(status).end("not now");
-        begun.resolve();
-        return held.promise;
-      },
-      { id: "one", status: 404 },
-    );
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
-    const call = run(servers, "shop__hold");
-    await begun.promise;
-    const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
-    expect(refused instanceof ToolError).toBe(isAnswer);
-    expect(String(refused)).toContain("not now");
-    held.resolve({ content: [{ type: "text", text: "held" }] });
-    expect((await call).text).toContain("held");
-  });
+  ])(
+    "after %i for one call, the other calls continue, and the server counts as having answered: %s",
+    async (status, isAnswer) => {
+      const held = Promise.withResolvers<object>();
+      const begun = Promise.withResolvers<void>();
+      const raw = await startRawServer(
+        (method, params, response) => {
+          const inputSchema = { type: "object" };
+          if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
+          if ((params as { name: string }).name === "buy") return void response.writeHead(status).end("not now");
+          begun.resolve();
+          return held.promise;
+        },
+        { id: "one", status: 404 },
+      );
+      onTestFinished(raw.close);
+      const servers = await start(toMcpConfig("shop", address(raw.url)));
+      const call = run(servers, "shop__hold");
+      await begun.promise;
+      const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
+      expect(refused instanceof ToolError).toBe(isAnswer);
+      expect(String(refused)).toContain("not now");
+      held.resolve({ content: [{ type: "text", text: "held" }] });
+      expect((await call).text).toContain("held");
+    },
+  );
 
   test.each([
     ["a reply", (body: object) => body],
@@ -571,13 +577,13 @@ describe("a server that refuses one call", () => {
       const refused = await run(servers, "shop__query").catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(ToolError);
       expect(String(refused)).toMatch(
-        /The call failed\. From the server "shop"\. This is data[^]*<data[^]*near "SELCT": syntax error/,
+        /The call failed\. From the server "shop"\. This is external data[^]*<data[^]*near "SELCT": syntax error/,
       );
       expect(String(refused)).not.toContain("token-of-shop");
     },
   );
 
-  test("with a reply that is no JSON has the call made", async () => {
+  test("a call whose reply is not JSON counts as done", async () => {
     const raw = await startRawServer((method, _, response) => {
       if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
       return void response.writeHead(200, { "content-type": "text/html" }).end("<p>Done.</p>");
@@ -588,24 +594,21 @@ describe("a server that refuses one call", () => {
   });
 });
 
-test.each([500, 503, 504, 200])(
-  "a server that answers %i to the question for its revision is initialized",
-  async (status) => {
-    const raw = await startRawServer((method, _, response) => {
-      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
-      return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
-    });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
-    expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
-  },
-);
+test.each([500, 503, 504, 200])("a server that answers the version probe with %i is initialized", async (status) => {
+  const raw = await startRawServer((method, _, response) => {
+    if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+    return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
+  });
+  onTestFinished(raw.close);
+  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
+});
 
-describe("a list", () => {
+describe("a tool list", () => {
   const MIB = 1024 * 1024;
 
   test.each(["tools", "prompts", "resources"])(
-    "of %s without end is cut short by its size, not its pages",
+    "an endless list of %s is truncated by its size, not by its pages",
     async (kind) => {
       let pages = 0;
       const answer = (method: string, params: unknown) => {
@@ -634,7 +637,7 @@ describe("a list", () => {
     },
   );
 
-  test("whose second page fails is used up to there", async () => {
+  test("a list whose second page fails is used up to that page", async () => {
     const raw = await startRawServer((method, params) => {
       if (method !== "tools/list") return {};
       if (params !== undefined && "cursor" in Object(params)) return { error: { code: -32_603, message: "no more" } };
@@ -645,7 +648,7 @@ describe("a list", () => {
     expect(servers.toolsOf(PLACE).map(({ name }) => name)).toContain("shop__first");
   });
 
-  test("whose cursor never changes ends", async () => {
+  test("a list whose cursor never changes ends", async () => {
     const raw = await startRawServer((method) => {
       if (method !== "tools/list") return {};
       return { tools: [{ name: "one", inputSchema: { type: "object" } }], nextCursor: "again" };
@@ -656,7 +659,7 @@ describe("a list", () => {
   });
 });
 
-test("a server that lists one tool on a page has all of them listed", async () => {
+test("a server with one tool per page has all its tools listed", async () => {
   const raw = await startRawServer((method, params) => {
     if (method !== "tools/list") return {};
     const page = Number((params as { cursor?: string } | undefined)?.cursor ?? 0);
@@ -668,7 +671,7 @@ test("a server that lists one tool on a page has all of them listed", async () =
   expect(servers.toolsOf(PLACE)).toHaveLength(31);
 });
 
-test("descriptions are cut between two characters, never inside one", async () => {
+test("descriptions are not truncated inside a character", async () => {
   const description = `x${"🦜".repeat(600)}`;
   const answer = (method: string) =>
     method === "tools/list"
@@ -689,8 +692,8 @@ test("descriptions are cut between two characters, never inside one", async () =
   for (const shown of [one, other, text]) expect(shown).not.toContain("\uFFFD");
 });
 
-describe("calls of one server side by side", () => {
-  test("are bounded, over all conversations, and the next one begins when one ends", async () => {
+describe("concurrent calls to one server", () => {
+  test("concurrent calls are limited over all conversations, and the next one starts when one ends", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     const held = new Map<string, () => void>();
@@ -710,7 +713,7 @@ describe("calls of one server side by side", () => {
     expect(texts.map((text) => /bought (n\d)/.exec(text)?.[1])).toEqual(notes);
   });
 
-  test("that find no place in time are not made, and the model is told", async () => {
+  test("calls that get no slot in time are not sent, and the model learns this", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     counter.answerWith(() => new Promise(() => {}));
@@ -723,8 +726,8 @@ describe("calls of one server side by side", () => {
   });
 });
 
-describe("a server that goes away", () => {
-  test("is started again, and meanwhile a call says that it cannot be reached", async () => {
+describe("a server that disconnects", () => {
+  test("a server that exits is started again, and a call meanwhile reports that it is unreachable", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-mcp-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const note = join(folder, "pid");
@@ -736,36 +739,39 @@ describe("a server that goes away", () => {
     expect(statesOf(servers)).toEqual(["ready"]);
     process.kill(Number(await readFile(note, "utf8")), "SIGKILL");
     await eventually(() => statesOf(servers)).toEqual(["failed"]);
-    await expect(run(servers, "near__read_graph")).rejects.toThrow(/cannot be reached/);
+    await expect(run(servers, "near__read_graph")).rejects.toThrow(/is unreachable/);
     await eventually(() => statesOf(servers)).toEqual(["ready"]);
   });
 
-  test.each([404, 400])("and comes back without its sessions (%i) is called in a new one, and once", async (status) => {
-    const session = { id: "one", status };
-    let calls = 0;
-    const answer = (method: string) => {
-      if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
-      calls += 1;
-      return { content: [{ type: "text", text: "bought" }] };
-    };
-    const raw = await startRawServer(answer, session);
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
-    session.id = "two";
-    expect((await run(servers, "shop__buy")).text).toContain("bought");
-    expect(calls).toBe(1);
-  });
+  test.each([404, 400])(
+    "a server that comes back without its sessions (%i) gets the call in a new session, once",
+    async (status) => {
+      const session = { id: "one", status };
+      let calls = 0;
+      const answer = (method: string) => {
+        if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+        calls += 1;
+        return { content: [{ type: "text", text: "bought" }] };
+      };
+      const raw = await startRawServer(answer, session);
+      onTestFinished(raw.close);
+      const servers = await start(toMcpConfig("shop", address(raw.url)));
+      session.id = "two";
+      expect((await run(servers, "shop__buy")).text).toContain("bought");
+      expect(calls).toBe(1);
+    },
+  );
 
-  test("and cannot be reached when it is called has done nothing, and the model is told", async () => {
+  test("a call to an unreachable server does nothing, and the model learns this", async () => {
     const raw = await startRawServer(() => ({ tools: [{ name: "buy", inputSchema: { type: "object" } }] }));
     const servers = await start(toMcpConfig("shop", address(raw.url)));
     await raw.close();
     const call = run(servers, "shop__buy");
     await expect(call).rejects.toThrow(ToolError);
-    await expect(call).rejects.toThrow(/did not take the call/);
+    await expect(call).rejects.toThrow(/did not accept the call/);
   });
 
-  test("that was never there is told of, without its secrets", async () => {
+  test("a server that was never reachable is reported without its secrets", async () => {
     const servers = await start(
       toMcpConfig("none", {
         type: "stdio",
@@ -782,7 +788,7 @@ describe("a server that goes away", () => {
     expect(far).toMatchObject({ state: "failed", problem: expect.stringMatching(/ECONNREFUSED/) });
   });
 
-  test("or cannot list its tools any more has its words in the log at debug alone, beside the kind", async () => {
+  test("if a server cannot list its tools again, the log shows its words only at debug", async () => {
     const server = await startFaultServer((response, received) => {
       const { id } = received.json as { id: number };
       const error = { code: -32_001, message: "canary of the far one" };
@@ -806,7 +812,7 @@ describe("a server that goes away", () => {
       }`;
     const lines: Array<{ level: string; msg: string; err?: { message: string } }> = [];
     const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
-    const log = createLogger({ level: "debug", secrets: [], destination: { write } });
+    const log = createLogger({ level: "debug", secrets: [], tokens: [], destination: { write } });
     const configs = [
       toMcpConfig("far", address(`${server.url}/mcp`)),
       toMcpConfig("near", program("--input-type=module", ["-e", code])),
@@ -815,10 +821,7 @@ describe("a server that goes away", () => {
     onTestFinished(() => servers.close());
     const warned = () => lines.filter(({ level }) => level === "warn");
     await eventually(() => warned().map(({ msg }) => msg)).toEqual(
-      expect.arrayContaining([
-        "a tool server is away and is tried again",
-        "the tools of a server could not be listed again",
-      ]),
+      expect.arrayContaining(["a tool server is unavailable; retrying", "could not list a tool server's tools again"]),
     );
     expect(warned().map(({ err }) => err?.message)).toEqual(
       expect.arrayContaining([expect.stringMatching(/-32001$/), expect.stringMatching(/-32000$/)]),
@@ -835,7 +838,7 @@ const statesOf = (servers: McpServers) => servers.report(PLACE).map(({ state }) 
 describe("a hostile server", () => {
   const list = (tools: unknown[]) => (method: string) => (method === "tools/list" ? { tools } : {});
 
-  test("with ten thousand tools and a schema like a bomb has a bounded list", async () => {
+  test("a server with ten thousand tools and a schema bomb has a bounded list", async () => {
     let deep: object = { type: "string" };
     for (let level = 0; level < 500; level++) deep = { type: "object", properties: { next: deep } };
     const tools = Array.from({ length: 10_000 }, (_, index) => {
@@ -855,7 +858,7 @@ describe("a hostile server", () => {
     expect(JSON.stringify(offered.map(({ parameters }) => parameters)).length).toBeLessThan(50_000);
   });
 
-  test("that does not answer a call holds it up for its time and no longer", async () => {
+  test("a server that does not answer a call delays it only until the timeout", async () => {
     const raw = await startRawServer((method) => {
       if (method === "tools/call") return undefined;
       return { tools: [{ name: "hang", inputSchema: { type: "object" } }] };
@@ -865,7 +868,7 @@ describe("a hostile server", () => {
     await expect(run(servers, "hostile__hang")).rejects.toThrow(/timed out/i);
   });
 
-  test("that answers without end is cut off", async () => {
+  test("an endless response of a server is aborted", async () => {
     const raw = await startRawServer((method, _, response) => {
       if (method !== "tools/call") return { tools: [{ name: "pour", inputSchema: { type: "object" } }] };
       response.writeHead(200, { "content-type": "application/json" });
@@ -892,7 +895,7 @@ describe("a hostile server", () => {
       ],
     ],
     ["ends at once", ["-e", "process.exit(3)"]],
-  ])("whose program %s is ended, and holds nothing up", async (_, [first = "", ...rest]) => {
+  ])("a server whose program %s is stopped, and blocks nothing", async (_, [first = "", ...rest]) => {
     const transport =
       first === "yes"
         ? { ...program(""), command: "yes", args: ["{}"] }

@@ -1,14 +1,14 @@
 import { Keyv } from "keyv";
 import { expect, onTestFinished, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { startCountingServer, toMcpConfig } from "../../lab/support/mcp-world.ts";
 import { createMcpServers } from "../../src/mcp/servers.ts";
 import { createTokenStore } from "../../src/mcp/tokens.ts";
 import { createSeal } from "../../src/port/seal.ts";
-import { silent } from "../support/log.ts";
-import { startCountingServer, toMcpConfig } from "../support/mcp-world.ts";
 
-/** A tool server that wants a token, and the authorization server that gives it out, at one address. */
+/** A tool server that requires a token, and its authorization server, at the same address. */
 async function startGuarded() {
-  /** The credentials of each request for a token. */
+  /** The credentials of each token request. */
   const asked: string[] = [];
   let valid = "token-1";
 
@@ -42,17 +42,17 @@ async function startGuarded() {
   return { url: counter.url, asked, expire: () => void (valid = "token-2") };
 }
 
-test("the token of a tool server is asked for once, kept sealed over a restart, and asked for anew when it is refused", async () => {
+test("a server's token is requested once, stored encrypted across a restart, and requested again when it is rejected", async () => {
   const { url, asked, expire } = await startGuarded();
   const keyv = new Keyv();
   const key = new Uint8Array(32).fill(7);
   const oauth = { clientId: "palaver", clientSecret: "hush", issuer: new URL(url).origin, scope: undefined };
   const config = toMcpConfig("shop", { type: "http", url, headers: {}, oauth });
 
-  /** One life of the service. */
+  /** One run of the service. */
   async function live(sealKey = key) {
     const tokens = createTokenStore({ keyv, seal: createSeal(sealKey), log: silent });
-    const servers = createMcpServers([config], silent, tokens);
+    const servers = createMcpServers([config], silent, { tokens });
     await servers.tried();
     const [report] = servers.report({ platform: "test", channelId: "c" });
     await servers.close();
@@ -67,12 +67,12 @@ test("the token of a tool server is asked for once, kept sealed over a restart, 
   expire();
   expect([await live(), asked.length]).toEqual(["ready", 2]);
   expect([await live(), asked.length]).toEqual(["ready", 2]);
-  // With another key nothing of it can be read.
+  // With another key, none of the stored values can be read.
   expect([await live(new Uint8Array(32).fill(8)), asked.length]).toEqual(["ready", 3]);
 });
 
-test("metadata is read from the configured origins alone, and a server's own headers go to the server alone", async () => {
-  /** A server that records the paths and the header of its requests. */
+test("metadata is read only from the configured origins, and a server's own headers go only to that server", async () => {
+  /** A server that records the paths and headers of its requests. */
   async function startRecording(answer: (path: string, origin: string) => object | undefined) {
     const asked: string[] = [];
     const server = await startCountingServer(({ url, headers }) => {

@@ -8,7 +8,7 @@ function setUp(maxBytes = 10) {
 }
 
 describe("createByteCache", () => {
-  test("keeps a value until its time is over", () => {
+  test("the byte cache keeps a value until it expires", () => {
     const { get, set, advance } = setUp();
     set("a", "A", 5, 100);
     expect(get("a")).toBe("A");
@@ -16,7 +16,7 @@ describe("createByteCache", () => {
     expect(get("a")).toBeUndefined();
   });
 
-  test("lets the oldest go for what comes", () => {
+  test("the byte cache drops the oldest value to make room for a new one", () => {
     const { get, set } = setUp();
     set("a", "A", 5, 100);
     set("b", "B", 5, 100);
@@ -24,7 +24,7 @@ describe("createByteCache", () => {
     expect([get("a"), get("b"), get("c")]).toEqual([undefined, "B", "C"]);
   });
 
-  test("lets what is over go before what is not", () => {
+  test("the byte cache drops expired values before others", () => {
     const { get, set, advance } = setUp();
     set("long", "L", 5, 100);
     set("short", "S", 5, 10);
@@ -33,14 +33,14 @@ describe("createByteCache", () => {
     expect([get("long"), get("next")]).toEqual(["L", "N"]);
   });
 
-  test("counts a replaced value once", () => {
+  test("the byte cache counts a replaced value once", () => {
     const { get, set } = setUp();
     for (const value of ["A", "B", "C"]) set("a", value, 5, 100);
     set("b", "B", 5, 100);
     expect([get("a"), get("b")]).toEqual(["C", "B"]);
   });
 
-  test("does not keep what is larger than all it may keep, and forgets nothing for it", () => {
+  test("the byte cache ignores a value larger than itself, and keeps the others", () => {
     const { get, set } = setUp();
     set("a", "A", 5, 100);
     set("huge", "H", 11, 100);

@@ -6,4 +6,4 @@ test.each([
   [1_048_575, "1048575 bytes"],
   [1_048_576, "1 MiB"],
   [20_971_520, "20 MiB"],
-])("shows %d bytes as people say it", (sizeBytes, shown) => expect(toShownSize(sizeBytes)).toBe(shown));
+])("toShownSize shows %d bytes as people write it", (sizeBytes, shown) => expect(toShownSize(sizeBytes)).toBe(shown));

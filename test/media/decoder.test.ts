@@ -14,7 +14,7 @@ const picture = sharp({ create: { width: 40, height: 30, channels: 3, background
 const folder = mkdtempSync(join(tmpdir(), "decoder-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A decoder whose process does something else with a job. */
+/** A decoder whose process runs other code for a job. */
 function startOther(code: string, options: { jobMs?: number; waitMs?: number; idleMs?: number } = {}) {
   const program = join(folder, `${crypto.randomUUID()}.mjs`);
   writeFileSync(program, code);
@@ -26,7 +26,7 @@ const PID =
   "process.on('message', () => process.send({ value: { value: { width: process.pid, height: 0 } }, lengths: [] }));";
 
 describe("decode", () => {
-  test("refuses what its kind makes too large, from the head alone", async () => {
+  test("the decoder refuses too many pixels for a file type after reading only the header", async () => {
     const avif = await picture.clone().avif().toBuffer();
     const at = avif.indexOf("ispe") + 8;
     avif.writeUInt32BE(7_000, at);
@@ -57,7 +57,7 @@ describe("decode", () => {
       "a WebP",
       async () => {
         const webp = await picture.clone().webp().toBuffer();
-        // Width and height of a key frame, behind its start code.
+        // Width and height of a key frame, after its start code.
         const at = webp.indexOf(Buffer.from([0x9d, 0x01, 0x2a])) + 3;
         webp.writeUInt16LE(16_383, at);
         webp.writeUInt16LE(16_383, at + 2);
@@ -74,7 +74,7 @@ describe("decode", () => {
         const gif = await sharp(frames, { join: { animated: true } })
           .gif()
           .toBuffer();
-        // Of the screen, and of each frame: a larger screen than 2,048 counts for nothing by itself.
+        // The size of the screen and of each frame. A screen that is larger than 2,048 does not count alone.
         const frame = Buffer.from([0x2c, 0, 0, 0, 0, 40, 0, 30, 0]);
         const places = [6];
         for (let at = gif.indexOf(frame); at >= 0; at = gif.indexOf(frame, at + 1)) places.push(at + 5);
@@ -97,7 +97,7 @@ describe("decode", () => {
           .toBuffer();
         const [from, count] = [tiff.readUInt32LE(4), tiff.readUInt16LE(tiff.readUInt32LE(4))];
         for (let entry = from + 2; entry < from + 2 + 12 * count; entry += 12) {
-          // Width and height, either as a long or as a short.
+          // Width and height, each as a long or a short.
           if ([256, 257].includes(tiff.readUInt16LE(entry))) tiff.writeUInt32LE(6_900, entry + 8);
         }
         return tiff;
@@ -106,15 +106,18 @@ describe("decode", () => {
     ],
   ];
 
-  test.each(giants)("refuses %s that is too large, from the head alone", async (_, make, maxPixels) => {
-    const fitting = decode({ type: "fit", bytes: await make(), mimeType: undefined, limits }, "ada", never);
-    await expect(fitting).rejects.toMatchObject({ problem: { kind: "too-many-pixels", maxPixels } });
-  });
+  test.each(giants)(
+    "the decoder refuses %s that is too large after reading only the header",
+    async (_, make, maxPixels) => {
+      const fitting = decode({ type: "fit", bytes: await make(), mimeType: undefined, limits }, "ada", never);
+      await expect(fitting).rejects.toMatchObject({ problem: { kind: "too-many-pixels", maxPixels } });
+    },
+  );
 
-  test("counts what a picture needs that is only there as a whole", async () => {
+  test("the decoder counts the memory for images that must be decoded at once", async () => {
     const fit = async (progressive: boolean) => {
       const png = await picture.clone().ensureAlpha(0.5).toColourspace("rgb16").png({ progressive }).toBuffer();
-      // Its head, "IHDR" with 13 bytes and their checksum, tells of 45 million pixels.
+      // Its header, "IHDR" with 13 bytes and their checksum, claims 45 million pixels.
       png.writeUInt32BE(9_000, 16);
       png.writeUInt32BE(5_000, 20);
       png.writeUInt32BE(crc32(png.subarray(12, 29)), 29);
@@ -124,12 +127,11 @@ describe("decode", () => {
     await expect(fit(false)).rejects.toMatchObject({ problem: { kind: "undecodable" } });
   });
 
-  test("opens no SVG but its own, before and after it drew one", async () => {
+  test("the decoder opens only its own SVG, before and after it drew one", async () => {
     const fit = () => decode({ type: "fit", bytes: Buffer.from(toSvg(20)), mimeType: undefined, limits }, "ada", never);
     const inset = {
       sidePx: 8,
       borderPx: 1,
-      badge: toSvg(2),
       leftPx: 0,
       topPx: 0,
     };
@@ -141,14 +143,14 @@ describe("decode", () => {
     await expect(fit()).rejects.toMatchObject({ problem: { kind: "undecodable" } });
   });
 
-  test("does its work in another process, which gets nothing of the environment", async () => {
+  test("the decoder works in another process with an empty environment", async () => {
     const names =
       "Object.keys(process.env).filter((name) => !['NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'].includes(name))";
     const ask = startOther(`process.on("message", () => process.send({ value: { value: ${names} }, lengths: [] }));`);
     expect(await ask()).toEqual(["MALLOC_ARENA_MAX", "UV_THREADPOOL_SIZE"]);
   });
 
-  test("begins a new process after one that died, and says of the picture that it failed", async () => {
+  test("the decoder starts a new process after one that died, and reports that image as failed", async () => {
     const marker = JSON.stringify(join(folder, "died"));
     const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
       process.on("message", () => {
@@ -160,7 +162,7 @@ describe("decode", () => {
     expect(await ask()).toEqual({ width: 1, height: 1 });
   });
 
-  test("gives up on a picture that takes too long, and on waiting for it", async () => {
+  test("the decoder stops waiting for a slow image and for its turn", async () => {
     const silent = "process.on('message', () => {});";
     await expect(startOther(silent, { jobMs: 10 })()).rejects.toMatchObject({ problem: { kind: "too-slow" } });
     const ask = startOther(silent, { waitMs: 10 });
@@ -171,7 +173,7 @@ describe("decode", () => {
     await expect(running).rejects.toThrow("I left.");
   });
 
-  test("frees its turn at once when whoever asked leaves in the middle", async () => {
+  test("the decoder frees its turn at once if the caller leaves in the middle", async () => {
     const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
       const marker = ${JSON.stringify(join(folder, "begun"))};
       process.on("message", () => {
@@ -187,7 +189,7 @@ describe("decode", () => {
     expect(await next).toEqual({ width: 1, height: 1 });
   });
 
-  test("keeps its process while there is work, and ends it when there is none", async () => {
+  test("the decoder keeps its process while there is work, then ends it", async () => {
     const kept = startOther(PID);
     const { width: pid } = await kept();
     expect(await kept()).toEqual({ width: pid, height: 0 });

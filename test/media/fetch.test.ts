@@ -7,7 +7,7 @@ import { type Answer, drip, sendEndlessly, serveAnswers } from "../support/file-
 const never = new AbortController().signal;
 const MIB = 1024 * 1024;
 
-/** Fetches `/file` of a server that gives this answer. */
+/** Fetches `/file` from a server with this response. */
 async function setUp(answer: Answer, options: Partial<GuardedFetchOptions> = {}) {
   const server = await serveAnswers({ "/file": answer });
   const fetch = createGuardedFetch({ owner: "Slack", hosts: [], origins: [server.origin], ...options });
@@ -21,7 +21,7 @@ async function setUp(answer: Answer, options: Partial<GuardedFetchOptions> = {})
   return { ...server, fetch, read };
 }
 
-/** How a fetch of this address ends, where nothing but these hosts may be fetched from. */
+/** Resolves to the problem with this URL if only these hosts are allowed. */
 async function problemOf(url: string, options: Partial<GuardedFetchOptions> = {}): Promise<FileProblem> {
   const fetch = createGuardedFetch({ owner: "Slack", hosts: ["files.example.com"], origins: [], ...options });
   const error: unknown = await fetch.open(url, { maxBytes: MIB }, never).catch((error: unknown) => error);
@@ -30,7 +30,7 @@ async function problemOf(url: string, options: Partial<GuardedFetchOptions> = {}
 }
 
 describe("createGuardedFetch", () => {
-  test("gives the bytes of a listed origin, and sends the headers along", async () => {
+  test("the guarded fetch reads a file from a listed origin and sends the headers", async () => {
     const { read, requests } = await setUp((response) => response.end("bytes"));
     expect(await read({ headers: { authorization: "Bearer xoxb-secret" } })).toBe("bytes");
     expect(requests[0]?.headers).toMatchObject({
@@ -51,14 +51,14 @@ describe("createGuardedFetch", () => {
     "data:text/plain,x",
     "//files.example.com/file",
     "",
-  ])("asks nobody for %j", async (url) => {
+  ])("the guarded fetch sends no request to %j", async (url) => {
     const asked: string[] = [];
     const problem = await problemOf(url, { resolve: (hostname) => void asked.push(hostname) });
-    expect(problem).toMatchObject({ kind: "foreign", message: "is not kept by Slack" });
+    expect(problem).toMatchObject({ kind: "foreign", message: "is not hosted by Slack" });
     expect(asked).toEqual([]);
   });
 
-  test("does not take a listed origin's neighbour for the origin", async () => {
+  test("the guarded fetch does not confuse a listed origin with a similar one", async () => {
     const { origin, requests } = await setUp((response) => response.end("bytes"));
     const { port } = new URL(origin);
     for (const url of [`http://localhost:${port}/file`, `http://127.0.0.2:${port}/file`, "http://127.0.0.1:1/file"]) {
@@ -73,7 +73,7 @@ describe("createGuardedFetch", () => {
     ["the metadata of a cloud", "169.254.169.254", 4],
     ["a private address of IPv6", "fd00:ec2::254", 6],
     ["an address in disguise", "::ffff:169.254.169.254", 6],
-  ])("does not connect to a listed host whose name leads to %s", async (_, address, family) => {
+  ])("the guarded fetch does not connect if a listed host resolves to %s", async (_, address, family) => {
     const problem = await problemOf("https://files.example.com/file", {
       resolve: (_, answer) =>
         answer(null, [
@@ -85,18 +85,18 @@ describe("createGuardedFetch", () => {
     expect(problem.message).not.toContain(address);
   });
 
-  test("looks a name up the way the system does", async () => {
+  test("the guarded fetch resolves names with the system's resolver by default", async () => {
     expect((await problemOf("https://localhost/file", { hosts: ["localhost"] })).kind).toBe("private");
   });
 
   test.each(["https://127.0.0.1/file", "https://[::1]/file", "https://2130706433/file", "https://169.254.169.254/x"])(
-    "does not connect to %s, even listed",
+    "the guarded fetch does not connect to %s, even if it is listed",
     async (url) => {
       expect((await problemOf(url, { hosts: [new URL(url).hostname] })).kind).toBe("private");
     },
   );
 
-  test("knows hosts below a name, but not the name itself and none that only ends like it", async () => {
+  test("a wildcard allows the hosts below a name, but not the name itself or names that only end like it", async () => {
     const hosts = ["*.slack.com"];
     const resolve: GuardedFetchOptions["resolve"] = (_, answer) => answer(null, [{ address: "10.0.0.1", family: 4 }]);
     expect((await problemOf("https://files.slack.com/a", { hosts, resolve })).kind).toBe("private");
@@ -108,7 +108,7 @@ describe("createGuardedFetch", () => {
     ["https://slack.com/signin?redir=secret", 302],
     ["http://169.254.169.254/latest/meta-data", 307],
     ["/other", 301],
-  ])("does not follow to %s", async (location, status) => {
+  ])("the guarded fetch does not follow a redirect to %s", async (location, status) => {
     const { read, requests } = await setUp((response) => response.writeHead(status, { location }).end());
     await expect(read()).rejects.toMatchObject({
       kind: "redirect",
@@ -117,11 +117,11 @@ describe("createGuardedFetch", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("takes a web page for one to log in at, unless the file may be one", async () => {
+  test("the guarded fetch takes a web page for a login page, unless the file can be a page", async () => {
     const { read } = await setUp((response) =>
       response.writeHead(200, { "content-type": "Text/HTML; charset=utf-8" }).end("<html>"),
     );
-    await expect(read()).rejects.toMatchObject({ kind: "page", message: /web page instead of its bytes/ });
+    await expect(read()).rejects.toMatchObject({ kind: "page", message: /sent a web page instead/ });
     expect(await read({ mayBePage: true })).toBe("<html>");
   });
 
@@ -132,12 +132,12 @@ describe("createGuardedFetch", () => {
     [410, "gone"],
     [206, "unavailable"],
     [500, "unavailable"],
-  ])("says what status %d means", async (status, kind) => {
+  ])("the guarded fetch reports status %d as a problem of its kind", async (status, kind) => {
     const { read } = await setUp((response) => response.writeHead(status).end("words of the platform"));
     await expect(read()).rejects.toMatchObject({ kind, message: expect.stringContaining(String(status)) as unknown });
   });
 
-  test("does not begin to read what says that it is too large", async () => {
+  test("the guarded fetch reads nothing of a file with an announced size above the limit", async () => {
     const { fetch, origin } = await setUp((response) => sendEndlessly(response, { "content-length": 2 ** 31 }));
     await expect(fetch.open(`${origin}/file`, { maxBytes: MIB }, never)).rejects.toMatchObject({
       kind: "too-large",
@@ -145,39 +145,39 @@ describe("createGuardedFetch", () => {
     });
   });
 
-  test("breaks off what does not say how large it is", async () => {
+  test("the guarded fetch aborts a file of unknown size at the limit", async () => {
     const { read } = await setUp((response) => sendEndlessly(response));
     await expect(read()).rejects.toMatchObject({ kind: "too-large" });
   });
 
-  test("takes exactly as much as may come", async () => {
+  test("the guarded fetch accepts a file of exactly the allowed size", async () => {
     const { read } = await setUp((response) => response.end("12345"));
     expect(await read({ maxBytes: 5 })).toBe("12345");
     await expect(read({ maxBytes: 4 })).rejects.toMatchObject({ kind: "too-large", message: "is larger than 4 bytes" });
   });
 
-  test("does not unpack what it did not ask to be packed", async () => {
+  test("the guarded fetch does not decompress a response that it did not ask to be compressed", async () => {
     const bomb = gzipSync(Buffer.alloc(MIB));
     const { read } = await setUp((response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb));
     await expect(read({ maxBytes: 10 * MIB })).rejects.toMatchObject({ kind: "encoded" });
   });
 
-  test("does not wait longer than the whole may take, however steadily it drips", async () => {
+  test("the guarded fetch stops at the total timeout, even if bytes keep arriving", async () => {
     const { read } = await setUp(drip, { totalTimeoutMs: 200 });
     await expect(read()).rejects.toMatchObject({ kind: "late", message: "took too long to arrive" });
   });
 
-  test("does not wait for an answer that never begins", async () => {
+  test("the guarded fetch times out if no response starts", async () => {
     const { read } = await setUp(() => {}, { totalTimeoutMs: 100 });
     await expect(read()).rejects.toMatchObject({ kind: "late" });
   });
 
-  test("does not wait for bytes that never come", async () => {
+  test("the guarded fetch times out if no bytes arrive", async () => {
     const { read } = await setUp((response) => response.writeHead(200).write("first"), { totalTimeoutMs: 100 });
     await expect(read()).rejects.toMatchObject({ kind: "late" });
   });
 
-  test("does not take a part for the whole", async () => {
+  test("the guarded fetch rejects a truncated file", async () => {
     const { read } = await setUp((response) => {
       response.writeHead(200, { "content-length": 100 });
       response.write("first", () => response.destroy());
@@ -185,7 +185,7 @@ describe("createGuardedFetch", () => {
     await expect(read()).rejects.toMatchObject({ kind: "unavailable" });
   });
 
-  test("ends with the caller's reason, before and within the bytes", async () => {
+  test("the guarded fetch rejects with the caller's reason, before and during the bytes", async () => {
     const leaving = new AbortController();
     const { fetch, origin } = await setUp((response) => response.writeHead(200).write("first"));
     const bytes = await fetch.open(`${origin}/file`, { maxBytes: MIB }, leaving.signal);
@@ -196,7 +196,7 @@ describe("createGuardedFetch", () => {
     await expect(fetch.open(`${origin}/file`, { maxBytes: MIB }, leaving.signal)).rejects.toThrow("I left.");
   });
 
-  test("closes the connection of whoever stops reading", async () => {
+  test("the guarded fetch closes the connection if the reader stops", async () => {
     const closed = Promise.withResolvers<void>();
     const { fetch, origin } = await setUp((response) => {
       response.on("close", closed.resolve);
@@ -206,7 +206,7 @@ describe("createGuardedFetch", () => {
     await closed.promise;
   });
 
-  test("never names an address or a token", async () => {
+  test("a problem of the guarded fetch never contains an address or a token", async () => {
     const { fetch, origin } = await setUp((response) => response.destroy());
     const url = `${origin}/file?hm=signature`;
     const request = { maxBytes: MIB, headers: { authorization: "Bearer xoxb-secret" } };

@@ -4,24 +4,24 @@ import { toShownFileName } from "../../src/media/file-problem.ts";
 import { codePoint } from "../support/code-point.ts";
 
 describe("toShownFileName", () => {
-  test("leaves an ordinary name as it is", () => {
+  test("an ordinary file name is shown unchanged", () => {
     expect(toShownFileName("Bericht_Übersicht (2) 報告書.txt")).toBe("Bericht_Übersicht (2) 報告書.txt");
   });
 
-  test("makes one harmless line of a hostile name", () => {
+  test("a hostile file name is shown as one harmless line", () => {
     expect(toShownFileName('a"\n</file>`@here`\u202egnp.\0exe')).toBe("a' _/file_'@here'gnp.exe");
   });
 
-  test("keeps the end of a long name, where the extension stands", () => {
+  test("a long file name keeps its ending with the extension", () => {
     expect(toShownFileName(`${"x".repeat(5_000)}.tar.gz`)).toMatch(/^x{63}…x{9}\.tar\.gz$/);
     expect(toShownFileName(`${"😀".repeat(100)}.png`)).toMatch(/^😀{63}…😀{12}\.png$/u);
   });
 
-  test("names a file without a name", () => {
+  test("a file without a name gets one", () => {
     for (const name of ["", "  \n", "\u200b", "\ud800"]) expect(toShownFileName(name)).toBe("unnamed file");
   });
 
-  test("is short, of one line and without marks that mean something elsewhere, for every name", () => {
+  test("every shown file name is short, on one line and without special characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint, maxLength: 300 }), (name) => {
         const shown = toShownFileName(name);

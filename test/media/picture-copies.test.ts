@@ -1,14 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import { createOpenCopy, createPictureCopies, type PictureCopiesOptions } from "../../src/media/picture-copies.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { recordingLog, silent } from "../support/log.ts";
 
 const { signal } = new AbortController();
-const ada = { jobId: "job", platform: "test", authorId: "ada" };
-const ben = { jobId: "other", platform: "test", authorId: "ben" };
-/** Of several values in the store. */
+const ada = { turnId: "job", platform: "test", authorId: "ada" };
+const ben = { turnId: "other", platform: "test", authorId: "ben" };
+/** Larger than one stored value. */
 const LARGE = 1_200_000;
 
 function fleeting(id: string): AttachmentRef {
@@ -17,7 +18,10 @@ function fleeting(id: string): AttachmentRef {
 
 function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {}) {
   const { sizeBytes = 3, ...options } = given;
-  const { open, inTurn } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const { open, inTurn } = createStores(
+    { redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent },
+    NO_RIGHT,
+  );
   const { log, lines } = recordingLog();
   const reads: string[] = [];
   const bytes = Buffer.alloc(sizeBytes, "picture");
@@ -43,7 +47,7 @@ function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {
 }
 
 describe("copies of pictures", () => {
-  test("are made once of files that expire, and open like them", async () => {
+  test("files that expire are copied once and can be opened like the originals", async () => {
     const { copies, reads, bytes, bytesOf } = start({ sizeBytes: LARGE });
     const stays: AttachmentRef = { platform: "test", id: "stays", name: "s.png", sizeBytes: 1 };
     await Promise.all([copies.keep([fleeting("a"), stays], ada, signal), copies.keep([fleeting("a")], ben, signal)]);
@@ -52,20 +56,20 @@ describe("copies of pictures", () => {
     expect(await bytesOf("stays")).toBeUndefined();
   });
 
-  test("leave out files that cannot be read, or have no room", async () => {
+  test("unreadable files, and files without room, are not copied", async () => {
     const { copies, bytesOf, lines } = start({ maxJobBytes: 7, maxTotalBytes: 10 });
     await copies.keep(["broken", "a", "b", "c"].map(fleeting), ada, signal);
     expect([await bytesOf("broken"), await bytesOf("c")]).toEqual([undefined, undefined]);
     expect(await bytesOf("b")).toBeDefined();
     await copies.keep(["d", "e"].map(fleeting), ben, signal);
     expect([await bytesOf("d"), await bytesOf("e")].filter(Boolean)).toHaveLength(1);
-    expect(lines.map(({ msg }) => msg)).toEqual(Array(2).fill("a reference is not copied: there is no room for it"));
+    expect(lines.map(({ msg }) => msg)).toEqual(Array(2).fill("did not copy a reference image: no room left"));
     await copies.forget("test", "ada");
     await copies.keep([fleeting("f")], ben, signal);
     expect(await bytesOf("f")).toBeDefined();
   });
 
-  test("go with the job that they were made for, and with no other", async () => {
+  test("copies are erased with the job that they were made for, and with no other job", async () => {
     const { copies, bytesOf, left } = start({ sizeBytes: LARGE });
     await copies.keep([fleeting("a")], ada, signal);
     await copies.erase([fleeting("a")], "other");
@@ -74,7 +78,7 @@ describe("copies of pictures", () => {
     expect(await left()).toBe(0);
   });
 
-  test("go with their person, without those of others", async () => {
+  test("a person's copies are erased with the person, and others' copies stay", async () => {
     const { copies, bytesOf, left } = start({ sizeBytes: LARGE });
     await copies.keep([fleeting("a"), fleeting("b")], ada, signal);
     await copies.keep([fleeting("c")], ben, signal);
@@ -85,13 +89,13 @@ describe("copies of pictures", () => {
     expect(await left()).toBe(0);
   });
 
-  test("hold nothing up when the store is away, and end with the work", async () => {
+  test("copying blocks nothing while the store is down, and stops with the job", async () => {
     const database = new DatabaseSync(":memory:");
-    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+    const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
     const { copies, lines } = start({ open, inTurn });
     database.close();
     await copies.keep([fleeting("a")], ada, signal);
-    expect(lines.map(({ msg }) => msg)).toEqual(["a reference could not be copied"]);
+    expect(lines.map(({ msg }) => msg)).toEqual(["could not copy a reference image"]);
     const aborted = AbortSignal.abort("shutdown");
     const read = async () => Promise.reject(new Error("cut"));
     await expect(start({ read }).copies.keep([fleeting("a")], ada, aborted)).rejects.toBe("shutdown");

@@ -11,7 +11,7 @@ function lookUp(resolve: Resolve, all: boolean): Promise<unknown[]> {
 
 describe("isPublicAddress", () => {
   test.each(["1.1.1.1", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::200e"])(
-    "takes %s for public",
+    "%s is a public address",
     (address) => expect(isPublicAddress(address)).toBe(true),
   );
 
@@ -44,26 +44,26 @@ describe("isPublicAddress", () => {
     "example.com",
     "",
     "0177.0.0.1",
-  ])("does not take %j for public", (address) => expect(isPublicAddress(address)).toBe(false));
+  ])("%j is not a public address", (address) => expect(isPublicAddress(address)).toBe(false));
 });
 
 describe("createPublicLookup", () => {
   const open = { address: "93.184.216.34", family: 4 };
   const hidden = { address: "169.254.169.254", family: 4 };
 
-  test("hands on all addresses, or the first where one is asked for", async () => {
+  test("the lookup returns all addresses, or the first if only one is requested", async () => {
     const resolve: Resolve = (_, answer) => answer(null, [open, { address: "2606:4700::1111", family: 6 }]);
     expect(await lookUp(resolve, true)).toEqual([null, [open, { address: "2606:4700::1111", family: 6 }]]);
     expect(await lookUp(resolve, false)).toEqual([null, open.address, 4]);
   });
 
-  test("refuses a name as soon as one of its addresses is private, and a name without any", async () => {
+  test("the lookup refuses a name with any private address, and a name without addresses", async () => {
     expect(await lookUp((_, answer) => answer(null, [open, hidden]), true)).toEqual([refusal, []]);
     expect(await lookUp((_, answer) => answer(null, [hidden]), false)).toEqual([refusal, []]);
     expect(await lookUp((_, answer) => answer(null, []), true)).toEqual([refusal, []]);
   });
 
-  test("hands on why a name is not known", async () => {
+  test("the lookup passes on the error for an unknown name", async () => {
     const unknown = new Error("ENOTFOUND");
     expect(await lookUp((_, answer) => answer(unknown, []), true)).toEqual([unknown, []]);
   });

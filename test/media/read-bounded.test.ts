@@ -14,34 +14,34 @@ async function* chunks(...sizes: number[]): AsyncGenerator<Uint8Array> {
   for (const size of sizes) yield Uint8Array.from({ length: size }, () => next++ % 251);
 }
 
-/** Gives one byte and then whatever `stop` comes to. */
+/** Yields one byte. Then waits for `stop`, or fails with it. */
 async function* stopping(stop: () => Promise<void>): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(1);
   await stop();
 }
 
 describe("readBounded", () => {
-  test("returns the bytes in order, however they are cut", async () => {
+  test("readBounded returns the bytes in order, whatever the chunks", async () => {
     const expected = Uint8Array.from({ length: 200_001 }, (_, index) => index % 251);
     await expect(readBounded(chunks(1, 65_535, 2, 0, 134_463), upTo(1e6), never)).resolves.toEqual(expected);
   });
 
-  test("takes exactly as many bytes as allowed", async () => {
+  test("readBounded accepts exactly the allowed number of bytes", async () => {
     await expect(readBounded(chunks(60, 40), upTo(100), never)).resolves.toHaveLength(100);
     await expect(readBounded(chunks(60, 41), upTo(100), never)).resolves.toBe("too-large");
   });
 
-  test("stops where its share has no room for what has come", async () => {
+  test("readBounded stops if its share has no room for the next bytes", async () => {
     const share = { hold: (sizeBytes: number) => sizeBytes <= 60 };
     await expect(readBounded(chunks(60), { maxBytes: 100, share }, never)).resolves.toHaveLength(60);
     await expect(readBounded(chunks(60, 1), { maxBytes: 100, share }, never)).resolves.toBe("no-room");
   });
 
-  test("resolves to nothing for an empty source", async () => {
+  test("readBounded resolves to no bytes for an empty source", async () => {
     await expect(readBounded(chunks(), upTo(100), never)).resolves.toEqual(new Uint8Array());
   });
 
-  test("stops reading an endless source at the bound and closes it", async () => {
+  test("readBounded stops an endless source at the limit and closes it", async () => {
     let given = 0;
     const closed = Promise.withResolvers<void>();
     async function* endless(): AsyncGenerator<Uint8Array> {
@@ -56,7 +56,7 @@ describe("readBounded", () => {
     expect(given).toBe(11);
   });
 
-  test("rejects with the reason of the signal although the source never answers", async () => {
+  test("readBounded rejects with the signal's reason even if the source never answers", async () => {
     const controller = new AbortController();
     const stuck = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
     const reading = readBounded(stuck, upTo(100), controller.signal);
@@ -64,7 +64,7 @@ describe("readBounded", () => {
     await expect(reading).rejects.toBe("stopped");
   });
 
-  test("does not wait for a source that is stuck in its own wait", async () => {
+  test("readBounded does not wait for a source that is stuck in its own wait", async () => {
     const controller = new AbortController();
     const reading = readBounded(
       stopping(() => new Promise(() => {})),
@@ -75,12 +75,12 @@ describe("readBounded", () => {
     await expect(reading).rejects.toBe("stopped");
   });
 
-  test("passes on the failure of a source", async () => {
+  test("readBounded passes on the error of a source", async () => {
     const failing = stopping(() => Promise.reject(new Error("cut")));
     await expect(readBounded(failing, upTo(100), never)).rejects.toThrow("cut");
   });
 
-  test("hangs up on a server that sends more than it may", async () => {
+  test("readBounded disconnects from a server that sends more than allowed", async () => {
     const hungUp = Promise.withResolvers<void>();
     const server = createServer((_, response) => {
       const timer = setInterval(() => response.write(Buffer.alloc(64 * 1024)), 1);

@@ -1,17 +1,19 @@
-/** What people, platforms and networks may do to a reference: each ends in one sentence, and nothing leaks. */
+/** Attacks with a reference image by users, platforms and networks. Each ends in one sentence, and nothing leaks. */
+
 import { DatabaseSync } from "node:sqlite";
 import { crc32, deflateSync } from "node:zlib";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { owner } from "../../lab/support/picture-turn.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../src/media/fetch.ts";
 import { createReferences } from "../../src/media/reference.ts";
 import { createReadPicture } from "../../src/media/reference-picture.ts";
 import { createRelay } from "../../src/media/relay.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
-import { silent } from "../support/log.ts";
-import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const TOKEN = "xoxb-1234567890-secret";
@@ -19,10 +21,15 @@ const png = await sharp({ create: { width: 8, height: 8, channels: 3, background
   .png()
   .toBuffer();
 
-/** A platform whose private files are fetched with a token, and the whole way from an attachment to a link. */
+/** A platform whose private files need a token, and the whole way from an attachment to a link. */
 function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
   const lines: string[] = [];
-  const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const log = createLogger({
+    level: "trace",
+    secrets: [],
+    tokens: [],
+    destination: { write: (line) => void lines.push(line) },
+  });
   const fetch = createGuardedFetch({
     owner: "Slack",
     hosts: ["files.example.com"],
@@ -32,7 +39,7 @@ function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const read = createReadPicture(({ id }, signal) => fetch.open(id, { headers, maxBytes: 20 * 1024 * 1024 }, signal));
   const database = new DatabaseSync(":memory:");
-  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const { open } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
   const relay = createRelay({ keys: ["k".repeat(32)], open, read, isGone: async () => false, log, now: Date.now });
   const references = createReferences({
     adapterOf: () => ({}),
@@ -46,7 +53,7 @@ function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
   return { prepare, relay, lines };
 }
 
-/** The one sentence that an attack ends in, once it is sure that there is one and that it tells nothing. */
+/** The sentence in which an attack ends. Checks that there is only one, and that it reveals nothing. */
 async function sentenceFor(answer: Answer, id = "/cat.png", options = {}): Promise<string> {
   const server = await serveAnswers({ "/cat.png": answer });
   const { prepare, lines } = setUp(server, options);
@@ -54,7 +61,7 @@ async function sentenceFor(answer: Answer, id = "/cat.png", options = {}): Promi
   if (prepared.ok) throw new Error("It went through.");
   const [sentence = "", ...others] = prepared.problems;
   expect(others).toEqual([]);
-  expect(sentence).toMatch(/^`cat\.png` cannot be used as a reference: it [^\n]+\.$/);
+  expect(sentence).toMatch(/^I can't use `cat\.png` as a reference: it [^\n]+\.$/);
   expect(sentence + lines.join("")).not.toMatch(/xoxb|127\.0\.0\.1|169\.254|signin|hidden|https?:/);
   return sentence;
 }
@@ -63,7 +70,7 @@ function send(bytes: Uint8Array | string, contentType = "image/png"): Answer {
   return (response) => response.writeHead(200, { "content-type": contentType }).end(bytes);
 }
 
-/** A PNG that says of itself how large it is. */
+/** A PNG whose header claims a size. */
 function toClaimingPng(width: number, height: number): Buffer {
   const chunk = (type: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(type), data]);
@@ -85,44 +92,44 @@ function toClaimingPng(width: number, height: number): Buffer {
   ]);
 }
 
-describe("a platform that", () => {
-  test("answers with a page to log in at", async () => {
+describe("a hostile platform", () => {
+  test("a login page instead of a file becomes one sentence", async () => {
     const page = "<!doctype html><title>Sign in | hidden</title>";
-    expect(await sentenceFor(send(page, "text/html; charset=utf-8"))).toContain("web page instead of its bytes");
+    expect(await sentenceFor(send(page, "text/html; charset=utf-8"))).toContain("sent a web page instead");
   });
 
-  test("calls that page a picture", async () => {
+  test("a login page with an image type becomes one sentence", async () => {
     expect(await sentenceFor(send("<!doctype html><html><title>hidden</title>"))).toContain("is a web page");
   });
 
-  test("sends on to a page to log in at", async () => {
+  test("a redirect to a login page is not followed", async () => {
     const location = "https://slack.example/signin?redir=hidden";
     expect(await sentenceFor((response) => response.writeHead(302, { location }).end())).toContain("another page");
   });
 
-  test("sends on to the metadata of a cloud", async () => {
+  test("a redirect to a cloud's metadata service is not followed", async () => {
     const location = "http://169.254.169.254/latest/meta-data/iam/security-credentials/";
     expect(await sentenceFor((response) => response.writeHead(307, { location }).end())).toContain("another page");
   });
 
-  test("sends two gigabytes and says so", async () => {
+  test("a file with an announced size of two gigabytes is not read", async () => {
     const answer: Answer = (response) => sendEndlessly(response, { "content-length": 2 * 1024 ** 3 });
     expect(await sentenceFor(answer)).toContain("is larger than 20 MiB");
   });
 
-  test("sends without an end and does not say so", async () => {
+  test("an endless file of unknown size is aborted at the limit", async () => {
     expect(await sentenceFor((response) => sendEndlessly(response))).toContain("is larger than 20 MiB");
   });
 
-  test("sends a byte now and then", async () => {
+  test("a file that arrives byte by byte is aborted at the timeout", async () => {
     expect(await sentenceFor(drip, "/cat.png", { totalTimeoutMs: 200 })).toContain("took too long to arrive");
   });
 
-  test("hangs", async () => {
+  test("a file that never arrives is aborted at the timeout", async () => {
     expect(await sentenceFor(() => {}, "/cat.png", { totalTimeoutMs: 100 })).toContain("took too long to arrive");
   });
 
-  test("hangs up in the middle", async () => {
+  test("a connection that closes in the middle of a file is reported in one sentence", async () => {
     const answer: Answer = (response) => {
       response.writeHead(200, { "content-length": png.length });
       response.write(png.subarray(0, 20), () => response.destroy());
@@ -130,48 +137,48 @@ describe("a platform that", () => {
     expect(await sentenceFor(answer)).toContain("could not be fetched");
   });
 
-  test("packs a bomb", async () => {
+  test("a compression bomb is not decompressed", async () => {
     const answer: Answer = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(deflateSync(png));
-    expect(await sentenceFor(answer)).toContain("was compressed");
+    expect(await sentenceFor(answer)).toContain("compressed it without being asked");
   });
 });
 
-describe("an attachment that", () => {
+describe("a hostile attachment", () => {
   test.each([
     "http://169.254.169.254/latest/meta-data",
     "http://127.0.0.1:1/hidden",
     "https://evil.example/hidden",
     "file:///etc/passwd",
     "not an address",
-  ])("is said to be kept at %s", async (id) => {
-    expect(await sentenceFor(send(png), id)).toContain("is not kept by Slack");
+  ])("an attachment at %s is not fetched", async (id) => {
+    expect(await sentenceFor(send(png), id)).toContain("is not hosted by Slack");
   });
 
-  test("is kept at a name that leads into the private network", async () => {
+  test("an attachment at a name that resolves into the private network is not fetched", async () => {
     const server = await serveAnswers({});
     const { prepare } = setUp(server, {
       resolve: (_, answer) => answer(null, [{ address: "169.254.169.254", family: 4 }]),
     });
     expect(await prepare("https://files.example.com/cat.png")).toEqual({
       ok: false,
-      problems: [expect.stringMatching(/inside a private network/) as unknown],
+      problems: [expect.stringMatching(/at a private network address/) as unknown],
     });
   });
 
-  test("has a name that lies about its kind", async () => {
-    expect(await sentenceFor(send("#!/bin/sh\nrm -rf hidden", "image/png"))).toContain("is text and no picture");
-    expect(await sentenceFor(send(Buffer.from("MZ\x90\0\x03\0\0\0\x04\0", "latin1")))).toContain("is no picture");
+  test("an attachment with a misleading name is judged by its bytes", async () => {
+    expect(await sentenceFor(send("#!/bin/sh\nrm -rf hidden", "image/png"))).toContain("is text, not an image");
+    expect(await sentenceFor(send(Buffer.from("MZ\x90\0\x03\0\0\0\x04\0", "latin1")))).toContain("is not an image");
   });
 
-  test("claims to have three billion pixels", async () => {
+  test("an image that claims three billion pixels is not decoded", async () => {
     expect(await sentenceFor(send(toClaimingPng(60_000, 60_000)))).toContain("more than 50 million pixels");
   });
 
-  test("claims to have more pixels than it holds", async () => {
+  test("an image that claims more pixels than it contains is reported as damaged", async () => {
     expect(await sentenceFor(send(toClaimingPng(4_000, 9_000)))).toContain("is damaged or incomplete");
   });
 
-  test("is a drawing that names files here and elsewhere, whose turn never comes", async () => {
+  test("an SVG that refers to other files is never opened", async () => {
     const server = await serveAnswers({
       "/cat.png": (response, request) => {
         const links = [`http://${request.headers.host}/hidden.png`, "file:///etc/passwd"];
@@ -190,12 +197,12 @@ describe("an attachment that", () => {
     expect(server.requests.map(({ url }) => url)).toEqual(["/cat.png"]);
   });
 
-  test("is a page and a picture in one: the page first", async () => {
+  test("a file that is a page first and an image second is refused", async () => {
     const both = Buffer.concat([Buffer.from("<html><script>hidden</script><!--"), png]);
-    expect(await sentenceFor(send(both))).toContain("is no picture");
+    expect(await sentenceFor(send(both))).toContain("is not an image");
   });
 
-  test("is a picture and a page in one: it goes out as a picture and as nothing else", async () => {
+  test("a file that is an image first and a page second is sent as an image only", async () => {
     const both = Buffer.concat([png, Buffer.from("<html><script>alert(1)</script>")]);
     const server = await serveAnswers({ "/cat.html": send(both, "text/plain") });
     const { prepare, relay } = setUp(server);
@@ -207,7 +214,7 @@ describe("an attachment that", () => {
   });
 });
 
-test("the token goes to the platform, and nobody finds it or an address in the link", async () => {
+test("the token goes only to the platform, and the link contains neither token nor address", async () => {
   const server = await serveAnswers({ "/private.png": send(png) });
   const { prepare, lines } = setUp(server);
   const prepared = await prepare(`${server.origin}/private.png`);

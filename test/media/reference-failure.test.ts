@@ -1,5 +1,6 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
+import { linked } from "../../lab/support/picture-turn.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
 import { describeReferenceFailure } from "../../src/media/reference.ts";
@@ -7,17 +8,16 @@ import type { AttachmentRef } from "../../src/port/events.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
 import { connect } from "../support/gateway-client.ts";
-import { linked } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const toRef = (name: string): AttachmentRef => ({ platform: "slack", id: name, name, sizeBytes: 1 });
 const refs = ["first.png", "second.png"].map(toRef);
 const UNREACHABLE =
-  "`second.png` cannot be used as a reference: it could not be fetched by the AI service, which has to reach it from the internet.";
+  "I can't use `second.png` as a reference: it could not be fetched by the AI service, which must reach it over the internet.";
 const REFUSED =
-  "`second.png` cannot be used as a reference: it is of a kind or in a state that the AI service does not take; send it as PNG or JPEG.";
+  "I can't use `second.png` as a reference: it was rejected by the AI service as damaged or unsupported; send it as PNG or JPEG.";
 
-/** What the sandbox says of a request whose first reference is a good one and whose second is this one. */
+/** The sandbox's error for a request with a valid first reference and this second one. */
 async function failWith(second: (origin: string) => { fileUri: string; mimeType: string }): Promise<unknown> {
   const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
     .png()
@@ -41,19 +41,19 @@ describe("describeReferenceFailure", () => {
     ["is private", () => ({ fileUri: "http://10.0.0.1/a.png?hm=mark", mimeType: "image/png" }), UNREACHABLE],
     ["is of another type", (origin: string) => ({ fileUri: `${origin}/good.png`, mimeType: "image/webp" }), REFUSED],
     ["is damaged", (origin: string) => ({ fileUri: `${origin}/broken.png`, mimeType: "image/png" }), REFUSED],
-  ])("names the picture that %s", async (_, second, sentence) => {
+  ])("a failure names the image that %s", async (_, second, sentence) => {
     expect(describeReferenceFailure(await failWith(second), refs)).toBe(sentence);
   });
 
   test.each([
     ["Unable to fetch file_uri https://a.example/x", UNREACHABLE],
     ["fileData: unsupported MIME type: image/heic", REFUSED],
-  ])("understands other gateways, which name no part: %s", (words, sentence) => {
+  ])("failures of other gateways, which name no part, are recognised: %s", (words, sentence) => {
     const error = new GatewayError("rejected", `The gateway refused the request (400). It said: ${words}`, {
       status: 400,
     });
     expect(describeReferenceFailure(error, [toRef("second.png")])).toBe(sentence);
-    expect(describeReferenceFailure(error, refs)).toMatch(/^One of the 2 pictures cannot be used as a reference: it /);
+    expect(describeReferenceFailure(error, refs)).toMatch(/^I can't use one of the 2 images as a reference: it /);
   });
 
   test.each([
@@ -62,9 +62,9 @@ describe("describeReferenceFailure", () => {
     "Request contains more than 1 images.",
     "Invalid 'image': array too long. Expected an array with maximum length 1.",
     "You can provide up to 1 input images.",
-  ])("says that there are too many pictures: %s", (words) => {
+  ])("a failure reports that there are too many images: %s", (words) => {
     const error = new GatewayError("rejected", `It said: ${words}`, { status: 400 });
-    const sentence = "The AI service does not take 2 pictures at once with this model. Attach fewer.";
+    const sentence = "This model does not accept 2 images at once. Attach fewer.";
     expect(describeReferenceFailure(error, refs)).toBe(sentence);
   });
 
@@ -78,11 +78,11 @@ describe("describeReferenceFailure", () => {
     ["the key", new GatewayError("unauthorized", "It said: no access to fileData", { status: 403 })],
     ["the rate", new GatewayError("rate-limited", "It said: too many fileData", { status: 429 })],
     ["something that is no gateway's", new Error("fileUri")],
-  ])("is silent when it was about %s", (_, error) => {
+  ])("a failure about %s is not blamed on a reference", (_, error) => {
     expect(describeReferenceFailure(error, refs)).toBeUndefined();
   });
 
-  test("is silent about a request without references", () => {
+  test("a failure of a request without references is not blamed on one", () => {
     expect(describeReferenceFailure(new GatewayError("rejected", "fileData is bad"), [])).toBeUndefined();
   });
 });

@@ -28,30 +28,30 @@ function readFailing(error: unknown) {
 }
 
 describe("createReadPicture", () => {
-  test.each(["png", "jpeg", "webp", "gif"] as const)("passes a small still %s byte for byte", async (format) => {
+  test.each(["png", "jpeg", "webp", "gif"] as const)("a small still %s is used byte for byte", async (format) => {
     const bytes = new Uint8Array(await red().toFormat(format).toBuffer());
     const mimeType = `image/${format}`;
     expect(await readBytes(bytes)).toEqual({ bytes, mimeType, originalType: mimeType, isChanged: false });
   });
 
-  test("passes heic as it is, since only gateways can read it", async () => {
+  test("HEIC is passed on unchanged, because only gateways can read it", async () => {
     const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
     expect(await readBytes(heic)).toMatchObject({ mimeType: "image/heic", isChanged: false });
   });
 
-  test("converts avif, which not every gateway takes", async () => {
+  test("AVIF is converted, because not every gateway accepts it", async () => {
     const picture = await readBytes(await red().avif().toBuffer());
     expect(picture).toMatchObject({ mimeType: "image/jpeg", originalType: "image/avif", isChanged: true });
   });
 
-  test("converts tiff without loss, and says that nobody takes it as it is", async () => {
+  test("TIFF is converted without loss and marked as not accepted unchanged", async () => {
     const picture = await readBytes(await noise(64, 64).tiff().toBuffer());
     expect(picture).toMatchObject({ mimeType: "image/png", originalType: undefined, isChanged: true });
     if ("problem" in picture) throw new Error(picture.problem);
     expect((await sharp(picture.bytes).metadata()).width).toBe(64);
   });
 
-  test("takes the first frame of an animation", async () => {
+  test("the first frame of an animation is used", async () => {
     const frames = Buffer.concat([
       await red(4, 4).raw().toBuffer(),
       await sharp({ create: { width: 4, height: 4, channels: 3, background: "blue" } })
@@ -69,7 +69,7 @@ describe("createReadPicture", () => {
     expect(dominant).toBeGreaterThan(200);
   });
 
-  test("scales what is too long, and codes more coarsely what has too many bytes", async () => {
+  test("a large image is scaled, and one with too many bytes is compressed more", async () => {
     const long = await readBytes(await red(3_000, 20).png().toBuffer(), { maxSide: 300 });
     if ("problem" in long) throw new Error(long.problem);
     expect((await sharp(long.bytes).metadata()).width).toBe(300);
@@ -79,7 +79,7 @@ describe("createReadPicture", () => {
     expect(heavy.bytes.byteLength).toBeLessThanOrEqual(60_000);
   });
 
-  test("takes out where a photograph was made", async () => {
+  test("the location of a photo is removed", async () => {
     const jpeg = await red()
       .withExif({ IFD0: { Copyright: "somebody" } })
       .jpeg()
@@ -93,29 +93,29 @@ describe("createReadPicture", () => {
     ["nothing", new Uint8Array(), "is empty"],
     ["svg", utf8('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'), /^is an SVG drawing/],
     ["html", utf8("<!DOCTYPE html><html><body>log in</body></html>"), /^is a web page/],
-    ["text", utf8("a cat, painted"), "is text and no picture"],
+    ["text", utf8("a cat, painted"), "is text, not an image"],
     ["pdf", utf8("%PDF-1.7\n%%EOF"), /^is a PDF/],
-    ["bmp", Buffer.concat([Buffer.from("BM"), Buffer.alloc(60)]), /^is a BMP picture/],
-    ["zip", Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1"), "is no picture"],
-  ])("says by name that %s is not taken", async (_, bytes, problem) => {
+    ["bmp", Buffer.concat([Buffer.from("BM"), Buffer.alloc(60)]), /^is a BMP image/],
+    ["zip", Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1"), "is not an image"],
+  ])("a %s is refused by name", async (_, bytes, problem) => {
     expect(await readBytes(bytes)).toEqual({ problem: expect.stringMatching(problem) as unknown });
   });
 
-  test("says that a picture is damaged", async () => {
+  test("a damaged image is reported as damaged", async () => {
     const bytes = await noise(100, 100).jpeg().toBuffer();
     expect(await readBytes(bytes.subarray(0, bytes.length / 2))).toEqual({
       problem: "is damaged or incomplete; send it again, as PNG or JPEG",
     });
   });
 
-  test("does not unpack a small file into very many pixels", async () => {
+  test("a small file with very many pixels is not decoded", async () => {
     const bytes = await red(2_000, 2_000).png().toBuffer();
     expect(await readBytes(bytes, { maxPixels: 1_000_000 })).toEqual({
       problem: "has more than 1 million pixels; send a smaller version",
     });
   });
 
-  test("reads no more than a file may have, and nothing of one that says that it is larger", async () => {
+  test("reading stops at the size limit, and a file with a larger announced size is not opened", async () => {
     const problem = "is larger than 20 bytes; send a smaller version";
     expect(await readBytes(new Uint8Array(21), { maxFileBytes: 20 })).toEqual({ problem });
     const opened: AttachmentRef[] = [];
@@ -128,8 +128,8 @@ describe("createReadPicture", () => {
     expect(opened).toEqual([]);
   });
 
-  test("repeats of a failure only what is meant for people", async () => {
-    const problem = new FileProblem("page", "came as a web page instead of its bytes");
+  test("a failure shows only the words meant for people", async () => {
+    const problem = new FileProblem("page", "could not be fetched: Slack sent a web page instead");
     expect(await readFailing(problem)).toEqual({ problem: problem.message });
     expect(await readFailing(new Error("The file cannot be opened.", { cause: problem }))).toEqual({
       problem: problem.message,
@@ -139,7 +139,7 @@ describe("createReadPicture", () => {
     });
   });
 
-  test("does not wait for ever, and leaves with the caller", async () => {
+  test("reading times out, and rejects if the caller leaves", async () => {
     const waiting = () => new Promise<never>(() => {});
     const read = createReadPicture(waiting, { timeoutMs: 10 });
     expect(await read(ref, "ada", never)).toEqual({ problem: "took too long to arrive" });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { noLinks, owner } from "../../lab/support/picture-turn.ts";
 import { createReferences, type ReferencesDeps } from "../../src/media/reference.ts";
 import type { ReferencePicture } from "../../src/media/reference-picture.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
-import { noLinks, owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 
@@ -11,13 +11,13 @@ function toRef(platform: string, name: string): AttachmentRef {
   return { platform, id: `id of ${name}`, name, sizeBytes: 10 };
 }
 
-/** What reading a file finds, by its name. */
+/** The result of reading a file, by its name. */
 const FOUND: Readonly<Record<string, ReferencePicture | { problem: string }>> = {
   "as-it-is.png": toFound("image/png", "image/png", false),
   "lies.jpg": toFound("image/webp", "image/webp", false),
   "animated.gif": toFound("image/png", "image/gif", true),
   "scan.tiff": toFound("image/png", undefined, true),
-  "drawing.svg": { problem: "is an SVG drawing, which is not opened here; send it as PNG" },
+  "drawing.svg": { problem: "is an SVG drawing, which is not supported; send it as PNG" },
 };
 
 function toFound(
@@ -28,7 +28,7 @@ function toFound(
   return { bytes: new Uint8Array(1), mimeType, originalType, isChanged };
 }
 
-/** Discord, whose files have public links, and Slack, whose files have none. */
+/** Discord's files have public links, but Slack's files have none. */
 function setUp(options: Partial<ReferencesDeps> = {}) {
   const read: string[] = [];
   const published: string[] = [];
@@ -39,7 +39,7 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
   const references = createReferences({
     adapterOf(platform) {
       const adapter = adapters[platform];
-      if (adapter === undefined) throw new Error("not switched on");
+      if (adapter === undefined) throw new Error("not turned on");
       return adapter;
     },
     relay: {
@@ -53,7 +53,7 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
     maxReferences: 8,
     async read({ name }) {
       read.push(name);
-      return FOUND[name] ?? { problem: "is no picture" };
+      return FOUND[name] ?? { problem: "is not an image" };
     },
     ...options,
   });
@@ -61,7 +61,7 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
 }
 
 describe("createReferences", () => {
-  test("uses no link that may end any time, where there is a better", async () => {
+  test("a link that can expire at any time is only used if the file cannot be relayed", async () => {
     const { prepare, published } = setUp();
     const refs: AttachmentRef[] = [{ ...toRef("discord", "as-it-is.png"), isFleeting: true }];
     expect(await prepare(refs, owner, never)).toMatchObject({ ok: true, parts: [{ mimeType: "image/png" }] });
@@ -72,11 +72,11 @@ describe("createReferences", () => {
     });
     const discord = alone.adapters["discord"];
     if (discord !== undefined) discord.publicUrl = () => Promise.reject(new Error("gone"));
-    const said = "was kept by its platform for a while only";
+    const said = "is no longer available from its platform";
     expect(await alone.prepare(refs, owner, never)).toMatchObject({ problems: [expect.stringContaining(said)] });
   });
 
-  test("uses the platform's own link where the bytes need no change, with the type of the bytes", async () => {
+  test("the platform's own link is used with the type of the bytes if the image needs no change", async () => {
     const { prepare, published } = setUp();
     const refs = [toRef("discord", "as-it-is.png"), toRef("discord", "lies.jpg")];
     expect(await prepare(refs, owner, never)).toEqual({
@@ -89,7 +89,7 @@ describe("createReferences", () => {
     expect(published).toEqual([]);
   });
 
-  test("relays what is private, and what had to be changed, and keeps the order", async () => {
+  test("private and converted images are relayed, in their order", async () => {
     const { prepare } = setUp();
     const refs = [
       toRef("slack", "lies.jpg"),
@@ -117,17 +117,17 @@ describe("createReferences", () => {
     });
   });
 
-  test("says which file needs PUBLIC_URL, without reading it", async () => {
+  test("the file that needs PUBLIC_URL is named without being read", async () => {
     const { prepare, read } = setUp({ relayUrl: () => undefined });
     const prepared = await prepare([toRef("slack", "as-it-is.png"), toRef("discord", "as-it-is.png")], owner, never);
     expect(prepared).toEqual({
       ok: false,
-      problems: [expect.stringMatching(/^`as-it-is\.png` cannot be used.*PUBLIC_URL is set.*\.$/) as unknown],
+      problems: [expect.stringMatching(/^I can't use `as-it-is\.png`.*PUBLIC_URL is set.*\.$/) as unknown],
     });
     expect(read).toEqual(["as-it-is.png"]);
   });
 
-  test("lets the gateway judge a public file that would better be changed, where it cannot be relayed", async () => {
+  test("a public file that should be converted is sent unchanged if it cannot be relayed", async () => {
     const { prepare } = setUp({ relayUrl: () => undefined });
     expect(await prepare([toRef("discord", "animated.gif")], owner, never)).toEqual({
       ok: true,
@@ -135,45 +135,45 @@ describe("createReferences", () => {
     });
     expect(await prepare([toRef("discord", "scan.tiff")], owner, never)).toEqual({
       ok: false,
-      problems: [expect.stringMatching(/^`scan\.tiff` .* has to be converted first.*PUBLIC_URL/) as unknown],
+      problems: [expect.stringMatching(/`scan\.tiff` .* must be converted first.*PUBLIC_URL/) as unknown],
     });
   });
 
-  test("has one sentence for each file that cannot be used, in their order, and no link for the others", async () => {
+  test("each unusable file has one sentence, in order, and the other files get no link", async () => {
     const { prepare } = setUp();
     const names = ["drawing.svg", "as-it-is.png", "evil`name<x>.exe"];
     const prepared = await prepare([...names.map((name) => toRef("slack", name)), toRef("irc", "a.png")], owner, never);
     expect(prepared).toEqual({
       ok: false,
       problems: [
-        "`drawing.svg` cannot be used as a reference: it is an SVG drawing, which is not opened here; send it as PNG.",
-        "`evil'name_x_.exe` cannot be used as a reference: it is no picture.",
-        "`a.png` cannot be used as a reference: it is kept on irc, which is not switched on.",
+        "I can't use `drawing.svg` as a reference: it is an SVG drawing, which is not supported; send it as PNG.",
+        "I can't use `evil'name_x_.exe` as a reference: it is not an image.",
+        "I can't use `a.png` as a reference: it is stored on irc, which is not turned on.",
       ],
     });
   });
 
-  test("takes no more than it may, and reads nothing then", async () => {
+  test("too many references are refused, and none is read", async () => {
     const { prepare, read } = setUp({ maxReferences: 1 });
     const refs = [toRef("slack", "as-it-is.png"), toRef("slack", "lies.jpg")];
     expect(await prepare(refs, owner, never)).toEqual({
       ok: false,
-      problems: ["2 pictures are too many: at most 1 can be used."],
+      problems: ["2 images is too many: I can use at most 1."],
     });
     expect(read).toEqual([]);
   });
 
-  test("does not repeat what a platform says about a link", async () => {
+  test("a problem never repeats a platform's response about a link", async () => {
     const { prepare, adapters } = setUp();
     const discord = adapters["discord"];
     if (discord !== undefined) discord.publicUrl = () => Promise.reject(new Error("https://cdn.example/?hm=mark"));
     expect(await prepare([toRef("discord", "as-it-is.png")], owner, never)).toEqual({
       ok: false,
-      problems: ["`as-it-is.png` cannot be used as a reference: it could not be fetched; attach it again."],
+      problems: ["I can't use `as-it-is.png` as a reference: it could not be fetched; attach it again."],
     });
   });
 
-  test("fails when the store does, and leaves with the caller", async () => {
+  test("preparing references fails with the store, and rejects if the caller leaves", async () => {
     const relay = { ...noLinks, publish: () => Promise.reject(new Error("The store is away.")) };
     await expect(setUp({ relay }).prepare([toRef("slack", "lies.jpg")], owner, never)).rejects.toThrow(
       "The store is away.",
@@ -186,7 +186,7 @@ describe("createReferences", () => {
     await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
-  test("gives the bytes of private files where there is no address for links", async () => {
+  test("private files are sent as bytes if there is no address for links", async () => {
     const { load, published } = setUp({ relayUrl: () => undefined });
     expect(await load([toRef("slack", "lies.jpg"), toRef("discord", "scan.tiff")], owner, never)).toEqual({
       ok: true,
@@ -199,13 +199,13 @@ describe("createReferences", () => {
     expect(await load([toRef("slack", "drawing.svg"), toRef("irc", "a.png")], owner, never)).toEqual({
       ok: false,
       problems: [
-        expect.stringMatching(/^`drawing\.svg` cannot be used as a reference: it is an SVG/),
-        "`a.png` cannot be used as a reference: it is kept on irc, which is not switched on.",
+        expect.stringMatching(/^I can't use `drawing\.svg` as a reference: it is an SVG/),
+        "I can't use `a.png` as a reference: it is stored on irc, which is not turned on.",
       ],
     });
   });
 
-  test("does nothing for no files", async () => {
+  test("an empty list of references does nothing", async () => {
     expect(await setUp().prepare([], owner, never)).toEqual({ ok: true, parts: [] });
   });
 });

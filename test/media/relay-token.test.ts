@@ -8,25 +8,25 @@ const OTHER = "o".repeat(32);
 const tokens = createRelayTokens([KEY]);
 
 describe("createRelayTokens", () => {
-  test("makes a path that says which file, of which type and until when", () => {
+  test("a relay path names the file, its type and its expiry", () => {
     const { id, path } = tokens.create("image/jpeg", 1_000);
     expect(path).toMatch(/^\/relay\/v1\/[\w-]{72}\/picture\.jpg$/);
     expect(tokens.verify(path, 999)).toEqual({ id, mimeType: "image/jpeg", expiresAt: 1_000 });
   });
 
-  test("makes no path twice", () => {
+  test("no two relay paths are equal", () => {
     const paths = Array.from({ length: 50 }, () => tokens.create("image/png", 1_000).path);
     expect(new Set(paths).size).toBe(50);
   });
 
-  test("ends when it is over", () => {
+  test("a relay path expires", () => {
     const { path } = tokens.create("image/png", 1_000);
     expect(tokens.verify(path, 999.9)).toBeDefined();
     expect(tokens.verify(path, 1_000)).toBeUndefined();
     expect(tokens.verify(path, 2_000_000)).toBeUndefined();
   });
 
-  test("verifies with every key and signs with the first, so that a key can be replaced", () => {
+  test("every key verifies and the first key signs, so that a key can be replaced", () => {
     const { path } = tokens.create("image/png", 1_000);
     expect(createRelayTokens([OTHER, KEY]).verify(path, 0)).toBeDefined();
     expect(createRelayTokens([OTHER]).verify(path, 0)).toBeUndefined();
@@ -35,7 +35,7 @@ describe("createRelayTokens", () => {
     expect(tokens.verify(next, 0)).toBeUndefined();
   });
 
-  test("takes no other purpose, no other type and no longer life for the signed one", () => {
+  test("a signed path is refused for another purpose, another type or a longer life", () => {
     const { path } = tokens.create("image/png", 1_000);
     const [, , , token = ""] = path.split("/");
     const head = Buffer.from(token, "base64url").subarray(0, 22);
@@ -52,7 +52,7 @@ describe("createRelayTokens", () => {
     expect(tokens.verify(path.replace(token, longer.toString("base64url")), 0)).toBeUndefined();
   });
 
-  test("takes no path in which any character is another one", () => {
+  test("a path with any changed character is refused", () => {
     const { path } = tokens.create("image/png", 1_000);
     const change = fc.record({ at: fc.nat(path.length - 1), by: fc.string({ unit: "grapheme", maxLength: 2 }) });
     fc.assert(
@@ -64,7 +64,7 @@ describe("createRelayTokens", () => {
     );
   });
 
-  test("takes no other text that decodes to the same bytes", () => {
+  test("another text that decodes to the same bytes is refused", () => {
     const { path } = tokens.create("image/png", 1_000);
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const end = path.length - "/picture.png".length - 1;

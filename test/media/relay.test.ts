@@ -1,13 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
-import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { owner } from "../../lab/support/picture-turn.ts";
 import { createLogger } from "../../src/log/log.ts";
 import type { ReadPicture, ReferencePicture } from "../../src/media/reference-picture.ts";
 import { createRelay, type RelayDeps } from "../../src/media/relay.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { silent } from "../support/log.ts";
-import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const LIFETIME_MS = 30 * 60_000;
@@ -19,14 +19,19 @@ function toPicture(bytes: Uint8Array): ReferencePicture {
 
 const picture = toPicture(Uint8Array.of(1, 2, 3));
 
-/** A relay over a store that outlives it; `restart` makes another one, as a process that has just begun has it. */
+/** A relay over a store that outlives the relay. `restart` returns another relay, as in a new process. */
 function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDeps> = {}) {
   let now = 1_000_000;
   const lines: string[] = [];
   const reads: AttachmentRef[] = [];
   const database = new DatabaseSync(":memory:");
-  const { open } = createStores({ redisUrl: undefined, database, log: silent });
-  const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const { open } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
+  const log = createLogger({
+    level: "trace",
+    secrets: [],
+    tokens: [],
+    destination: { write: (line) => void lines.push(line) },
+  });
   const start = (changed: Partial<RelayDeps> = {}) =>
     createRelay({
       keys: ["k".repeat(32)],
@@ -44,8 +49,11 @@ function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDe
   return { ...start(), restart: start, keyv: open("relay"), reads, lines, advance: (ms: number) => (now += ms) };
 }
 
+import type { Entries } from "../../src/store/keyv.ts";
+import { openEntries } from "../support/entries.ts";
+
 describe("createRelay", () => {
-  test("gives the picture out again, as often as it is asked for, without reading it a second time", async () => {
+  test("the relay returns an image as often as requested without reading it again", async () => {
     const { publish, open, reads } = setUp();
     const path = await publish(ref, picture, owner);
     for (let times = 0; times < 3; times++) {
@@ -54,7 +62,7 @@ describe("createRelay", () => {
     expect(reads).toEqual([]);
   });
 
-  test("shows nothing of where the picture is kept in the path", async () => {
+  test("a relay path reveals nothing about where the image is stored", async () => {
     const { publish } = setUp();
     const path = await publish(
       { ...ref, id: "https://cdn.example/secret?hm=mark", name: "private.png" },
@@ -67,7 +75,7 @@ describe("createRelay", () => {
     }
   });
 
-  test("reads the picture again after a restart, once, also when several ask at the same time", async () => {
+  test("after a restart, concurrent requests read the image again once", async () => {
     const { publish, restart, reads } = setUp();
     const path = await publish(ref, picture, owner);
     const { open } = restart();
@@ -77,7 +85,7 @@ describe("createRelay", () => {
     expect(reads).toEqual([ref]);
   });
 
-  test("reads a picture again for which there was no room", async () => {
+  test("the relay reads an image again if there was no room to keep it", async () => {
     const { publish, open, reads } = setUp(undefined, { maxBytes: 5 });
     const path = await publish(ref, picture, owner);
     await publish({ ...ref, id: "F124" }, picture, owner);
@@ -86,7 +94,7 @@ describe("createRelay", () => {
     expect(reads).toEqual([ref]);
   });
 
-  test("is over when it is over, whether the bytes are at hand or not", async () => {
+  test("a relay link expires, whether or not the bytes are in memory", async () => {
     const { publish, open, restart, reads, advance } = setUp();
     const path = await publish(ref, picture, owner);
     advance(LIFETIME_MS - 1);
@@ -97,7 +105,7 @@ describe("createRelay", () => {
     expect(reads).toEqual([]);
   });
 
-  test("gives nothing for a path that it did not sign, and asks nobody about it", async () => {
+  test("the relay returns nothing for a path that it did not sign, and reads no file", async () => {
     const { publish, open, reads } = setUp();
     const path = await publish(ref, picture, owner);
     for (const wrong of [path.slice(0, -1), `${path}?`, path.replace("v1", "v2"), path.toUpperCase(), "/", ""]) {
@@ -106,8 +114,8 @@ describe("createRelay", () => {
     expect(reads).toEqual([]);
   });
 
-  test("gives nothing for a picture that is gone, has changed its type, or is not known to the store", async () => {
-    const gone = setUp(async () => ({ problem: "is not there any more" }));
+  test("the relay returns nothing for an image that is deleted, has another type, or is not in the store", async () => {
+    const gone = setUp(async () => ({ problem: "no longer exists" }));
     expect(await gone.restart().open(await gone.publish(ref, picture, owner), never)).toBeUndefined();
     const changed = setUp(async () => ({ ...picture, mimeType: "image/gif" }));
     expect(await changed.restart().open(await changed.publish(ref, picture, owner), never)).toBeUndefined();
@@ -118,7 +126,7 @@ describe("createRelay", () => {
     expect(unknown.reads).toEqual([]);
   });
 
-  test("asks again for a picture that could not be read the last time", async () => {
+  test("the relay reads an image again if the last attempt failed", async () => {
     let isThere = false;
     const { publish, restart } = setUp(async () => (isThere ? picture : { problem: "could not be fetched" }));
     const path = await publish(ref, picture, owner);
@@ -128,18 +136,18 @@ describe("createRelay", () => {
     expect(await open(path, never)).toBeDefined();
   });
 
-  test("logs that a picture cannot be read, without its path, its address or a token", async () => {
+  test("the relay logs that an image is unreadable without its path, address or token", async () => {
     const failure = new Error("GET https://files.slack.com/F123?token=xoxb-1 failed");
     const { publish, restart, lines } = setUp(() => Promise.reject(failure));
     const path = await publish(ref, picture, owner);
     expect(await restart().open(path, never)).toBeUndefined();
     const [, , , token = ""] = path.split("/");
-    expect(lines.join("")).toContain("cannot be read again");
+    expect(lines.join("")).toContain("could not read a relayed file again");
     expect(lines.join("")).not.toMatch(/xoxb|files\.slack|F123/);
     expect(lines.join("")).not.toContain(token);
   });
 
-  test("lets one who waits leave, and the others have the picture", async () => {
+  test("one caller can leave while the others still get the image", async () => {
     const reading = Promise.withResolvers<typeof picture>();
     const { publish, restart } = setUp(() => reading.promise);
     const path = await publish(ref, picture, owner);
@@ -153,18 +161,18 @@ describe("createRelay", () => {
     expect(await staying).toBeDefined();
   });
 
-  test("makes no link that the store does not know of", async () => {
+  test("the relay makes no link if the store fails", async () => {
     const { publish } = setUp(undefined, { open: toOpenAway });
     await expect(publish(ref, picture, owner)).rejects.toThrow("The store is away.");
   });
 });
 
-describe("erasure", () => {
-  test("reaches the links to a file for all people, and the bytes that other processes keep", async () => {
+describe("erasing relay links", () => {
+  test("erasing a file ends its links for everyone, and drops the bytes in other processes", async () => {
     const { publish, open, erase, restart, keyv } = setUp();
     const paths = [
       await publish(ref, picture, owner),
-      await publish(ref, picture, { ...owner, jobId: "j2", authorId: "U2" }),
+      await publish(ref, picture, { ...owner, turnId: "j2", authorId: "U2" }),
     ];
     const other = await publish({ ...ref, id: "F124" }, picture, owner);
     const elsewhere = restart();
@@ -178,15 +186,18 @@ describe("erasure", () => {
     expect(await Array.fromAsync(keyv.iterator?.(undefined) ?? [])).toEqual([]);
   });
 
-  test("of a job leaves what was made for another one", async () => {
+  test("erasing a job keeps the links of another job", async () => {
     const { publish, open, erase } = setUp();
-    const [mine, others] = [await publish(ref, picture, owner), await publish(ref, picture, { ...owner, jobId: "j2" })];
+    const [mine, others] = [
+      await publish(ref, picture, owner),
+      await publish(ref, picture, { ...owner, turnId: "j2" }),
+    ];
     await erase([ref], "j1");
     expect(await open(mine, never)).toBeUndefined();
     expect(await open(others, never)).toBeDefined();
   });
 
-  test("of a person reaches all that was made for that person, and nobody else's", async () => {
+  test("erasing a person ends all of that person's links, and no one else's", async () => {
     const { publish, open, forget } = setUp();
     const mine = [await publish(ref, picture, owner), await publish({ ...ref, id: "F124" }, picture, owner)];
     const others = [
@@ -198,7 +209,7 @@ describe("erasure", () => {
     for (const path of others) expect(await open(path, never)).toBeDefined();
   });
 
-  test("of a file at its platform ends its links too", async () => {
+  test("deleting a file on its platform also ends its links", async () => {
     let isThere = true;
     const { publish, open } = setUp(undefined, { isGone: async () => !isThere });
     const path = await publish(ref, picture, owner);
@@ -207,18 +218,17 @@ describe("erasure", () => {
     expect(await open(path, never)).toBeUndefined();
   });
 
-  test("is not gone around while the store is away", async () => {
+  test("an erasure is not bypassed while the store is down", async () => {
     const { publish, restart, lines } = setUp();
     const path = await publish(ref, picture, owner);
     expect(await restart({ open: toOpenAway }).open(path, never)).toBeUndefined();
-    expect(lines.join("")).toContain("a link could not be checked");
+    expect(lines.join("")).toContain("could not check a relay link");
     expect(lines.join("")).not.toContain("The store is away.");
   });
 });
 
-/** A store that does not answer. */
-function toOpenAway(): Keyv {
-  const keyv = new Keyv();
+/** A store that fails. */
+function toOpenAway(): Entries {
   const fail = () => Promise.reject(new Error("The store is away."));
-  return Object.assign(keyv, { get: fail, setMany: fail });
+  return Object.assign(openEntries("away"), { get: fail, write: fail });
 }

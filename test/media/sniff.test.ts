@@ -8,13 +8,13 @@ const blank = sharp({ create: { width: 4, height: 4, channels: 3, background: "r
 
 describe("sniffType", () => {
   for (const format of ["png", "jpeg", "webp", "gif", "avif"] as const) {
-    test(`knows ${format} by its bytes`, async () => {
+    test(`${format} is recognised by its bytes`, async () => {
       const bytes = await blank.clone().toFormat(format).toBuffer();
       await expect(sniffType(bytes)).resolves.toEqual({ kind: "image", mimeType: `image/${format}` });
     });
   }
 
-  test("knows heic and pdf by their heads", async () => {
+  test("HEIC and PDF are recognised by their headers", async () => {
     const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
     await expect(sniffType(heic)).resolves.toEqual({ kind: "image", mimeType: "image/heic" });
     await expect(sniffType(utf8("%PDF-1.7\n%%EOF"))).resolves.toEqual({
@@ -32,12 +32,12 @@ describe("sniffType", () => {
     "",
     "\x1b[1mlog",
   ]) {
-    test(`takes ${JSON.stringify(text)} for text`, async () => {
+    test(`${JSON.stringify(text)} is recognised as text`, async () => {
       await expect(sniffType(utf8(text))).resolves.toEqual({ kind: "text", mimeType: "text/plain" });
     });
   }
 
-  test("takes bytes with a byte order mark for text", async () => {
+  test("bytes with a byte order mark are recognised as text", async () => {
     const littleEndian = Buffer.from("\ufeffdéjà 日本", "utf16le");
     const bigEndian = Buffer.from(littleEndian).swap16();
     for (const bytes of [littleEndian, bigEndian, utf8("\ufeffdéjà 日本")]) {
@@ -45,14 +45,14 @@ describe("sniffType", () => {
     }
   });
 
-  test("looks at the beginning of a long text alone, also if a character is cut there", async () => {
+  test("only the beginning of a long text counts, even if it ends inside a character", async () => {
     const beginning = utf8(`a${"日".repeat(30_000)}`);
     const text = { kind: "text", mimeType: "text/plain" };
     await expect(sniffType(Buffer.concat([beginning, Uint8Array.of(0xff)]))).resolves.toEqual(text);
     await expect(sniffType(Buffer.concat([Uint8Array.of(0xff), beginning]))).resolves.toBeUndefined();
   });
 
-  test("knows nothing of archives, of other binaries and of text in another encoding", async () => {
+  test("archives, other binaries and text in other encodings are not recognised", async () => {
     const zip = Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1");
     const shiftJis = Uint8Array.of(0x93, 0xfa, 0x96, 0x7b);
     const gzip = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0);
@@ -61,7 +61,7 @@ describe("sniffType", () => {
     }
   });
 
-  test("never rejects, whatever the bytes", async () => {
+  test("sniffType never rejects, whatever the bytes", async () => {
     const heads = ["", "\x89PNG\r\n\x1a\n", "GIF89a", "PK\x03\x04", "RIFF\0\0\0\0WEBP", "ID3", "\x1f\x8b", "OggS"];
     const bytes = fc.tuple(fc.constantFrom(...heads), fc.uint8Array({ maxLength: 200 }));
     await fc.assert(

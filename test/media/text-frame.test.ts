@@ -6,65 +6,65 @@ import { FRAME_TOKENS, frameText } from "../../src/media/text-frame.ts";
 const file = (text: string) => ({ name: "notes.txt", text });
 
 describe("frameText", () => {
-  test("frames a file with its name", () => {
+  test("a frame contains a file with its name", () => {
     const frame = frameText(file("one\r\ntwo\rthree\tfour\x1b[0m\n"), { maxTokens: 1_000 });
-    expect(frame.cut).toBe(false);
+    expect(frame.isTruncated).toBe(false);
     expect(frame.text).toMatch(
       /^<file name="notes.txt" mark="([0-9a-f]{16})">\none\ntwo\nthree\tfour\[0m\n\n<\/file mark="\1">$/,
     );
   });
 
-  test("makes the same frame of the same file", () => {
+  test("the same file always gets the same frame", () => {
     expect(frameText(file("x"), { maxTokens: 1_000 })).toEqual(frameText(file("x"), { maxTokens: 1_000 }));
   });
 
-  test("gives content no way to know its own mark", () => {
+  test("the content of a file cannot know its own mark", () => {
     const inner = frameText(file("harmless"), { maxTokens: 1_000 });
     const outer = frameText(file(`harmless\n${inner.text}\nand more`), { maxTokens: 1_000 });
     const mark = outer.text.match(/mark="(\w+)">/)?.[1] ?? "none";
     expect(outer.text.split(mark)).toHaveLength(3);
   });
 
-  test("cuts a long file and says how much is shown", () => {
+  test("a long file is truncated, and the frame says how much is shown", () => {
     const text = "word ".repeat(10_000);
     const frame = frameText(file(text), { maxTokens: 1_000 });
-    expect(frame.cut).toBe(true);
+    expect(frame.isTruncated).toBe(true);
     expect(frame.text).toMatch(
-      /\n\[[0-9a-f]{16}: cut here, at character (\d+) of 50000; read_file reads on from \1\]\n<\/file/,
+      /\n\[[0-9a-f]{16}: truncated at character (\d+) of 50000; call read_file with "from": \1 to read on\]\n<\/file/,
     );
     expect(estimateTokenCount(frame.text)).toBeLessThan(1_100);
   });
 
-  test("goes on from the character at which it was cut, and says at the end what the text lacks", () => {
+  test("a frame continues from the character at which the last one ended, and names the missing part at the end", () => {
     const text = Array.from({ length: 500 }, (_, index) => `line ${index}\n`).join("");
     let read = "";
     let last = "";
     for (let frames = 0, from = 0; frames < 100; frames++) {
       last = frameText({ ...file(text), leftOut: "only half was read" }, { from, maxTokens: 300 }).text;
       const [, inside = "", end] =
-        /^<file [^>]+>\n([^]*)\n\[\w+: (?:.* reads on from (\d+);.*|.*)\]\n<\/file/.exec(last) ?? [];
+        /^<file [^>]+>\n([^]*)\n\[\w+: (?:.* "from": (\d+) to read on;.*|.*)\]\n<\/file/.exec(last) ?? [];
       read += inside;
       if (end === undefined) break;
       from = Number(end);
     }
     expect(read).toBe(text);
-    expect(last).toContain(": of this file only half was read]");
+    expect(last).toContain(": only half was read]");
   });
 
-  test("is bounded for text that counts as no tokens", () => {
+  test("text that counts as no tokens is bounded too", () => {
     const frame = frameText(file(" ".repeat(5_000_000)), { maxTokens: 1_000 });
-    expect(frame.cut).toBe(true);
+    expect(frame.isTruncated).toBe(true);
     expect(frame.text.length).toBeLessThan(10_000);
   });
 
-  test("cuts no character in two where the bound falls inside it", () => {
+  test("truncation does not split a character", () => {
     for (const spaces of [79, 80]) {
       const frame = frameText(file(`${" ".repeat(spaces)}😀😀`), { maxTokens: 10 });
       expect(frame.text.isWellFormed()).toBe(true);
     }
   });
 
-  test("cuts no character in two and stays within its tokens, whatever the text", () => {
+  test("truncation never splits a character or exceeds the token limit, whatever the text", () => {
     const text = fc.string({ unit: fc.constantFrom("a", " ", "\n", "日", "😀", "`", "<"), maxLength: 400 });
     const bounds = fc.record({ from: fc.nat(20), maxTokens: fc.integer({ min: 0, max: 200 }) });
     fc.assert(

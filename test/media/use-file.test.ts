@@ -14,7 +14,7 @@ function use<T>(useFile: UseFile, sizeBytes: number, task: () => Promise<T>, sig
 }
 
 describe("a file that finds no room", () => {
-  test("is read as soon as another one is done with", async () => {
+  test("a waiting file is read as soon as another one is done", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100 });
     const done = Promise.withResolvers<string>();
     const begun = Promise.withResolvers<void>();
@@ -32,7 +32,7 @@ describe("a file that finds no room", () => {
     expect(order).toEqual(["first", "second"]);
   });
 
-  test("is given up after a while, in words for its person", async () => {
+  test("a file that waits too long for room is abandoned with a sentence for its user", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100, waitMs: 20 });
     const done = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -42,14 +42,14 @@ describe("a file that finds no room", () => {
     });
     await begun.promise;
     expect(await use(useFile, 50, async () => "used")).toEqual({
-      problem: "waited too long for other files that are being read; send it again in a minute",
+      problem: "waited too long behind other files; send it again in a minute",
     });
     done.resolve();
     await first;
     expect(await use(useFile, 50, async () => "used")).toBe("used");
   });
 
-  test("is left with the signal's reason", async () => {
+  test("waiting for room rejects with the signal's reason", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100 });
     const controller = new AbortController();
     const begun = Promise.withResolvers<void>();

@@ -1,13 +1,15 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { type GatewayHealthOptions, type GatewayProblem, watchGateway } from "../../src/models/health.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
-import { recordingLog } from "../support/log.ts";
 
-/** Asks the gateway as the service does at its start; `until` resolves when what is wrong has changed so often. */
+/**
+ * Checks the gateway as the service does at its start. `until` resolves after the problem has changed this many times.
+ */
 function watch(
   gateway: Pick<Gateway, "listModels">,
   { models = {}, isSecond = false }: Partial<GatewayHealthOptions> = {},
@@ -34,7 +36,7 @@ function watch(
   return { health, told, lines, until };
 }
 
-/** One answer to each question for the models, the last one again and again. */
+/** A gateway that sends one response per request and repeats the last one forever. */
 function listing(...answers: Array<string[] | Error>): { gateway: Gateway; asked(): number } {
   let asked = 0;
   const listModels = async () => {
@@ -46,8 +48,8 @@ function listing(...answers: Array<string[] | Error>): { gateway: Gateway; asked
   return { gateway, asked: () => asked };
 }
 
-describe("the gateway at the start", () => {
-  test("is well where it takes the key and lists the models", async () => {
+describe("the gateway check at the start", () => {
+  test("the gateway is fine if it accepts the key and lists the models", async () => {
     const { url } = await start();
     const { health, told, lines } = watch(connect(url, { apiKey: "sk-sandbox-all" }), {
       models: { IMAGE_MODEL: "sandbox-image" },
@@ -58,7 +60,7 @@ describe("the gateway at the start", () => {
     expect([told, lines]).toEqual([[], []]);
   });
 
-  test("refuses a wrong key, which is said with the cure", async () => {
+  test("the gateway check reports a wrong key with the fix", async () => {
     const { url } = await start();
     const { health, told, lines, until } = watch(connect(url, { apiKey: "sk-wrong" }));
     await until(() => told.length === 1);
@@ -67,7 +69,7 @@ describe("the gateway at the start", () => {
     expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("Check GATEWAY_API_KEY") }]);
   });
 
-  test("has what it says kept out of the log", async () => {
+  test("the gateway check keeps the gateway's own words out of the log", async () => {
     const error = new GatewayError("unauthorized", "The gateway refused the key (401).", {
       quote: " It said: canary.",
     });
@@ -77,7 +79,7 @@ describe("the gateway at the start", () => {
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 
-  test("is unreachable where nothing listens", async () => {
+  test("the gateway is unreachable if nothing listens", async () => {
     const { told, until } = watch(connect("http://127.0.0.1:1", { limits: { attempts: 1 } }));
     await until(() => told.length === 1);
     expect(told[0]).toMatchObject({
@@ -86,7 +88,7 @@ describe("the gateway at the start", () => {
     });
   });
 
-  test("does not know a model, and what it may be called is said", async () => {
+  test("the gateway check reports an unknown model and suggests similar names", async () => {
     const { url } = await start();
     const gateway = connect(url, { apiKey: "sk-sandbox-all" });
     const models = { CHAT_MODEL: "sandbox-chart", CHAT_FALLBACK_MODEL: "spare", IMAGE_MODEL: "painter" };
@@ -101,7 +103,7 @@ describe("the gateway at the start", () => {
     );
   });
 
-  test("has the names in its list kept out of the log, but for the finest", async () => {
+  test("the gateway check logs the names in the model list only at the finest level", async () => {
     const { told, lines, until } = watch(listing(["sandbox-chat-canary"]).gateway);
     await until(() => told.length === 1);
     expect(told[0]?.sentence).toContain("Did you mean sandbox-chat-canary?");
@@ -109,7 +111,7 @@ describe("the gateway at the start", () => {
     expect(levels).toEqual([20]);
   });
 
-  test("that is the second one is told apart, with the variables that it has of its own", async () => {
+  test("the gateway check reports the second gateway separately, with its own variables", async () => {
     const { url } = await start();
     const { health, lines, until, told } = watch(connect(url, { apiKey: "sk-wrong" }), { isSecond: true });
     await until(() => told.length === 1);
@@ -119,7 +121,7 @@ describe("the gateway at the start", () => {
     ]);
   });
 
-  test("is asked again until it is well, and no more then; the same trouble is said once", async () => {
+  test("the gateway is checked until it is fine, and not afterwards; a lasting problem is reported once", async () => {
     const busy = new GatewayError("unreachable", "The gateway cannot be reached.");
     const { gateway, asked } = listing(busy, busy, busy, ["sandbox-chat"]);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -136,7 +138,7 @@ describe("the gateway at the start", () => {
     ["answers with a page", 200, "<html></html>"],
     ["lists nothing", 200, '{"data":[]}'],
   ] as const) {
-    test(`without a list of models is not called broken: it ${name}`, async () => {
+    test(`a gateway without a model list does not count as broken: it ${name}`, async () => {
       const { url } = await startFaultServer((response) => response.writeHead(status).end(body));
       const { health, told } = watch(connect(url));
       while (health.state() === "not known yet") await new Promise(setImmediate);
@@ -144,7 +146,7 @@ describe("the gateway at the start", () => {
     });
   }
 
-  test("is well when the model answers, whatever its list says", async () => {
+  test("the gateway is fine when the model answers, whatever its list says", async () => {
     const { gateway } = listing(["another"]);
     const { health, told, until } = watch(gateway);
     await until(() => told.length === 1);

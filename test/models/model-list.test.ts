@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import { createModelLists, findModel, nearModels } from "../../src/models/model-list.ts";
-import { silent } from "../support/log.ts";
 
 const open = new AbortController().signal;
 const MINUTE_MS = 60_000;
 
-/** A list over a gateway that answers one after the other, the last one again and again, and a clock to be set. */
+/**
+ * A list from a gateway that sends one response per request and repeats the last one forever, and a clock that tests
+ * set.
+ */
 function listOver(...answers: Array<Promise<string[]> | string[] | Error>) {
   const clock = { nowMs: 0 };
   const calls: number[] = [];
@@ -20,7 +23,7 @@ function listOver(...answers: Array<Promise<string[]> | string[] | Error>) {
 }
 
 describe("the list of models", () => {
-  test("is asked for once in some minutes", async () => {
+  test("the list of models is requested once in several minutes", async () => {
     const { list, clock, calls } = listOver(["one"], ["two"]);
     expect(await list(open)).toEqual(["usual", "one"]);
     clock.nowMs = 4 * MINUTE_MS;
@@ -30,7 +33,7 @@ describe("the list of models", () => {
     expect(calls).toEqual([0, 6 * MINUTE_MS]);
   });
 
-  test("is asked for once by many at a time, and one who gives up leaves the others their answer", async () => {
+  test("concurrent callers share one request for the list of models, and one that aborts does not stop the others", async () => {
     const asked = Promise.withResolvers<string[]>();
     const { list, calls } = listOver(asked.promise);
     const impatient = new AbortController();
@@ -42,7 +45,7 @@ describe("the list of models", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("that cannot be renewed is used on, and one that never came is asked for again", async () => {
+  test("an old list of models is used if it cannot be refreshed, and a list that never arrived is requested again", async () => {
     const { list, clock } = listOver(new Error("down"), ["one"], new Error("down"));
     await expect(list(open)).rejects.toThrow("down");
     expect(await list(open)).toEqual(["usual", "one"]);
@@ -50,7 +53,7 @@ describe("the list of models", () => {
     expect(await list(open)).toEqual(["usual", "one"]);
   });
 
-  test("holds each model once, and none whose name says that it does not talk", async () => {
+  test("the list of models contains each chat model once, and no model whose name says that it cannot chat", async () => {
     const other = ["gpt-image-1", "text-embedding-3", "dall-e-3", "whisper-1", "x/tts", "bge-reranker", "flash-image"];
     const chat = ["imaginary", "usual", "embedded-ai", "qwen-vl"];
     const { list } = listOver([...other, ...chat, "x".repeat(200)]);
@@ -58,15 +61,15 @@ describe("the list of models", () => {
   });
 });
 
-describe("the list of models that draw", () => {
-  test("begins with the configured one, and is asked for together with the other", async () => {
+describe("the list of image models", () => {
+  test("the list of image models starts with the configured one, and needs no extra request", async () => {
     const { list, images, calls } = listOver(["one", "flash-image", "imaginary", "dall-e-3", "video-image"]);
     expect(await images(open)).toEqual(["painter", "flash-image", "dall-e-3"]);
     expect(await list(open)).toEqual(["usual", "one", "imaginary"]);
     expect(calls).toHaveLength(1);
   });
 
-  test("is empty without a configured one", async () => {
+  test("the list of image models is empty if none is configured", async () => {
     const listModels = async () => ["flash-image"];
     const models = { chatModel: "usual", imageModel: undefined };
     const { images } = createModelLists({ gateway: { listModels }, ...models, log: silent, now: () => 0 });
@@ -74,8 +77,8 @@ describe("the list of models that draw", () => {
   });
 });
 
-describe("a name of a model", () => {
-  test("is found in capitals or not, where only one is meant", () => {
+describe("the name of a model", () => {
+  test("a model is found in any case if only one matches", () => {
     expect(findModel("GPT-5", ["gpt-5", "gpt-5-mini"])).toBe("gpt-5");
     expect(findModel("a", ["A", "a"])).toBe("a");
     expect(findModel("aB", ["AB", "ab"])).toBeUndefined();
@@ -89,7 +92,7 @@ describe("a name of a model", () => {
     ["llama", []],
     ["", []],
     ["x".repeat(101), []],
-  ])("that is none leads to those that were probably meant: %j", (name, meant) => {
+  ])("an unknown name suggests the models that it probably means: %j", (name, meant) => {
     expect(nearModels(name, ["gpt-5", "gpt-4", "gpt-5-mini"]).toSorted()).toEqual(meant.toSorted());
   });
 });

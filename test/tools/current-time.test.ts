@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { fakeServices } from "../../lab/support/services.ts";
 import { createCurrentTime } from "../../src/tools/current-time.ts";
+import type { ToolDeps } from "../../src/tools/tool.ts";
 import { callTool, callTools } from "../support/tool-calls.ts";
 
 const NOW = Date.UTC(2026, 6, 3, 20, 5, 9, 750);
 const never = new AbortController().signal;
-const currentTime = createCurrentTime(() => NOW);
+const currentTime = createCurrentTime(fakeServices<ToolDeps>({ now: () => NOW }));
 
 async function ask(args: object): Promise<string> {
   const call = {
@@ -26,7 +28,7 @@ describe("current_time", () => {
     [{ zone: "+05:30", format: "time" }, "01:35:09 (+05:30)"],
     [{ zone: "Asia/Tokyo", format: "unix" }, "1783109109"],
   ] as const) {
-    test(`answers ${JSON.stringify(args)} with ${expected}`, async () => {
+    test(`current_time answers ${JSON.stringify(args)} with ${expected}`, async () => {
       await expect(ask(args)).resolves.toBe(expected);
     });
   }
@@ -40,20 +42,20 @@ describe("current_time", () => {
     ["Kyiv", "Europe/Kyiv"],
     ["Mumbai/Kolkata", "Asia/Kolkata"],
   ] as const) {
-    test(`offers ${near} to who asks for ${zone}`, async () => {
+    test(`current_time suggests ${near} for ${zone}`, async () => {
       const text = await ask({ zone });
-      expect(text).toContain(`There is no time zone ${JSON.stringify(zone)}. Near it: `);
+      expect(text).toContain(`There is no time zone ${JSON.stringify(zone)}. Similar names: `);
       expect(text).toContain(near);
     });
   }
 
-  test("says what a name looks like when nothing is near", async () => {
+  test("current_time explains the form of a zone name if no similar name exists", async () => {
     await expect(ask({ zone: "Qwxzkptlm" })).resolves.toBe(
       'There is no time zone "Qwxzkptlm". Use an IANA name such as "Europe/Berlin". Call the tool again with one of the right names.',
     );
   });
 
-  test("is described by the place", async () => {
+  test("a call of current_time is described by its city", async () => {
     const shown: string[] = [];
     const call = {
       id: "1",

@@ -33,7 +33,7 @@ describe("arguments of a call", () => {
     ["a string stays if it is not JSON", { where: "Rome" }, { where: "Rome" }],
     ["a string stays where a string is required", { name: '{"a":1}' }, { name: '{"a":1}' }],
     ["unknown properties stay", { other: null, constructor: null }, { other: null, constructor: null }],
-  ])("%s", (_, given, fitted) => {
+  ])("the arguments of a call are repaired: %s", (_, given, fitted) => {
     expect(fitArguments(given, schema)).toEqual(fitted);
   });
 
@@ -56,12 +56,12 @@ describe("arguments of a call", () => {
   test.each([
     ["one of our own tools", own],
     ["a tool of an MCP server", foreign],
-  ])("of %s are repaired if they do not fit, and otherwise the model is told what is wrong", (_, tool) => {
+  ])("invalid arguments of %s are repaired if possible, and otherwise the model learns the problem", (_, tool) => {
     const call = (args: object) =>
       readCall({ id: "c", type: "function", function: { name: "find", arguments: JSON.stringify(args) } }, [tool]);
     expect(call({ where: '{"city":"Rome"}', limit: null })).toMatchObject({ args: { where: { city: "Rome" } } });
     expect(call({ where: '{"city":"Rome"}', limit: "many" })).toMatch(
-      /^Not run: the arguments of find do not fit\..*limit/,
+      /^Not run: the arguments of find are invalid\..*limit/,
     );
     expect(call({ where: "Rome" })).toMatch(/where: /);
   });

@@ -1,20 +1,21 @@
-import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createLedger } from "../../src/tools/ledger.ts";
-import { runRound } from "../../src/tools/round.ts";
+import { runRound, toStorable } from "../../src/tools/round.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { openEntries } from "../support/entries.ts";
+import { LEDGER_TURN } from "../support/tool-calls.ts";
 
 const signal = new AbortController().signal;
 
-/** A store that takes nothing once `isAway` says so. */
+/** A store that fails while `isAway` returns true. */
 function brittleStore() {
-  const keyv = new Keyv();
+  const keyv = openEntries();
   const store = { isAway: false };
-  const set = keyv.set.bind(keyv);
-  keyv.set = async (key: string, value: unknown, ttl?: number) => {
+  const { put } = keyv;
+  keyv.put = async (entry) => {
     if (store.isAway) throw new Error("The store is away.");
-    return set(key, value, ttl);
+    return put(entry);
   };
   return { keyv, store };
 }
@@ -26,25 +27,25 @@ function marking(name: string, acts: boolean, onRun: () => void): Tool {
 
 const toCall = (name: string) => ({ id: name, type: "function" as const, function: { name, arguments: "{}" } });
 
-describe("a round where nothing can be written down", () => {
-  test("runs tools that only read, and none that act", async () => {
+describe("a round that cannot be recorded", () => {
+  test("a round that cannot be recorded runs read-only tools, but none that act", async () => {
     const { keyv, store } = brittleStore();
     store.isAway = true;
     const ran: string[] = [];
     const tools = ["reads", "acts"].map((name) => marking(name, name === "acts", () => void ran.push(name)));
-    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open("turn");
+    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open(LEDGER_TURN);
     const deps = { tools, context: { conversationId: "c" }, ledger, isAllowed: async () => false, onStep: () => {} };
     const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("reads"), toCall("acts")] };
     const { results } = await runRound(answer, 1, deps, signal);
     expect(ran).toEqual(["reads"]);
-    expect(results.map(({ content }) => content)).toEqual(["done", expect.stringMatching(/^Not run: .*written down/)]);
+    expect(results.map(({ content }) => content)).toEqual(["done", expect.stringMatching(/^Not run: .*recorded/)]);
   });
 
-  test("begins no acting tool when the store goes away after the round was planned", async () => {
+  test("no acting tool starts if the store fails after the round was planned", async () => {
     const { keyv, store } = brittleStore();
     const ran: string[] = [];
     const tools = [marking("acts", true, () => void ran.push("acts"))];
-    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open("turn");
+    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open(LEDGER_TURN);
     const plan = ledger.plan;
     ledger.plan = async (round) => {
       await plan(round);
@@ -55,5 +56,43 @@ describe("a round where nothing can be written down", () => {
     const { results } = await runRound(answer, 1, deps, signal);
     expect(ran).toEqual([]);
     expect(results[0]?.content).toMatch(/^Not run/);
+  });
+});
+
+describe("the result of a fleeting tool", () => {
+  test("the result of a fleeting tool is stored nowhere, and the next process makes the call again", async () => {
+    const keyv = openEntries();
+    const ledger = createLedger({ keyv, allowed: keyv, ttlMs: 60_000 });
+    let count = 0;
+    const options = {
+      name: "find",
+      description: "",
+      schema: z.object({}),
+      timeoutMs: 1_000,
+      isFleeting: true as const,
+    };
+    const run: Tool["run"] = async (_args, { onFound }) => {
+      onFound?.({ hits: [{ placeId: "here", link: "https://chat.example/1" }], withheld: 2 });
+      return `secret ${++count}`;
+    };
+    const find = { ...defineTool({ ...options, run: async () => "", describeCall: () => "finding" }), run };
+    const context = { conversationId: "c" };
+    const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("find")] };
+    for (const number of [1, 2]) {
+      const turn = await ledger.open(LEDGER_TURN);
+      const deps = { tools: [find], context, ledger: turn, isAllowed: async () => false, onStep: () => {} };
+      const { results } = await runRound(answer, 1, deps, signal);
+      expect(results.map(({ content }) => content)).toEqual([`secret ${number}`]);
+      expect(toStorable([answer, ...results], [find]).map(({ content }) => content)).toEqual([
+        "",
+        "(This result was not stored. Call it again if you need it.)",
+      ]);
+      const [stored] = (await ledger.open(LEDGER_TURN)).rounds;
+      expect(JSON.stringify(stored)).not.toContain("secret");
+      expect(stored?.calls[0]?.found).toEqual({
+        hits: [{ placeId: "here", link: "https://chat.example/1" }],
+        withheld: 2,
+      });
+    }
   });
 });

@@ -30,7 +30,7 @@ const result = async (toolCall: ToolCall, ...tools: Tool[]) =>
   (await callTool(toolCall, tools, context, never)).content;
 
 describe("toDefinition", () => {
-  test("lists type, properties and required, and asks for no argument that has a default", () => {
+  test("a definition lists type, properties and required, and requires no argument with a default", () => {
     const schema = z.object({
       zone: z.string().describe("where"),
       format: z.enum(["a", "b"]).default("a"),
@@ -59,13 +59,13 @@ describe("toDefinition", () => {
     });
   });
 
-  test("lists nothing as required where nothing is", () => {
+  test("a definition without required arguments lists none", () => {
     expect(toDefinition(echo).function.parameters).toMatchObject({ type: "object", required: [] });
   });
 });
 
 describe("callTool", () => {
-  test("answers the call with what the tool returns", async () => {
+  test("a call is answered with the tool's result", async () => {
     await expect(callTool(call("echo", { text: "hi" }, "call_7"), [echo], context, never)).resolves.toEqual({
       role: "tool",
       tool_call_id: "call_7",
@@ -74,16 +74,16 @@ describe("callTool", () => {
   });
 
   for (const empty of ["", "  ", "{}", "null", '""']) {
-    test(`reads ${JSON.stringify(empty)} as no arguments`, async () => {
+    test(`${JSON.stringify(empty)} counts as no arguments`, async () => {
       await expect(result(call("echo", empty), echo)).resolves.toBe('{"text":"nothing"}');
     });
   }
 
-  test("reads an object that the model encoded twice", async () => {
+  test("arguments that the model encoded twice are read", async () => {
     await expect(result(call("echo", JSON.stringify('{"text":"hi"}')), echo)).resolves.toBe('{"text":"hi"}');
   });
 
-  test("names the tools there are when the model calls another one", async () => {
+  test("a call of an unknown tool is answered with the names of the tools", async () => {
     const other = tool("other", async () => "");
     await expect(result(call('x"\n', {}), echo, other)).resolves.toBe(
       'There is no tool "x\\"\\n". The tools are: echo, other.',
@@ -92,33 +92,33 @@ describe("callTool", () => {
   });
 
   for (const json of ['{"text": "cut of', "text=hi", "[1,2", '"still not json"']) {
-    test(`says that ${json} is not JSON`, async () => {
+    test(`${json} is refused because it is not JSON`, async () => {
       await expect(result(call("echo", json), echo)).resolves.toBe(
         "Not run: the arguments of echo are not valid JSON. Call it again with one JSON object.",
       );
     });
   }
 
-  test("says which argument breaks the schema, and runs nothing", async () => {
+  test("a call with an invalid argument does not run, and the answer names the argument", async () => {
     let ran = false;
     const watched = tool("watched", async () => String((ran = true)));
     const content = await result(call("watched", { text: 1, times: 10 }), watched);
-    expect(content).toMatch(/^Not run: the arguments of watched do not fit\. text: .*string.*; times: .*9.*corrected/);
+    expect(content).toMatch(/^Not run: the arguments of watched are invalid\. text: .*string.*; times: .*9.*corrected/);
     await expect(result(call("watched", "[]"), watched)).resolves.toMatch(/expected object/);
     expect(ran).toBe(false);
   });
 
-  test("tells the model why a tool could not do it", async () => {
+  test("the model learns why a tool failed", async () => {
     const failing = tool("failing", () => Promise.reject(new ToolError("No such place. Try a city.")));
     await expect(result(call("failing", {}), failing)).resolves.toBe("No such place. Try a city.");
   });
 
-  test("reports the answer of a tool that acts as a failure, whenever it came", async () => {
+  test("a ToolError of an acting tool counts as a failure, whenever it comes", async () => {
     const failing = tool("failing", () => Promise.reject(new ToolError("The till fell over.")));
     await expect(result(call("failing", {}), { ...failing, acts: true })).resolves.toBe("The till fell over.");
   });
 
-  test("keeps the message of an unexpected failure from the model and hands it to the log", async () => {
+  test("an unexpected error is logged, and the model does not see its message", async () => {
     const failures: unknown[] = [];
     const error = new Error("redis://:canary@host refused");
     const throwing = tool("throwing", () => {
@@ -126,26 +126,24 @@ describe("callTool", () => {
     });
     const onFailure = (name: string, cause: unknown) => void failures.push([name, cause]);
     const { content } = await callTool(call("throwing", {}), [throwing], { ...context, onFailure }, never);
-    expect(content).toBe("throwing failed for a reason of its own. Answer without it, and say so.");
+    expect(content).toBe("throwing failed with an internal error. Answer without it, and say so.");
     expect(failures).toEqual([["throwing", error]]);
   });
 
-  test("gives up a tool that never returns at its time limit", async () => {
+  test("a tool that never returns is aborted at its timeout", async () => {
     const stuck = tool("stuck", () => new Promise(() => {}), 10);
-    await expect(result(call("stuck", {}), stuck)).resolves.toBe(
-      "stuck gave no result in time and was given up. Answer without it, and say so.",
-    );
+    await expect(result(call("stuck", {}), stuck)).resolves.toBe("stuck timed out. Answer without it, and say so.");
   });
 
-  test("cuts a long result with a mark and leaves no half character", async () => {
+  test("a long result is truncated with a note, and not inside a character", async () => {
     const long = tool("long", async () => "😀".repeat(50_000));
     const content = await result(call("long", {}), long);
     expect(content.length).toBeLessThanOrEqual(MAX_RESULT_CHARS);
     expect(content.isWellFormed()).toBe(true);
-    expect(content).toMatch(/😀\n\[cut here: the result has 100000 characters\]$/u);
+    expect(content).toMatch(/😀\n\[truncated: the whole result has 100000 characters\]$/u);
   });
 
-  test("never answers with nothing at all", async () => {
+  test("a result is never empty", async () => {
     await expect(
       result(
         call("silent", {}),
@@ -154,7 +152,7 @@ describe("callTool", () => {
     ).resolves.toBe("(no output)");
   });
 
-  test("rejects with the reason of the signal although the tool ignores it", async () => {
+  test("a call rejects with the signal's reason even if the tool ignores it", async () => {
     const controller = new AbortController();
     const stuck = tool("stuck", () => new Promise(() => {}));
     const running = callTool(call("stuck", {}), [stuck], context, controller.signal);
@@ -165,7 +163,7 @@ describe("callTool", () => {
 });
 
 describe("callTools", () => {
-  test("runs calls side by side and answers in their order", async () => {
+  test("calls run in parallel and are answered in order", async () => {
     const gate = Promise.withResolvers<void>();
     const first = tool("first", async () => gate.promise.then(() => "one"));
     const second = tool("second", async () => {
@@ -180,14 +178,14 @@ describe("callTools", () => {
     ]);
   });
 
-  test("answers every call where ids repeat or are missing", async () => {
+  test("every call is answered, even if ids repeat or are missing", async () => {
     const calls = ["x", "x", ""].map((id, index) => call("echo", { text: String(index) }, id));
     const results = await callTools(calls, [echo], context, never, () => {});
     expect(results.map(({ tool_call_id }) => tool_call_id)).toEqual(["x", "x", ""]);
     expect(results.map(({ content }) => content)).toEqual(['{"text":"0"}', '{"text":"1"}', '{"text":"2"}']);
   });
 
-  test("lets one failure stand beside the results of the others", async () => {
+  test("one failure does not affect the results of other calls", async () => {
     const throwing = tool("throwing", () => Promise.reject(new Error("no")));
     const calls = [call("throwing", {}), call("missing", {}), call("echo", { text: "fine" })];
     const results = await callTools(calls, [echo, throwing], context, never, () => {});
@@ -198,7 +196,7 @@ describe("callTools", () => {
     ]);
   });
 
-  test("runs four at a time and refuses what is beyond sixteen", async () => {
+  test("four calls run at once, and calls beyond sixteen are refused", async () => {
     let running = 0;
     let most = 0;
     const busy = tool("busy", async () => {
@@ -211,10 +209,10 @@ describe("callTools", () => {
     const contents = (await callTools(calls, [busy], context, never, () => {})).map(({ content }) => content);
     expect(most).toBe(4);
     expect(contents.filter((content) => content === "done")).toHaveLength(16);
-    expect(contents.at(-1)).toMatch(/^Not run: only 16 calls/);
+    expect(contents.at(-1)).toMatch(/^Not run: at most 16 calls/);
   });
 
-  test("tells of each call that it runs, and of what becomes of it", async () => {
+  test("each running call is reported, with its outcome", async () => {
     const gates = new Map(["a", "b"].map((text) => [text, Promise.withResolvers<void>()]));
     const steps: string[] = [];
     const wait = tool("wait", async (args, { onProgress }) => {
@@ -240,7 +238,7 @@ describe("callTools", () => {
     ]);
   });
 
-  test("calls a step by the model's words as one short line, or by the name of a tool that has none", async () => {
+  test("a step is titled with the model's words on one short line, or with the tool's name", async () => {
     const shown = new Set<string>();
     const mute: Tool = { ...echo, name: "mute", describeCall: () => JSON.parse("{") };
     const calls = [call("echo", { text: `a\n\u202eb${"c".repeat(500)}` }), call("mute", {})];
@@ -248,7 +246,7 @@ describe("callTools", () => {
     expect([...shown]).toEqual([expect.stringMatching(/^echo a bc{111}…$/), "using mute"]);
   });
 
-  test("rejects with the reason of the signal and begins nothing more", async () => {
+  test("calls reject with the signal's reason, and no further call starts", async () => {
     const controller = new AbortController();
     const all = Promise.withResolvers<void>();
     let begun = 0;
