@@ -1,4 +1,4 @@
-// The real bot in front of a dialect, with a fake chat platform.
+// Runs the real bot with a dialect as its gateway and a fake chat platform.
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import type { Logger } from "pino";
@@ -10,11 +10,13 @@ import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef, Author } from "../../src/port/events.ts";
 import { toEditionId, toTurnId } from "../../src/port/ids.ts";
 import { createCurrentTime } from "../../src/tools/current-time.ts";
+import type { ToolDeps } from "../../src/tools/tool.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
-import { openBotStores } from "../../test/support/bot-store.ts";
-import { type EngineOptions, startEngine } from "../../test/support/engine.ts";
-import { action, ada, ben, command, message } from "../../test/support/events.ts";
-import { fakePlatform, type Shown } from "../../test/support/fake-platform.ts";
+import { openBotStores } from "../support/bot-store.ts";
+import { type EngineOptions, startEngine } from "../support/engine.ts";
+import { action, ada, ben, command, message } from "../support/events.ts";
+import { fakePlatform, type Shown } from "../support/fake-platform.ts";
+import { fakeServices } from "../support/services.ts";
 import type { RunningDialect } from "./server.ts";
 
 export const cleo: Author = { id: "cleo", name: "Cleo" };
@@ -51,7 +53,7 @@ const trip = defineTool({
   describeCall: () => "planning a trip",
 });
 
-/** Makes a tool as MCP servers offer it. It accepts any arguments. */
+/** Makes a tool with the form that MCP servers offer. It accepts any arguments. */
 function toolOf(server: string, given: Pick<Tool, "name" | "parameters" | "run"> & Partial<Tool>): Tool {
   return {
     description: `A tool of the server ${server}.`,
@@ -80,7 +82,7 @@ const tea = toolOf("shop", {
   run: async () => "The tea is ordered.",
 });
 
-/** Many MCP servers write nullable types like this; Google's APIs refuse them. */
+/** Many MCP servers write nullable types like this, and Google's APIs refuse such types. */
 const rooms = toolOf("house", {
   name: "find_rooms",
   parameters: {
@@ -92,12 +94,12 @@ const rooms = toolOf("house", {
 
 /** A conversation in its own channel. */
 export interface Talk {
-  /** Sends a message. Resolves after the bot has answered. */
+  /** Sends a message. Resolves when the bot has answered. */
   say(text: string, more?: { author?: Author; to?: "bot" | "other"; attachments?: AttachmentRef[] }): Promise<void>;
   command(name: string, text?: string, attachments?: AttachmentRef[]): Promise<void>;
   /** Changes options with `/model` and removes the bot's confirmation. */
   set(options: string): Promise<void>;
-  /** Presses a button of the newest message that has it, or of the newest answer. */
+  /** Presses a button on the newest message that has it, or on the newest answer. */
   press(name: ActionEvent["action"]): Promise<void>;
 }
 
@@ -108,7 +110,7 @@ export interface Bot {
   close(): Promise<void>;
 }
 
-/** Starts the bot with the settings that an operator makes for this gateway. */
+/** Starts the bot with the settings that an operator would use for this gateway. */
 export async function startBot(
   gatewayOf: RunningDialect,
   log: Logger,
@@ -117,13 +119,16 @@ export async function startBot(
     platform = fakePlatform({ maxLength: 8_000 }),
   }: Pick<EngineOptions, "database" | "platform"> = {},
 ): Promise<Bot> {
-  const config = readConfig({
-    GATEWAY_BASE_URL: gatewayOf.url,
-    GATEWAY_API_KEY: gatewayOf.apiKey,
-    CHAT_MODEL: gatewayOf.chatModel,
-    IMAGE_MODEL: gatewayOf.imageModel,
-  });
-  const gateway = await openGateway({ config, reachable: [], onProblem() {}, shared: undefined, log });
+  const config = readConfig(
+    {
+      GATEWAY_BASE_URL: gatewayOf.url,
+      GATEWAY_API_KEY: gatewayOf.apiKey,
+      CHAT_MODEL: gatewayOf.chatModel,
+      IMAGE_MODEL: gatewayOf.imageModel,
+    },
+    [],
+  );
+  const gateway = await openGateway({ config, reachable: [], onProblem() {}, log });
   const adapter: Adapter = { ...platform.adapter, openAttachment: async () => Readable.from([RED_SQUARE]) };
   const place = { adapterOf: () => adapter, stores: openBotStores(database, log), ownKey: "k".repeat(32), log };
   const { references } = createPictureSources({ config, ...place, serviceUrl: () => undefined });
@@ -135,7 +140,7 @@ export async function startBot(
     database,
     references,
     adapterOf: () => adapter,
-    tools: [createCurrentTime(() => NOON), weather, trip, photo],
+    tools: [createCurrentTime(fakeServices<ToolDeps>({ now: () => NOON })), weather, trip, photo],
     outsideTools: () => [tea, rooms],
     log,
   });

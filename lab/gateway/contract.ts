@@ -1,7 +1,7 @@
-// Runs the same conversations against every dialect through the real bot. The bot must answer each one, with evidence, or
-// explain in one true sentence why it cannot.
+// Runs the same conversations against every dialect with the real bot. The bot must answer each one and show evidence,
+// or explain in one true sentence why it cannot.
 import type { Logger } from "pino";
-import type { Shown } from "../../test/support/fake-platform.ts";
+import type { Shown } from "../support/fake-platform.ts";
 import { ben, cleo, PHOTO, startBot, type Talk } from "./bot.ts";
 import type { Dialect, Message } from "./dialect.ts";
 import { DIALECT_NAMES, DIALECTS, type DialectName } from "./dialects/index.ts";
@@ -10,7 +10,7 @@ import { type RunningDialect, type Seen, startDialect } from "./server.ts";
 /** The outcome of one conversation. */
 export type Cell =
   | { kind: "answered" }
-  /** The sentence that the user read. */
+  /** The sentence that the user saw. */
   | { kind: "explained"; sentence: string; because: string }
   /** The conversation does not apply to this vendor. */
   | { kind: "absent"; because: string }
@@ -19,11 +19,11 @@ export type Cell =
 /** Everything that the users and the gateway saw of one conversation. */
 interface Heard {
   dialect: Dialect;
-  /** The text of all the bot's messages. */
+  /** The text of all messages from the bot. */
   text: string;
   shown: readonly Shown[];
   requests: readonly Seen[];
-  /** The last accepted chat request. */
+  /** The last chat request that the gateway accepted. */
   last: Seen | undefined;
 }
 
@@ -31,7 +31,7 @@ interface Conversation {
   hold(talk: Talk, gateway: RunningDialect): Promise<void>;
   /** Looks for evidence of a correct answer. */
   isAnswered(heard: Heard): boolean;
-  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must hold. */
+  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must return true. */
   explained?: { because: string; says: RegExp; isTrue(heard: Heard): boolean };
   /** Returns the reason if the conversation does not apply to this dialect. */
   absent?(dialect: Dialect): string | undefined;
@@ -74,7 +74,8 @@ export const CONVERSATIONS = {
     hold: (talk) => talk.say("use current_time over and over"),
     isAnswered: ({ text, last }) =>
       (resultsIn(last).length >= 7 && text.includes("Here is what I found")) ||
-      // If the gateway cannot forbid calls, the results come as words, of which the practice model makes little.
+      // If the gateway cannot forbid tool calls, the bot sends the results as plain text. The practice model
+      // understands little of that.
       JSON.stringify(last?.chat).split("current_time({}):").length > 7,
   },
   "approved tool": {
@@ -97,6 +98,19 @@ export const CONVERSATIONS = {
       await talk.say(`say: ${SAYS}`);
     },
     isAnswered: ({ text, last }) => text.includes(SAYS) && last?.chat?.["temperature"] === 0.3,
+  },
+  "web search": {
+    async hold(talk) {
+      await talk.set("--web medium");
+      await talk.say(`say: ${SAYS}`);
+    },
+    isAnswered: ({ text, last }) => isIn(last, '"web_search_options"') && isCited(text),
+    explained: {
+      because: "the vendor refuses web searches",
+      says: /search the web/,
+      isTrue: ({ text, dialect }) => text.includes(SAYS) && dialect.webSearch === "refuses",
+    },
+    absent: ({ webSearch }) => (webSearch === undefined ? "the dialect has no web search" : undefined),
   },
   "picture in": {
     hold: (talk) => talk.say("What do you see?", { attachments: [PHOTO] }),
@@ -161,7 +175,7 @@ export const CONVERSATIONS = {
     explained: {
       because: "the account has no credit",
       says: /credit/i,
-      // Retrying cannot help.
+      // A retry cannot help.
       isTrue: ({ requests }) => requests.length === 1,
     },
     absent: ({ noCredit }) => (noCredit === undefined ? "the vendor has no prepaid accounts" : undefined),
@@ -176,15 +190,24 @@ export const CONVERSATION_NAMES = Object.keys(CONVERSATIONS).filter((name): name
   Object.hasOwn(CONVERSATIONS, name),
 );
 
-/** A model without tools is mentioned under its first answer. */
+/** A model without tools is mentioned under its first answer, and the pages that the answer cites. */
 function withoutNotice(text: string): string {
-  return text.replace(/\n\n_The model \S+ cannot use tools, so it answered without them\._/g, "");
+  return text
+    .replace(/\n\n-# Sources:(\n-# [^\n]+)+/g, "")
+    .replace(/\n\n_The model \S+ can't use tools, so it answered without them\._/g, "");
 }
 
-/** Sentences without a cause are not explanations. */
+/** Each page is linked in the text under its number, and listed once. */
+function isCited(text: string): boolean {
+  const [kettles, tea] = ["https://example.com/kettles", "https://example.org/tea?utm_source=lab"];
+  const listed = `-# Sources:\n-# 1. [Kettles - a history](${kettles})\n-# 2. [Tea](${tea})`;
+  return text.includes(`[[1]](${kettles})`) && text.includes(`[[2]](${tea})`) && text.endsWith(listed);
+}
+
+/** A sentence without a cause is not an explanation. */
 const EMPTY_WORDS = /LOG_LEVEL|log says|does not accept this request/;
 const FAILURE =
-  /^_(The AI service|I can't reach|The answer (broke off|was cut short|took longer)|This bot's account|Something went wrong)\b/m;
+  /^_(The AI service|I can't reach|The answer (broke off|was interrupted|took longer)|This bot's account|Something went wrong)\b/m;
 
 /** Measures all dialects in parallel. */
 export async function measureAll(log: Logger): Promise<ReadonlyMap<DialectName, Row>> {
@@ -241,7 +264,7 @@ function judge(name: ConversationName, heard: Heard): Cell {
   };
 }
 
-/** Finds the explanation, without its marks. Quotes by the model do not count. */
+/** Finds the explanation, without its formatting. Text that the model quotes does not count. */
 function findSentence(text: string, says: RegExp): string | undefined {
   return text
     .split("\n")
@@ -263,7 +286,7 @@ function resultsIn(seen: Seen | undefined): Message[] {
   return seen?.chat?.messages.filter(({ role }) => role === "tool") ?? [];
 }
 
-/** All reasoning in the request is exactly what the model sent. */
+/** True if all reasoning in the request is exactly what the model sent. */
 function returnsThoughts(seen: Seen | undefined, requests: readonly Seen[]): boolean {
   const sent = new Set(requests.map(({ answer }) => answer?.thought));
   const returned = seen?.chat?.messages.map((message) => message["reasoning_content"] ?? message["reasoning"]) ?? [];

@@ -1,4 +1,4 @@
-// A vendor's dialect: data plus pure functions that refuse requests and shape answers.
+// A vendor's dialect: data, and pure functions that refuse requests and shape answers.
 import { z } from "zod";
 
 const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish();
@@ -17,7 +17,7 @@ const tool = z.looseObject({
   function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).nullish() }),
 });
 
-/** The fields that every vendor reads. Parsing keeps all other fields. */
+/** The fields that every vendor reads. The parser also keeps all other fields. */
 export const chatRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
@@ -48,13 +48,13 @@ export interface Call {
   arguments: string;
 }
 
-/** A complete answer, before it is streamed. */
+/** A complete answer before it is streamed. */
 export interface Answer {
   id: string;
   /** Unix seconds. */
   created: number;
   model: string;
-  /** The model's reasoning; "" if it does not reason. */
+  /** The model's reasoning. "" if it does not reason. */
   thought: string;
   content: string;
   calls: Call[];
@@ -72,7 +72,7 @@ export interface Usage {
 
 export type Fields = Record<string, unknown>;
 
-/** One event of a stream, or one thing that happens to the connection. */
+/** One event in a stream, or one thing that happens to its connection. */
 export type Sent =
   | { type: "chunk"; delta: Fields; finish?: string; fields?: Fields; choice?: Fields }
   /** Raw text, such as a comment or an error event. */
@@ -81,7 +81,7 @@ export type Sent =
   /** Closes the connection in the middle of the answer. */
   | { type: "cut" };
 
-/** The parts that dialects and traits share. */
+/** The fields that dialects and traits share. */
 export interface Accent {
   rules?: readonly Rule[];
   toAnswer?(answer: Answer, request: ChatRequest): Answer;
@@ -90,7 +90,7 @@ export interface Accent {
 
 export interface Dialect extends Accent {
   title: string;
-  /** The documented base URL. The server serves its path. */
+  /** The base URL in the vendor's documentation. The server serves its path. */
   address: string;
   chatModel: string;
   /** Absent if the vendor has no image model. */
@@ -99,34 +99,44 @@ export interface Dialect extends Accent {
   draws?: Drawing;
   hasModelList: boolean;
   errorBody: ErrorBody;
-  /** The response to an unknown path, such as "POST /v1/x"; absent: FastAPI's. */
+  /** The response to an unknown path, such as "POST /v1/x". If absent, the same as FastAPI's. */
   unknownPath?(path: string): Refusal;
   /** The response when the account has no credit; absent if the vendor has no prepaid accounts. */
   noCredit?: Refusal;
-  /** Makes the delta for a piece of reasoning, and the delta after the last piece. Absent if the model does not reason. */
+  /**
+   * Makes the delta for a piece of reasoning, and the delta after the last piece. Absent if the model does not reason.
+   */
   thinking?: { piece(text: string): Fields; end?(whole: string): Fields };
   /** Extra fields on a tool call. */
   callFields?(call: Call, index: number): Fields;
-  /** Fields of the last chunk, for vendors that always report usage. */
+  /** Fields in the last chunk, for vendors that always report usage. */
   usageFields?(usage: Usage): Fields;
-  /** How an interrupted answer ends; absent if the connection just closes. */
+  /**
+   * The answer to `web_search_options`: a search with cited pages, or a refusal. If absent, the vendor ignores the
+   * field.
+   */
+  webSearch?: "cites" | "refuses";
+  /** How an interrupted answer ends. If absent, the connection closes without notice. */
   breaksOff?: readonly Sent[];
-  /** Conversations that cannot work with this vendor: the reason, and a pattern for the sentence that users must read. */
+  /**
+   * Conversations that cannot work with this vendor. Each has the reason, and a pattern for the sentence that users
+   * must read.
+   */
   explained?: Readonly<Partial<Record<string, { because: string; says: RegExp }>>>;
 }
 
 export interface Drawing {
-  /** `/images/generations` and `/images/edits`, or images in a chat answer. */
+  /** Whether images come from `/images/generations` and `/images/edits`, or in a chat answer. */
   by: "images" | "chat";
   /** Checks an image request: its fields and the types of its reference images. */
   refuse?(fields: Readonly<Fields>, types: readonly string[]): Refusal | undefined;
-  /** The vendor returns URLs unless the request has `response_format: "b64_json"`. */
+  /** True if the vendor returns URLs unless the request has `response_format: "b64_json"`. */
   linksByDefault?: boolean;
-  /** The host also serves Google's `generateContent`, which accepts the key in `x-goog-api-key` only. */
+  /** True if the host also serves Google's `generateContent`, which accepts the key in `x-goog-api-key` only. */
   hasGenerateContent?: boolean;
 }
 
-/** OpenAI's error object. Most vendors use it. */
+/** OpenAI's error object. Most vendors use the same one. */
 export const openAiError: ErrorBody = (status, message, code) => ({
   error: { message, type: status === 401 ? "authentication_error" : "invalid_request_error", param: null, code },
 });
@@ -137,7 +147,7 @@ export function refuse(status: number, message: string, fields: Fields = {}): Re
   return { status, body: { error } };
 }
 
-/** Refuses a request if `isRefused` matches one of its fields. */
+/** Refuses a request if `isRefused` returns true for one of its fields. */
 export function refuseFields(
   isRefused: (name: string, value: unknown) => boolean,
   toRefusal: (name: string) => Refusal,
@@ -148,7 +158,7 @@ export function refuseFields(
   };
 }
 
-/** Refuses a request if `isRefused` matches one of its messages. */
+/** Refuses a request if `isRefused` returns true for one of its messages. */
 export function refuseMessages(
   isRefused: (message: Message, index: number, messages: readonly Message[]) => boolean,
   toRefusal: (index: number, message: Message) => Refusal,
@@ -168,7 +178,7 @@ export function refuseField(field: string, refusal: Refusal): Rule {
   );
 }
 
-/** The messages of the current turn: those after the last user message. */
+/** The messages in the current turn: those after the last user message. */
 export function turnOf(messages: readonly Message[]): readonly Message[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
 }
@@ -185,12 +195,15 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A fake signature: only the text it was made from matches it. */
+/** Makes a fake signature that matches only the text it was made from. */
 export function sign(text: string): string {
   return `sig-${Buffer.from(text).toString("base64url").slice(-24)}-${text.length}`;
 }
 
-/** Checks that user and assistant messages alternate, starting with the user. System messages and those that `isLeftOut` matches do not count. */
+/**
+ * Checks that user and assistant messages alternate, and that the first one is from the user. Ignores system messages
+ * and messages for which `isLeftOut` returns true.
+ */
 export function alternates(
   messages: readonly Message[],
   isLeftOut: (message: Message) => boolean = () => false,
@@ -199,12 +212,14 @@ export function alternates(
   return spoken.every(({ role }, index) => (role === "user") === (index % 2 === 0));
 }
 
-/** A tool call or a tool result. Templates with tool support do not count them when they check the order of roles. */
+/**
+ * True for a tool call or a tool result. Templates with tool support ignore these when they check the order of roles.
+ */
 export function isToolTalk(message: Message): boolean {
   return message.role === "tool" || callsOf(message).length > 0;
 }
 
-/** Lists every property of every tool's schema with its path. */
+/** Lists every property in every tool's schema with its path. */
 export function propertiesOf({
   tools,
 }: ChatRequest): Array<{ tool: string; toolIndex: number; path: string; schema: Fields }> {
@@ -228,14 +243,14 @@ type Explained = NonNullable<Dialect["explained"]>;
 export const DRAWS_NOTHING: Explained = Object.fromEntries(
   ["picture out", "picture changed"].map((conversation) => [
     conversation,
-    { because: "the vendor has no image model", says: /pictures?/i },
+    { because: "the vendor has no image model", says: /images?/i },
   ]),
 );
 
 /** For models without image input. */
 export const SEES_NOTHING: Explained = {
-  "picture in": { because: "the model has no image input", says: /cannot see|sees no|takes no pictures/i },
-  "tool with picture": { because: "the model has no image input", says: /cannot see|sees no|takes no pictures/i },
+  "picture in": { because: "the model has no image input", says: /can.t see images/i },
+  "tool with picture": { because: "the model has no image input", says: /can.t see images/i },
 };
 
 /** For models without tools. */

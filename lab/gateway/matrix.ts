@@ -1,57 +1,64 @@
 // Renders the measured conversations as Markdown.
-import { type Cell, CONVERSATION_NAMES, type Row } from "./contract.ts";
+import { type Cell, CONVERSATION_NAMES, CONVERSATIONS, type ConversationName, type Row } from "./contract.ts";
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";
 
-/** A table of the settings for each vendor. */
-function describeSettings(names: readonly DialectName[]): string {
-  const head = ["", "`GATEWAY_BASE_URL`", "`CHAT_MODEL`", "`IMAGE_MODEL`"];
-  const body = names.map((name) => {
-    const { title, address, chatModel, imageModel }: Dialect = DIALECTS[name];
-    return [title, `\`${address}\``, `\`${chatModel}\``, imageModel === undefined ? "" : `\`${imageModel}\``];
-  });
-  return toTable([head, ...body]);
-}
-
-/** The matrix, followed by the sentences that users read in place of an answer. */
+/** One row per vendor: its settings, and for some conversations the number of the sentence that people read. */
 function toMarkdown(rows: ReadonlyMap<DialectName, Row>): string {
   const notes: string[] = [];
-  const noteOf = (note: string) => {
+  /** Sentences that differ only in the model's name have the same number. */
+  const numberOf = (sentence: string, { chatModel }: Dialect) => {
+    const note = sentence.replaceAll(chatModel, "…");
     if (!notes.includes(note)) notes.push(note);
-    return `${notes.indexOf(note) + 1}`;
+    return notes.indexOf(note) + 1;
   };
-  const head = ["", ...CONVERSATION_NAMES];
-  const body = [...rows].map(([name, row]) => [
-    DIALECTS[name].title,
-    ...CONVERSATION_NAMES.map((conversation) => toText(row.get(conversation), noteOf)),
-  ]);
-  return [toTable([head, ...body]), "", ...notes.map((note, index) => `${index + 1}. ${note}`)].join("\n");
+  const body = [...rows].map(([name, row]) => {
+    const dialect: Dialect = DIALECTS[name];
+    const { title, address, chatModel, imageModel } = dialect;
+    const exceptions = CONVERSATION_NAMES.flatMap((conversation) =>
+      toExceptions(conversation, row.get(conversation), dialect, (sentence) => numberOf(sentence, dialect)),
+    );
+    const code = (text: string | undefined) => (text === undefined ? "" : `\`${text}\``);
+    return [title, code(address), code(chatModel), code(imageModel), [...new Set(exceptions)].join(", ")];
+  });
+  const head = ["", "`GATEWAY_BASE_URL`", "`CHAT_MODEL`", "`IMAGE_MODEL`", "sentences"];
+  return [toTable([head, ...body]), notes.map((note, index) => `${index + 1}. ${note}`).join("\n")].join("\n\n");
 }
+
+const IMAGES: ReadonlySet<ConversationName> = new Set(["picture out", "picture changed"]);
 
 /** The generated part of `docs/gateway.md`. */
 const MARKED = /(<!-- dialects -->\n)[^]*(\n<!-- end of dialects -->)/;
 
 /** Replaces the generated part of the page. Pure. */
 export function withTables(page: string, rows: ReadonlyMap<DialectName, Row>): string {
-  const tables = [describeSettings([...rows.keys()]), toMarkdown(rows)].join("\n\n");
-  return page.replace(MARKED, (_, begin: string, end: string) => `${begin}\n${tables}\n${end}`);
+  return page.replace(MARKED, (_, begin: string, end: string) => `${begin}\n${toMarkdown(rows)}\n${end}`);
 }
 
 function toTable([head = [], ...body]: readonly string[][]): string {
   return [head, head.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function toText(cell: Cell | undefined, noteOf: (note: string) => string): string {
+function toExceptions(
+  conversation: ConversationName,
+  cell: Cell | undefined,
+  { imageModel }: Dialect,
+  numberOf: (sentence: string) => number,
+): string[] {
   switch (cell?.kind) {
     case "answered":
-      return "✓";
-    case "explained":
-      return noteOf(`${cell.sentence} (Because ${cell.because}.)`);
     case "absent":
-      return noteOf(`Does not apply: ${cell.because}.`);
+      return [];
+    case "explained": {
+      // The table omits these. A gateway that fails on purpose says nothing about its vendor, and another column
+      // already shows if there is no image model.
+      const isKnown = "explained" in CONVERSATIONS[conversation];
+      const hasNoImages = imageModel === undefined && IMAGES.has(conversation);
+      return isKnown || hasNoImages ? [] : [String(numberOf(cell.sentence))];
+    }
     case "failed":
     case undefined:
     default:
-      return "**fails**";
+      return [`**${conversation} fails**`];
   }
 }

@@ -11,7 +11,6 @@ const completion = z.object({
     z.object({
       message: z.object({
         content: z.string().nullish(),
-        reasoning_content: z.string().nullish(),
         tool_calls: z
           .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
           .nullish(),
@@ -55,7 +54,7 @@ export const generateRequest = z.object({
 
 const failure = z.object({ error: z.object({ message: z.string(), code: z.string() }) });
 
-/** The sandbox refused a request that passed the dialect's rules. */
+/** Thrown if the sandbox refused a request that passed the dialect's rules. */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
   readonly status: number;
@@ -73,16 +72,16 @@ export interface Picture {
   base64: string;
 }
 
-/** Asks the sandbox's chat model, with reasoning if the dialect's model `thinks`. */
+/** Asks the sandbox's chat model, and adds reasoning if the dialect's model `thinks`. */
 export async function converse(url: string, request: ChatRequest, thinks: boolean): Promise<Answer> {
-  const body = await post(`${url}/v1/chat/completions`, toSandboxRequest(request, thinks));
+  const body = await post(`${url}/v1/chat/completions`, toSandboxRequest(request));
   const { id, created, choices, usage } = completion.parse(body);
   const [{ message, finish_reason: finish }] = choices;
   return {
     id,
     created,
     model: request.model,
-    thought: message.reasoning_content ?? "",
+    thought: thinks ? thinkAbout(request) : "",
     content: message.content ?? "",
     calls: (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function })),
     pictures: [],
@@ -91,7 +90,13 @@ export async function converse(url: string, request: ChatRequest, thinks: boolea
   };
 }
 
-/** Asks the sandbox for an image. It returns a PNG. */
+/** Makes up the reasoning before an answer. The same question always gets the same reasoning. */
+export function thinkAbout(request: ChatRequest): string {
+  const asked = readWish(request).prompt.replace(/\s+/g, " ").trim().slice(0, 80);
+  return `The user wrote: "${asked}". First I look for what the words want of me.\n\nThen I weigh possible answers and keep the shortest.`;
+}
+
+/** Requests an image from the sandbox. The image is a PNG. */
 export async function draw(
   url: string,
   { prompt, references, aspectRatio, imageSize }: Drawn,
@@ -113,15 +118,14 @@ export interface Drawn {
   imageSize?: string | undefined;
 }
 
-/** Keeps only fields that the sandbox knows. The dialect's rules have already checked the rest. */
-function toSandboxRequest(request: ChatRequest, thinks: boolean): object {
+/** Keeps only the fields that the sandbox knows. The dialect's rules have already checked the others. */
+function toSandboxRequest(request: ChatRequest): object {
   const { messages, tools, max_tokens, max_completion_tokens, stop, response_format, tool_choice } = request;
   const offered = tools?.length ? { tools: tools.map(toSandboxTool), tool_choice } : {};
   return {
     model: "sandbox-chat",
     messages: messages.map(toSandboxMessage),
     ...offered,
-    ...(thinks && { reasoning_effort: "low" }),
     max_tokens: max_tokens ?? max_completion_tokens,
     stop,
     response_format,
@@ -135,17 +139,17 @@ function toSandboxTool({
 }
 
 function toSandboxMessage({ role, content, name, tool_calls: calls, tool_call_id }: Message): object {
-  const said = content ?? "";
-  if (role === "tool") return { role, content: said, tool_call_id };
+  const text = content ?? "";
+  if (role === "tool") return { role, content: text, tool_call_id };
   if (role === "assistant" && calls?.length) {
     const made = calls.map((call) => ({
       id: call.id,
       type: "function",
       function: { name: call.function.name, arguments: call.function.arguments },
     }));
-    return { role, content: said, tool_calls: made };
+    return { role, content: text, tool_calls: made };
   }
-  return { role: role === "developer" ? "system" : role, content: said, name };
+  return { role: role === "developer" ? "system" : role, content: text, name };
 }
 
 async function post(url: string, body: object): Promise<unknown> {

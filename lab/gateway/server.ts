@@ -1,4 +1,4 @@
-// Serves the sandbox gateway in a vendor's dialect.
+// Serves the sandbox gateway with a vendor's dialect.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,23 +22,23 @@ import { type TraitName, toAccent } from "./traits.ts";
 
 export interface DialectOptions {
   dialect: DialectName;
-  /** Default: any free port. */
+  /** Any free port by default. */
   port?: number;
   host?: string;
-  /** Extra behaviour; see `traits.ts`. */
+  /** Additional behaviour; see `traits.ts`. */
   traits?: readonly TraitName[];
 }
 
-/** A recorded request with its outcome. */
+/** A recorded request and its outcome. */
 export interface Seen {
   path: string;
-  /** Parsed JSON, or the text fields of a form. */
+  /** The parsed JSON, or the text fields of a form. */
   body: unknown;
   /** Set if the body is a valid chat request. */
   chat?: ChatRequest;
-  /** Reference images of an image request. */
+  /** The reference images in an image request. */
   references?: number;
-  /** Absent if the request was accepted. */
+  /** Absent if the server accepted the request. */
   refusal?: Refusal;
   answer?: Answer;
 }
@@ -51,7 +51,7 @@ export interface RunningDialect {
   imageModel: string | undefined;
   /** All requests since the start, in order. */
   readonly requests: readonly Seen[];
-  /** Replaces the traits. Affects requests that arrive later. */
+  /** Replaces the traits. Only later requests use the new ones. */
   use(...traits: TraitName[]): void;
   close(): Promise<void>;
 }
@@ -140,9 +140,11 @@ async function answerChat(exchange: Exchange, bytes: Buffer): Promise<void> {
   const isDrawing = dialect.draws?.by === "chat" && data.model === dialect.imageModel;
   const plain = await converse(sandboxUrl, data, dialect.thinking !== undefined && !isDrawing);
   const drawn = isDrawing ? await draw(sandboxUrl, readWish(data)) : undefined;
-  const said = drawn ? { ...plain, content: drawn.text, pictures: [`data:image/png;base64,${drawn.base64}`] } : plain;
+  const plainAnswer = drawn
+    ? { ...plain, content: drawn.text, pictures: [`data:image/png;base64,${drawn.base64}`] }
+    : plain;
   const accents = [dialect, ...traits];
-  const answer = accents.reduce((last, { toAnswer }) => toAnswer?.(last, data) ?? last, said);
+  const answer = accents.reduce((last, { toAnswer }) => toAnswer?.(last, data) ?? last, plainAnswer);
   seen.answer = answer;
   const plainStream: readonly Sent[] = toStream(answer, dialect, data);
   const stream = accents.reduce((last, accent) => accent.toStream?.(last, answer) ?? last, plainStream);
@@ -178,7 +180,7 @@ async function drawFromWords(exchange: Exchange, bytes: Buffer): Promise<void> {
   return drawWith(exchange, isRecord(body) ? body : {}, []);
 }
 
-/** OpenAI's interface sends reference images as a form. */
+/** In OpenAI's API, requests with reference images are forms. */
 async function drawFromPictures(exchange: Exchange, bytes: Buffer): Promise<void> {
   const type = exchange.request.headers["content-type"] ?? "";
   if (!type.startsWith("multipart/form-data")) {
@@ -242,7 +244,7 @@ async function generateContent(exchange: Exchange, apiKey: string, bytes: Buffer
   sendJson(response, 200, { candidates: [{ content: { role: "model", parts: drawn }, finishReason: "STOP" }] });
 }
 
-/** "1536x1024" is 3:2. */
+/** "1536x1024" becomes 3:2. */
 function toRatio(size: unknown): string | undefined {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(typeof size === "string" ? size : "") ?? [];
   if (width === undefined || height === undefined) return undefined;

@@ -38,7 +38,8 @@ function chunk(delta: Record<string, unknown>, more: object = {}): Sent {
   return { type: "chunk", delta, ...more };
 }
 
-function split(text: string): string[] {
+/** Divides a text into the pieces that a stream sends. */
+export function split(text: string): string[] {
   return text.match(new RegExp(`.{1,${PIECE_CHARS}}`, "gsu")) ?? [];
 }
 
@@ -54,10 +55,11 @@ export function toWhole(stream: readonly Sent[], answer: Answer): object {
   const { id, created, model, finish, usage } = answer;
   const message = stream.reduce<unknown>((sum, sent) => (sent.type === "chunk" ? merge(sum, sent.delta) : sum), {});
   const choices = [{ index: 0, message, finish_reason: finish }];
-  return { id, object: "chat.completion", created, model, choices, usage };
+  const fields = stream.reduce((sum, sent) => (sent.type === "chunk" ? { ...sum, ...sent.fields } : sum), {});
+  return { ...fields, id, object: "chat.completion", created, model, choices, usage };
 }
 
-/** Fields that are repeated in every delta, so they are not concatenated. */
+/** Fields that are complete in every delta. They must not be concatenated. */
 const REPEATED: ReadonlySet<string> = new Set(["type", "id", "role", "format"]);
 
 /** Merges two deltas: concatenates strings, merges lists by index. Pure. */
@@ -74,7 +76,7 @@ export function merge(one: unknown, other: unknown): unknown {
   return { ...one, ...Object.fromEntries(entries) };
 }
 
-/** The stream up to the middle of its text. */
+/** Returns the stream up to the middle of its text. */
 export function firstHalf(stream: readonly Sent[]): readonly Sent[] {
   const texts = [...stream.keys()].filter((at) => {
     const sent = stream[at];

@@ -1,12 +1,13 @@
-// Behaviour that any dialect can have in addition, switched on by name.
+// Extra behaviour that any dialect can have. Each trait is switched on by its name.
 import { type Accent, type Answer, type Dialect, type Fields, isRecord, refuse, type Sent } from "./dialect.ts";
-import { firstHalf } from "./stream.ts";
+import { thinkAbout } from "./sandbox.ts";
+import { firstHalf, split } from "./stream.ts";
 
 /** A PNG of one dark pixel. */
 const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mMQEREBAAB8AD2sffR3AAAAAElFTkSuQmCC";
 
-/** Prefixes arguments of tool calls with an empty object. */
+/** Puts an empty object in front of the arguments of tool calls. */
 export const STRAY_BRACES: Accent = {
   toAnswer: (answer) => ({
     ...answer,
@@ -15,9 +16,9 @@ export const STRAY_BRACES: Accent = {
 };
 
 const traits = {
-  /** Refuses every request because the account has no credit, in the dialect's words. */
+  /** Refuses every request because the account has no credit, with the dialect's error. */
   "no-credit": ({ noCredit }: Dialect): Accent => ({ rules: [() => noCredit] }),
-  /** Breaks every answer off in the middle, in the dialect's way. */
+  /** Interrupts every answer in the middle, as the dialect does. */
   "break-off": ({ breaksOff = [{ type: "cut" }] }: Dialect): Accent => ({
     toStream: (stream) => [...firstHalf(stream), ...breaksOff],
   }),
@@ -38,6 +39,13 @@ const traits = {
   },
   /** Sends an image next to the text, in `images`. */
   "picture-beside-text": { toAnswer: (answer) => ({ ...answer, pictures: [PIXEL] }) },
+  /** Sends reasoning in ways that no dialect here uses. */
+  "thinks-in-summaries": thinks((text) => ({ reasoning_details: [{ type: "reasoning.summary", summary: text }] })),
+  "thinks-in-secret": thinks((text) => ({ reasoning_details: [{ type: "reasoning.encrypted", data: btoa(text) }] })),
+  "thinks-in-parts": thinks((text) => ({ content: [{ type: "thinking", thinking: [{ type: "text", text }] }] })),
+  "thinks-in-think-tags": thinksInTags("think"),
+  "thinks-in-thinking-tags": thinksInTags("thinking"),
+  "thinks-in-reasoning-tags": thinksInTags("reasoning"),
   /** Repeats all previous text in every chunk. */
   "cumulative-text": {
     toStream(stream) {
@@ -72,7 +80,7 @@ const traits = {
       calls: answer.calls.map((call) => ({ ...call, name: `${call.name}<|channel|>commentary` })),
     }),
   },
-  /** A 429 that means "no credit", so waiting does not help. */
+  /** Sends a 429 that means "no credit", so waiting does not help. */
   "quota-429": {
     rules: [
       () => {
@@ -81,7 +89,7 @@ const traits = {
       },
     ],
   },
-  /** A 429 with the delay in its body only. */
+  /** Sends a 429 with the delay in its body only. */
   "wait-in-body": {
     rules: [
       () => ({
@@ -99,7 +107,7 @@ const traits = {
       }),
     ],
   },
-  /** The vendor's content filter refuses the question. */
+  /** Refuses the question like a vendor's content filter. */
   "content-filter": {
     rules: [
       () =>
@@ -114,7 +122,6 @@ const traits = {
 
 export type TraitName = keyof typeof traits;
 
-/** The accent of a trait in a dialect. */
 export function toAccent(name: TraitName, dialect: Dialect): Accent {
   const trait: Accent | ((dialect: Dialect) => Accent) = traits[name];
   return typeof trait === "function" ? trait(dialect) : trait;
@@ -128,6 +135,26 @@ function endsWith(finish: string): Accent {
       { type: "chunk", delta: {}, finish },
       { type: "raw", text: "data: [DONE]\n\n" },
     ],
+  };
+}
+
+function thinks(toDelta: (text: string) => Fields): Accent {
+  return {
+    toAnswer: (answer, request) => ({ ...answer, thought: thinkAbout(request) }),
+    toStream: ([first, ...rest], { thought }) => [
+      ...(first ? [first] : []),
+      ...split(thought).map((text): Sent => ({ type: "chunk", delta: { content: "", ...toDelta(text) } })),
+      ...rest,
+    ],
+  };
+}
+
+function thinksInTags(tag: string): Accent {
+  return {
+    toAnswer: (answer, request) => ({
+      ...answer,
+      content: `<${tag}>\n${thinkAbout(request)}\n</${tag}>\n\n${answer.content}`,
+    }),
   };
 }
 

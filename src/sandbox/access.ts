@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ApiError } from "./errors.ts";
+import { ApiError, toRateLimited } from "./errors.ts";
 
 export interface ModelCard {
   id: string;
@@ -11,7 +11,10 @@ export interface ModelCard {
 export interface Account {
   key: string;
   models: readonly string[];
-  /** The image endpoint answers 401 to this key as a Bearer token: it takes it by header only. */
+  /**
+   * The image endpoint responds with 401 to this key as a Bearer token, because it accepts the key only in a key
+   * header.
+   */
   imageByHeaderOnly: boolean;
 }
 
@@ -29,10 +32,13 @@ export const ACCOUNTS: readonly Account[] = [
 
 const MAX_QUOTED_CHARS = 100;
 
-/** The headers in which the image endpoint looks for a key beside `Authorization`. Google's client sends the second. */
+/**
+ * Headers in which the image endpoint accepts a key, in addition to `Authorization`. Google's client sends the second
+ * one.
+ */
 const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
 
-/** The account of a request that must carry `Authorization: Bearer`. Throws a 401. */
+/** Finds the account for a request's `Authorization: Bearer`. Throws a 401. */
 export function readAccount(request: IncomingMessage): Account {
   const values = headerValues(request, "authorization");
   if (values.length === 0) {
@@ -44,20 +50,20 @@ export function readAccount(request: IncomingMessage): Account {
   return findAccount(readBearer(values));
 }
 
-/** The key in one of `IMAGE_KEY_HEADERS`; undefined where there is none of them. Throws a 401 for several keys. */
+/** Reads the key in one of `IMAGE_KEY_HEADERS`, if there is one. Throws a 401 if there are several keys. */
 function readNamedKey(request: IncomingMessage): string | undefined {
   const keys = new Set(IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name)));
   if (keys.size > 1) throw ambiguous();
   return [...keys][0];
 }
 
-/** The account of a request to list the models of `/v1beta`, by any of the headers. Throws a 401. */
+/** Finds the account for a request to the model list of `/v1beta`, by any key header. Throws a 401. */
 export function readListAccount(request: IncomingMessage): Account {
   const key = readNamedKey(request);
   return key === undefined ? readAccount(request) : findAccount(key);
 }
 
-/** The account of an image request: by one of `IMAGE_KEY_HEADERS`, else by the Bearer. Throws a 401. */
+/** Finds the account for an image request by one of `IMAGE_KEY_HEADERS`, or else by the Bearer token. Throws a 401. */
 export function readImageAccount(request: IncomingMessage): Account {
   const named = readNamedKey(request);
   if (named !== undefined) return findAccount(named);
@@ -69,7 +75,10 @@ export function readImageAccount(request: IncomingMessage): Account {
   );
 }
 
-/** The model a request names. Throws 404 for an unknown one, 403 for a forbidden one, 400 for the wrong endpoint. */
+/**
+ * Finds the model that a request names. Throws 404 for an unknown model, 403 for a forbidden one, and 400 at the wrong
+ * endpoint.
+ */
 export function requireModel(account: Account, id: string, kind: ModelCard["kind"]): ModelCard {
   const card = MODELS.find((model) => model.id === id);
   if (card === undefined) {
@@ -118,7 +127,9 @@ function findAccount(key: string): Account {
   throw unauthorized("The API key is not known. The sandbox prints its keys when it starts.", "invalid_api_key");
 }
 
-/** Every value as it was sent: `request.headers` keeps only the first of a repeated Authorization. */
+/**
+ * Returns all values of a header, because `request.headers` keeps only the first of several `Authorization` headers.
+ */
 function headerValues(request: IncomingMessage, name: string): string[] {
   return request.headersDistinct[name] ?? [];
 }
@@ -130,4 +141,30 @@ function ambiguous(): ApiError {
 function unauthorized(message: string, code: string): ApiError {
   const headers = { "www-authenticate": 'Bearer realm="sandbox"' };
   return new ApiError(message, { status: 401, type: "authentication_error", code, headers });
+}
+
+const WINDOW_MS = 60_000;
+
+/**
+ * Counts one request with a key to a model. Above the limit, throws a 429 with `Retry-After` in whole seconds and does
+ * not count the request.
+ */
+export type CountRequest = (key: string, model: string) => void;
+
+/** Allows `requestsPerMinute` in any 60 seconds, separately for each key and model. `now` returns milliseconds. */
+export function createRateLimit(requestsPerMinute: number, now: () => number): CountRequest {
+  const windows = new Map<string, number[]>();
+
+  return (key, model) => {
+    if (requestsPerMinute === Number.POSITIVE_INFINITY) return;
+    const id = `${key} ${model}`;
+    const at = now();
+    const recent = (windows.get(id) ?? []).filter((countedAt) => countedAt > at - WINDOW_MS);
+    windows.set(id, recent);
+    if (recent.length >= requestsPerMinute) {
+      const freeAt = (recent[0] ?? at) + WINDOW_MS;
+      throw toRateLimited(model, { "retry-after": String(Math.ceil((freeAt - at) / 1000)) });
+    }
+    recent.push(at);
+  };
 }

@@ -10,7 +10,7 @@ const imagePart = z.strictObject({
 const text = z.union([z.string(), z.array(textPart).min(1)]);
 const name = z.string().min(1).nullish();
 
-/** With `index` and `parsed_arguments`, which SDKs leave in the calls they read from an answer. */
+/** SDKs add `index` and `parsed_arguments` to the calls in an answer, and send them back. */
 const toolCall = z.strictObject({
   id: z.string().min(1),
   type: z.literal("function"),
@@ -22,7 +22,7 @@ const toolCall = z.strictObject({
   index: z.int().nullish(),
 });
 
-/** Roles and their fields. What the SDKs keep of an answer and send back with it is accepted and ignored. */
+/** The roles and their fields. If SDKs send an answer's fields back, the sandbox accepts and ignores them. */
 const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("system"), content: text, name }),
   z.strictObject({
@@ -50,7 +50,10 @@ const message = z.discriminatedUnion("role", [
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const functionName = z.string().regex(FUNCTION_NAME, "must be 1 to 64 letters, digits, underscores or dashes.");
 
-/** `{}` describes no parameters, as OpenAI's schema allows; whatever describes some is an object's, as the interface says. */
+/**
+ * `{}` describes no parameters, as OpenAI's schema allows. Any other schema must describe an object, as the interface
+ * says.
+ */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -74,7 +77,7 @@ const tool = z.strictObject({
 
 const responseFormat = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text") }),
-  // Some gateways take the schema here, and some clients send it so.
+  // Some gateways accept the schema here, and some clients send it here.
   z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
   z.strictObject({
     type: z.literal("json_schema"),
@@ -87,7 +90,10 @@ const responseFormat = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** Fields beyond the interface that the common SDKs send: checked for their type, then without effect. */
+/**
+ * Fields that the common SDKs send although the interface does not have them. The sandbox checks their types and
+ * ignores them.
+ */
 const beyond = {
   stream_options: z
     .strictObject({ include_usage: z.boolean().nullish(), include_obfuscation: z.boolean().nullish() })
@@ -137,7 +143,7 @@ export type SandboxChatRequest = z.infer<typeof chatRequest>;
 export type SandboxMessage = SandboxChatRequest["messages"][number];
 export type SandboxTool = z.infer<typeof tool>;
 
-/** Checks the whole request: every field by its table, then what fields say about each other. Throws a 400. */
+/** Checks each field with its table, then the rules between fields. Throws a 400. */
 export function readChatRequest(body: Record<string, unknown>): SandboxChatRequest {
   const request = checkFields(chatRequest, body);
   requireTools(request);
@@ -171,8 +177,8 @@ function requireTools({ tools, tool_choice: choice, parallel_tool_calls: paralle
 }
 
 /**
- * Holds the order that tool conversations must keep: a `tool` message answers a call of the assistant message
- * before it, once, and every call is answered before anybody else speaks. Throws a 400 that names the message.
+ * Checks the order in a tool conversation. A `tool` message must answer a call in the assistant message before it, and
+ * only once. Every call needs an answer before the next user or assistant message. Throws a 400 that names the message.
  */
 function requireAnswered(messages: readonly SandboxMessage[]): void {
   let open = new Set<string>();

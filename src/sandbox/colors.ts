@@ -1,6 +1,6 @@
 export type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Colours with a plain name, for describing pictures and for drawing what a prompt names. */
+/** Colours by name, to describe pictures and to understand prompts. */
 export const COLORS: Readonly<Record<string, Rgb>> = {
   black: [16, 16, 16],
   white: [250, 250, 250],
@@ -18,33 +18,22 @@ export const COLORS: Readonly<Record<string, Rgb>> = {
   beige: [225, 205, 170],
 };
 
-const MIN_SHARE = 0.05;
-const MAX_NAMED = 3;
-
-/** The main colours of a picture with their share: `red (62 %), white (30 %)`. `pixels` are RGBA. */
-export function describeColors(pixels: Uint8Array): string {
+/** Names the most frequent colour. `pixels` are RGBA. */
+export function findMainColor(pixels: Uint8Array): string {
   const counts = new Map<string, number>();
   for (let at = 0; at + 3 < pixels.length; at += 4) {
     if ((pixels[at + 3] ?? 0) < 128) continue;
     const name = nearestName([pixels[at] ?? 0, pixels[at + 1] ?? 0, pixels[at + 2] ?? 0]);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  const total = counts.values().reduce((sum, count) => sum + count, 0);
-  if (total === 0) return "transparent";
-  const shares = [...counts]
-    .map(([name, count]) => ({ name, share: count / total }))
-    .toSorted((a, b) => b.share - a.share);
-  return shares
-    .filter(({ share }, index) => index === 0 || (share >= MIN_SHARE && index < MAX_NAMED))
-    .map(({ name, share }) => `${name} (${Math.round(share * 100)} %)`)
-    .join(", ");
+  const [most] = [...counts].toSorted(([, one], [, other]) => other - one);
+  return most?.[0] ?? "transparent";
 }
 
 function nearestName([red, green, blue]: Rgb): string {
-  let best = { name: "black", distance: Number.POSITIVE_INFINITY };
-  for (const [name, [r, g, b]] of Object.entries(COLORS)) {
-    const distance = (red - r) ** 2 + (green - g) ** 2 + (blue - b) ** 2;
-    if (distance < best.distance) best = { name, distance };
-  }
-  return best.name;
+  const distances = Object.entries(COLORS).map(([name, [r, g, b]]) => ({
+    name,
+    distance: (red - r) ** 2 + (green - g) ** 2 + (blue - b) ** 2,
+  }));
+  return distances.reduce((best, other) => (other.distance < best.distance ? other : best)).name;
 }

@@ -1,10 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { decode } from "../media/decoder.ts";
 import type { Inset } from "../media/decoder-job.ts";
 import { COLORS, type Rgb } from "./colors.ts";
-import { ASPECT_RATIOS, IMAGE_SIZES, type SandboxImageRequest } from "./image-request.ts";
-import { drawLetters, fitLetters, heightOfLines, wrapLetters } from "./lettering.ts";
+import type { ASPECT_RATIOS, IMAGE_SIZES, SandboxImageRequest } from "./image-request.ts";
 import type { Picture } from "./pictures.ts";
-import { drawScene, toRgb } from "./scene.ts";
 
 export interface DrawingOptions {
   prompt: string;
@@ -19,56 +18,60 @@ interface Size {
 }
 
 const SIDE_PX: Readonly<Record<SandboxImageRequest["imageSize"], number>> = { "1K": 1024, "2K": 2048, "4K": 4096 };
-/** References beside each other. */
-const PER_ROW = 4;
+const DISCS = 6;
 const WHITE: Rgb = [255, 255, 255];
 
-/** Pixels of a ratio and size: the ratio exactly, and about as many pixels as the square of that size has. */
+/** Returns a width and a height with exactly this ratio, and about as many pixels as a square of this size. */
 export function toPixelSize(aspectRatio: DrawingOptions["aspectRatio"], imageSize: DrawingOptions["imageSize"]): Size {
   const [width = 1, height = 1] = aspectRatio.split(":").map(Number);
   const unit = Math.floor(SIDE_PX[imageSize] / Math.sqrt(width * height));
   return { widthPx: width * unit, heightPx: height * unit };
 }
 
-/** A PNG of the prompt's scene, with its words below and references in frames. `take`, from 1, varies it. */
-export async function drawPicture(options: DrawingOptions, take: number, signal: AbortSignal): Promise<Buffer> {
-  const { prompt, references, aspectRatio, imageSize } = options;
-  const size = toPixelSize(aspectRatio, imageSize);
-  const { widthPx, heightPx } = size;
-  const dotPx = Math.max(1, Math.round(Math.min(widthPx, heightPx) / 300));
-  const marginPx = 8 * dotPx;
-  const { perLine, lines } = fitLetters(widthPx - 2 * marginPx, heightPx / 4, dotPx);
-  const words = wrapLetters(prompt, perLine, lines);
-  const bandPx = heightOfLines(words.length, dotPx) + 2 * marginPx;
-
-  const scene = drawScene(prompt, { widthPx, heightPx: heightPx - bandPx }, take);
-  const band = `<rect y="${heightPx - bandPx}" width="${widthPx}" height="${bandPx}" fill="${toRgb(COLORS["navy"] ?? WHITE)}"/>`;
-  const text = drawLetters(words, { xPx: marginPx, yPx: heightPx - bandPx + marginPx, dotPx, color: WHITE });
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${heightPx}">${scene}${band}${text}</svg>`;
-
-  const insets = toInsets(references, { widthPx, heightPx: heightPx - bandPx }, marginPx, dotPx);
+/** Creates a PNG with discs in the prompt's colours, and with the references in frames. Each one looks different. */
+export async function drawPicture(options: DrawingOptions, signal: AbortSignal): Promise<Buffer> {
+  const size = toPixelSize(options.aspectRatio, options.imageSize);
+  const [svg, insets] = [drawScene(options.prompt, size), toInsets(options.references, size)];
   return Buffer.from(await decode({ type: "draw", svg, insets }, "sandbox", signal));
 }
 
-/** The references in rows above the band, each framed and numbered as it was sent. */
-function toInsets(pictures: readonly Picture[], room: Size, marginPx: number, dotPx: number): Inset[] {
-  const rows = Math.ceil(pictures.length / PER_ROW);
-  const columns = Math.min(PER_ROW, Math.max(2, pictures.length));
-  const heightPx = (room.heightPx * (rows === 1 ? 0.4 : 0.8)) / rows;
-  const sidePx = Math.floor(Math.min((room.widthPx - marginPx) / columns, heightPx) - marginPx);
+function drawScene(prompt: string, { widthPx, heightPx }: Size): string {
+  const dice = randomBytes(4 * DISCS + 1);
+  const share = (index: number) => (dice[index] ?? 0) / 255;
+  const names = Object.keys(COLORS);
+  const named = names.filter((name) => new RegExp(`\\b${name}\\b`, "i").test(prompt));
+  const colorAt = (index: number, from: readonly string[]) =>
+    toRgb(COLORS[from[Math.floor(share(index) * (from.length - 0.01))] ?? ""] ?? WHITE);
+  const discs = Array.from({ length: DISCS }, (_, index) => {
+    const at = 4 * index;
+    const [x, y] = [Math.round(share(at) * widthPx), Math.round(share(at + 1) * heightPx)];
+    const radius = Math.round((0.06 + 0.2 * share(at + 2)) * Math.min(widthPx, heightPx));
+    const color = colorAt(at + 3, named.length > 0 && index % 2 === 0 ? named : names);
+    return `<circle cx="${x}" cy="${y}" r="${radius}" fill="${color}"/>`;
+  });
+  const sky = /\b(?:night|dark)\b/i.test(prompt) ? toRgb(COLORS["navy"] ?? WHITE) : colorAt(4 * DISCS, names);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${heightPx}">`,
+    `<rect width="${widthPx}" height="${heightPx}" fill="${sky}"/>`,
+    ...discs,
+    "</svg>",
+  ].join("");
+}
+
+function toRgb(color: Rgb): string {
+  return `rgb(${color.join(",")})`;
+}
+
+/** Arranges the references in a row at the bottom, in the order of the request. */
+function toInsets(pictures: readonly Picture[], { widthPx, heightPx }: Size): Inset[] {
+  const borderPx = Math.round(Math.min(widthPx, heightPx) / 150);
+  const stepPx = Math.floor(Math.min(0.4 * heightPx, widthPx / Math.max(2, pictures.length)));
+  const sidePx = stepPx - 2 * borderPx;
   return pictures.map(({ bytes }, index) => ({
     bytes,
     sidePx,
-    borderPx: 2 * dotPx,
-    badge: drawNumber(index + 1, dotPx),
-    leftPx: marginPx + (index % PER_ROW) * (sidePx + marginPx),
-    topPx: room.heightPx - (rows - Math.floor(index / PER_ROW)) * (sidePx + marginPx),
+    borderPx,
+    leftPx: borderPx + index * stepPx,
+    topPx: heightPx - stepPx,
   }));
-}
-
-function drawNumber(number: number, dotPx: number): string {
-  const digits = String(number);
-  const widthPx = (digits.length * 6 + 3) * dotPx;
-  const letters = drawLetters([digits], { xPx: 2 * dotPx, yPx: 2 * dotPx, dotPx, color: COLORS["navy"] ?? WHITE });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${11 * dotPx}"><rect width="100%" height="100%" fill="#fff"/>${letters}</svg>`;
 }

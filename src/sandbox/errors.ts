@@ -11,7 +11,7 @@ export interface ApiErrorOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal that becomes an HTTP status and an error object. The message is shown to the caller and never quotes a key. */
+/** A refusal with its HTTP status and error object. The caller sees the message, which never quotes a key. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -30,12 +30,12 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 for a field, or for the whole body when `param` is null. */
+/** Makes a 400 for a field, or for the whole body if `param` is null. */
 export function toInvalidRequest(message: string, code: string, param: string | null): ApiError {
   return new ApiError(message, { status: 400, type: "invalid_request_error", code, param });
 }
 
-/** The 429 of the interface: its type, its code, its form of message, no param. */
+/** Makes the 429 in the interface, with the documented type, code and message, and without `param`. */
 export function toRateLimited(model: string, headers: Readonly<Record<string, string>>): ApiError {
   return new ApiError(`rate limit exceeded for model ${model}`, {
     status: 429,

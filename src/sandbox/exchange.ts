@@ -1,37 +1,37 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import { type Fault, raiseFault, readFault } from "./faults.ts";
-import type { CountRequest } from "./rate-limit.ts";
-import type { CountTake } from "./takes.ts";
+import type { CountRequest } from "./access.ts";
+import type { Faults } from "./faults.ts";
 
-/** The gateway's own count of what it has given, as it would bill it. */
+/** The gateway's own count of its answers, like the count for a bill. */
 export interface Served {
-  /** Accepted requests; refused ones do not count. */
+  /** The number of accepted requests. */
   requests: number;
   promptTokens: number;
-  /** For a caller who left, the tokens sent until then. */
+  /** Includes the tokens that callers received before they disconnected. */
   completionTokens: number;
   pictures: number;
-  /** Requests whose callers left before their end. */
+  /** The number of requests whose callers disconnected before the end of the answer. */
   left: number;
 }
 
 export interface SandboxContext {
   log: Logger;
   countRequest: CountRequest;
-  /** Speed where the user's words ask for none. */
+  /** The speed if the user's words request none. */
   tokensPerSecond: number;
-  /** Origins whose files may be fetched although their address is private. */
+  /** Origins with private addresses from which the sandbox can fetch files. */
   trustedFileOrigins: readonly string[];
-  /** Whether the first answer of a conversation says that its text is made up. */
+  /** True if the first answer in a conversation says that its text is made up. */
   isPractice: boolean;
-  /** Like requests of which the first one has met its `-once` fault. */
+  /** The faults that a request can ask for. */
+  faults: Faults;
+  /** Requests with a `-once` fault that had their fault and were not repeated yet. */
   metOnce: Set<string>;
-  countTake: CountTake;
   served: Served;
 }
 
-/** One request and its response. `signal` aborts when the caller leaves or the server closes. */
+/** One request and its response. `signal` aborts when the caller disconnects or the server closes. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
@@ -41,53 +41,10 @@ export interface Exchange {
   context: SandboxContext;
 }
 
-/** Answers, or throws an `ApiError` before the head of the response was sent. */
+/** Answers, or throws an `ApiError` before it sends the head of the response. */
 export type Handler = (exchange: Exchange) => Promise<void>;
 
 export function sendJson(response: ServerResponse, body: unknown): void {
   response.setHeader("content-type", "application/json; charset=utf-8");
   response.end(JSON.stringify(body));
-}
-
-/** A model id and what was asked of it behind colons: `sandbox-chat:stall=5:speed=20`. */
-export interface AskedModel {
-  id: string;
-  fault: Fault | undefined;
-  tokensPerSecond: number | undefined;
-}
-
-const SPEED = /^speed=(\d{1,6})$/;
-
-/** Reads a model id with its suffixes. The header `x-sandbox-fault` asks for a fault without touching the id. */
-export function readAskedModel(text: string, request: IncomingMessage, param: string | null): AskedModel {
-  const [id = "", ...suffixes] = text.split(":");
-  const speed = suffixes.map((suffix) => SPEED.exec(suffix)?.[1]).find((value) => value !== undefined);
-  const faultText = suffixes.find((suffix) => !SPEED.test(suffix));
-  const header = request.headersDistinct["x-sandbox-fault"]?.[0];
-  return {
-    id,
-    fault: header ? readFault(header, null) : faultText === undefined ? undefined : readFault(faultText, param),
-    tokensPerSecond: speed === undefined ? undefined : Math.max(1, Number(speed)),
-  };
-}
-
-const MAX_REMEMBERED = 1000;
-
-/** Throws the fault this request meets, or returns one inside the answer. `-once` spares the second of two alike. */
-export function meetFault(
-  fault: Fault | undefined,
-  model: string,
-  fingerprint: string,
-  context: SandboxContext,
-): Fault | undefined {
-  if (fault === undefined) return undefined;
-  if (fault.isOnce) {
-    const kind = `${fault.name} ${fingerprint}`;
-    // Forgotten with the second request, so that the same demonstration works again.
-    if (context.metOnce.delete(kind)) return undefined;
-    if (context.metOnce.size >= MAX_REMEMBERED) context.metOnce.clear();
-    context.metOnce.add(kind);
-  }
-  raiseFault(fault, model);
-  return fault;
 }

@@ -1,101 +1,232 @@
+/** Faults on request: the failures that people can see. `lab/gateway/faults.ts` has more faults, to test clients. */
+import type { IncomingMessage } from "node:http";
+import { type Completion, shorten } from "./completion.ts";
 import { ApiError, toInvalidRequest, toRateLimited } from "./errors.ts";
+import type { Script, ScriptStep } from "./script.ts";
+import { splitPieces } from "./tokens.ts";
 
-/** Every fault that can be asked for, with what it does. `=N` is its argument and may be left away. */
-export const FAULTS = {
-  "401": "answers 401, as if the key were unknown",
-  "403": "answers 403, as if the key might not use the model",
-  "429": "answers 429 with Retry-After of N seconds (2)",
-  "429-date": "answers 429 with Retry-After as a date, N seconds ahead (2)",
-  "429-bare": "answers 429 without Retry-After",
-  "500": "answers 500",
-  "503": "answers 503",
-  reset: "closes the connection before the head of the answer",
-  "slow-head": "waits N seconds (3) before the head of the answer",
-  "slow-first-token": "sends the head, then waits N seconds (3) before the first event",
-  html: "answers 200 with an HTML page",
-  empty: "answers 200 with nothing in it",
-  json: "answers a streaming request with the whole completion as JSON",
-  stall: "goes silent after N pieces of text, connection open",
-  "stall-keepalive": "as stall, with a keep-alive comment every second",
-  cut: "closes the connection after N pieces of text",
-  "cut-in-line": "as cut, in the middle of a line",
-  "cut-in-character": "as cut, in the middle of a character",
-  "no-done": "leaves [DONE] out and ends",
-  "no-finish": "ends after N pieces of text without finish_reason and [DONE]",
-  "done-open": "sends [DONE] and keeps the connection open",
-  "malformed-chunk": "puts N (1) events with broken JSON between the others",
-  "giant-line": "sends one line of N MiB (64) after the first piece of text",
-  "error-mid-stream": "sends an error object after N pieces of text and ends",
-  crlf: "ends lines with CR LF",
-  bytes: "sends every byte by itself",
-  length: "stops after N pieces of text with finish_reason length",
-  "content-filter": "stops after N pieces of text with finish_reason content_filter",
-  "broken-arguments": "breaks off the arguments of tool calls",
-  "unknown-tool": "calls tools by a name that nobody offered",
-  "usage-missing": "leaves usage out",
-  "snake-case": "names the picture inline_data (images only)",
-  "no-image": "answers with text and no picture (images only)",
-  "not-an-image": "sends bytes that are no picture (images only)",
-} as const satisfies Record<string, string>;
+export type Send = Extract<ScriptStep, { type: "send" }>;
 
-export type FaultName = keyof typeof FAULTS;
+/** A part of an image answer. The interface allows two spellings for a picture. */
+export type Part =
+  | { text: string }
+  | { inlineData: { mimeType: string; data: string } }
+  | { inline_data: { mime_type: string; data: string } };
+
+/** A fault: its description and its effects. `argument` is the N in `name=N`. */
+export interface Effect {
+  what: string;
+  /** The error to send instead of an answer. */
+  refuse?(model: string, argument: number | undefined): ApiError;
+  /** Changes the content of an answer. */
+  say?(completion: Completion, argument: number | undefined): Completion;
+  /** Changes how an answer is sent. */
+  send?(script: Script, argument: number | undefined): Script;
+  /** Changes the parts of an image answer. */
+  show?(parts: readonly Part[]): readonly Part[];
+  /** Sends the whole completion as the response to a streaming request. */
+  isWhole?: boolean;
+}
+
+/** Effects by the names of their faults. */
+export type Faults = Readonly<Record<string, Effect>>;
+
+/** The steps of a connection that stays open and sends nothing. */
+export const SILENCE: ScriptStep = { type: "wait", forMs: 600_000 };
+
+/** The faults in every sandbox. An argument is optional, and its default is in brackets. */
+export const FAULTS: Faults = {
+  "401": {
+    what: "answers 401, as if the key were unknown",
+    refuse: () => toError(401, "authentication_error", "invalid_api_key", "The API key is not known."),
+  },
+  "403": {
+    what: "answers 403, as if the key might not use the model",
+    refuse: (model) =>
+      toError(403, "permission_error", "model_not_permitted", `This key may not use the model ${model}.`),
+  },
+  "429": {
+    what: "answers 429 with Retry-After of N seconds (2)",
+    refuse: (model, seconds = 2) => toRateLimited(model, { "retry-after": String(seconds) }),
+  },
+  "500": {
+    what: "answers 500",
+    refuse: () =>
+      toError(500, "server_error", "internal_error", "The server had an error while processing the request."),
+  },
+  "503": {
+    what: "answers 503",
+    refuse: () => toError(503, "server_error", "overloaded", "The model is overloaded. Try again later."),
+  },
+  reset: {
+    what: "closes the connection before the head of the answer",
+    send: (script) => ({ ...script, steps: [{ type: "cut" }] }),
+  },
+  "slow-head": {
+    what: "waits N seconds (3) before the head of the answer",
+    send: (script, seconds = 3) => ({ ...script, steps: [{ type: "wait", forMs: seconds * 1000 }, ...script.steps] }),
+  },
+  stall: breaking("goes silent after N pieces of text and keeps the connection open", () => [SILENCE]),
+  cut: breaking("closes the connection after N pieces of text", () => [{ type: "cut" }]),
+  length: {
+    what: "stops after N pieces of text with finish_reason length",
+    say: (completion, pieces) => shorten(completion, firstPieces(completion.content, pieces), "length"),
+  },
+  "content-filter": {
+    what: "stops after N pieces of text with finish_reason content_filter",
+    say: (completion, pieces) => shorten(completion, firstPieces(completion.content, pieces), "content_filter"),
+  },
+  "snake-case": {
+    what: "names the picture inline_data (images only)",
+    show: (parts) => mapPictures(parts, (data) => [{ inline_data: { mime_type: "image/png", data } }]),
+  },
+  "no-image": {
+    what: "answers without a picture (images only)",
+    show: (parts) => mapPictures(parts, () => []),
+  },
+};
 
 export interface Fault {
-  name: FaultName;
-  /** Seconds, pieces or MiB, as the fault's description says. */
+  name: string;
+  effect: Effect;
+  /** Seconds, pieces or MiB, depending on the fault's description. */
   argument: number | undefined;
-  /** Only the first of two like requests meets it: `503-once`. */
+  /** If true, only the first of two equal requests has the fault: `503-once`. */
   isOnce: boolean;
 }
 
 const MAX_ARGUMENT = 600;
+const MAX_REMEMBERED = 1000;
 
-/** Reads `name`, `name=N` or `name-once`. Throws a 400 that lists the names there are. */
-export function readFault(text: string, param: string | null): Fault {
+/** Reads `name`, `name=N` or `name-once`. Returns undefined if there is no such fault. */
+export function findFault(text: string, faults: Faults): Fault | undefined {
   const [, stem = "", value] = /^([\w-]*)(?:=(\d{1,9}))?$/.exec(text.trim()) ?? [];
-  const isOnce = stem.endsWith("-once");
-  const name = isOnce ? stem.slice(0, -"-once".length) : stem;
-  if (!Object.hasOwn(FAULTS, name)) {
-    const names = Object.keys(FAULTS).join(", ");
-    throw toInvalidRequest(`There is no fault ${JSON.stringify(text)}. There are: ${names}.`, "unknown_fault", param);
-  }
+  const name = stem.replace(/-once$/, "");
+  const effect = Object.hasOwn(faults, name) ? faults[name] : undefined;
   const argument = value === undefined ? undefined : Math.min(Number(value), MAX_ARGUMENT);
-  return { name: name as FaultName, argument, isOnce };
+  return effect && { name, effect, argument, isOnce: stem !== name };
 }
 
-/** The list of faults as Markdown, for a person who asks in the chat. */
-export function describeFaults(): string {
-  const rows = Object.entries(FAULTS).map(([name, effect]) => `- \`${name}\` ${effect}`);
+/** The list of faults as Markdown, for a user who asks in the chat. */
+export function describeFaults(faults: Faults): string {
+  const rows = Object.entries(faults).map(([name, { what }]) => `- \`${name}\` ${what}`);
   return [
     "I can break on purpose, so that you can see what the bot makes of it. Write `sandbox fault: NAME`, `NAME=N` or `NAME-once`:",
     rows.join("\n"),
   ].join("\n\n");
 }
 
-/** Faults that are an error and nothing else. Seconds are those of `Retry-After`. */
-const ERRORS: Partial<Record<FaultName, (model: string, seconds: number) => ApiError>> = {
-  "401": () => toServiceError(401, "authentication_error", "invalid_api_key", "The API key is not known."),
-  "403": (model) =>
-    toServiceError(403, "permission_error", "model_not_permitted", `This key may not use the model ${model}.`),
-  "429": (model, seconds) => toRateLimited(model, { "retry-after": String(seconds) }),
-  "429-date": (model, seconds) => toRateLimited(model, { "retry-after": toHttpDate(seconds) }),
-  "429-bare": (model) => toRateLimited(model, {}),
-  "500": () =>
-    toServiceError(500, "server_error", "internal_error", "The server had an error while processing the request."),
-  "503": () => toServiceError(503, "server_error", "overloaded", "The model is overloaded. Try again later."),
-};
+/** A model id, and the requests after the colons: `sandbox-chat:stall=5:speed=20`. */
+export interface AskedModel {
+  id: string;
+  fault: Fault | undefined;
+  tokensPerSecond: number | undefined;
+}
 
-/** Throws the error that a fault consists of; returns for faults that happen inside an answer. */
-export function raiseFault({ name, argument = 2 }: Fault, model: string): void {
-  const error = ERRORS[name]?.(model, argument);
+const SPEED = /^speed=(\d{1,6})$/;
+
+/**
+ * Reads a model id and its suffixes. A fault can also come from the header `x-sandbox-fault`, which takes precedence
+ * over a suffix.
+ */
+export function readAskedModel(
+  text: string,
+  { headersDistinct }: IncomingMessage,
+  param: string | null,
+  faults: Faults,
+): AskedModel {
+  const [id = "", ...suffixes] = text.split(":");
+  const speed = suffixes.map((suffix) => SPEED.exec(suffix)?.[1]).find((value) => value !== undefined);
+  const header = headersDistinct["x-sandbox-fault"]?.[0] || undefined;
+  const asked = header ?? suffixes.find((suffix) => !SPEED.test(suffix));
+  const fault = asked === undefined ? undefined : findFault(asked, faults);
+  if (asked !== undefined && fault === undefined) {
+    const names = Object.keys(faults).join(", ");
+    const message = `There is no fault ${JSON.stringify(asked)}. There are: ${names}.`;
+    throw toInvalidRequest(message, "unknown_fault", header === undefined ? param : null);
+  }
+  return { id, fault, tokensPerSecond: speed === undefined ? undefined : Math.max(1, Number(speed)) };
+}
+
+/**
+ * Throws the fault if it is an error, and otherwise returns it. Returns undefined if this is the second of two equal
+ * requests with a `-once` fault. `met` remembers the first ones.
+ */
+export function meetFault(
+  fault: Fault | undefined,
+  model: string,
+  fingerprint: string,
+  met: Set<string>,
+): Fault | undefined {
+  if (fault === undefined) return undefined;
+  if (fault.isOnce) {
+    const kind = `${fault.name} ${fingerprint}`;
+    // Forgotten after the second request, so that the same demonstration works again.
+    if (met.delete(kind)) return undefined;
+    if (met.size >= MAX_REMEMBERED) met.clear();
+    met.add(kind);
+  }
+  const error = fault.effect.refuse?.(model, fault.argument);
   if (error !== undefined) throw error;
+  return fault;
 }
 
-/** Dates carry whole seconds: rounding up keeps the wait from being shorter than asked. */
-function toHttpDate(seconds: number): string {
-  return new Date(Math.ceil(Date.now() / 1000 + seconds) * 1000).toUTCString();
+/** A fault that breaks an answer after N pieces of text. `toSteps` gets the next event. */
+export function breaking(what: string, toSteps: (next: Send) => ScriptStep[]): Effect {
+  return { what, send: (script, pieces) => breakAt(script, pieces, toSteps) };
 }
 
-function toServiceError(status: number, type: string, code: string, message: string): ApiError {
+function toError(status: number, type: string, code: string, message: string): ApiError {
   return new ApiError(message, { status, type, code });
+}
+
+function firstPieces(content: string, count: number | undefined): string {
+  const pieces = splitPieces(content);
+  const kept = pieces.slice(0, count ?? halfOf(pieces.length));
+  return kept.map((piece) => piece.text).join("");
+}
+
+/**
+ * Replaces everything after `pieces` pieces of text, by default after half of them. `toSteps` gets the next event and
+ * the later ones. A script without pieces of text breaks in the middle of its body.
+ */
+export function breakAt(
+  script: Script,
+  pieces: number | undefined,
+  toSteps: (next: Send, after: ScriptStep[]) => ScriptStep[],
+): Script {
+  const { steps } = script;
+  const places = steps.flatMap((step, index) => (isSend(step) && step.tokens > 0 ? [index] : []));
+  const place = places[Math.min(pieces ?? halfOf(places.length), places.length - 1)];
+  const next = place === undefined ? undefined : steps[place];
+  if (place !== undefined && next?.type === "send") {
+    return { ...script, steps: [...steps.slice(0, place), ...toSteps(next, steps.slice(place + 1))] };
+  }
+  const whole = Buffer.from(steps.filter(isSend).map(textOf).join(""));
+  const middle = Math.floor(whole.length / 2);
+  const others = steps.filter((step) => !isSend(step));
+  const [first, second] = [send(whole.subarray(0, middle)), send(whole.subarray(middle))];
+  return { ...script, steps: [...others, { type: "head" }, first, ...toSteps(second, [])] };
+}
+
+/** At least one piece, so that some text arrives, and at most 20, so that the answer breaks soon. */
+function halfOf(count: number): number {
+  return Math.min(20, Math.max(1, Math.floor(count / 2)));
+}
+
+export function mapPictures(parts: readonly Part[], change: (data: string) => Part[]): Part[] {
+  return parts.flatMap((part) => ("inlineData" in part ? change(part.inlineData.data) : [part]));
+}
+
+export function isSend(step: ScriptStep): step is Send {
+  return step.type === "send";
+}
+
+/** Plans a write that does not wait for the model's speed. */
+export function send(bytes: string | Uint8Array): Send {
+  return { type: "send", bytes, tokens: 0 };
+}
+
+export function textOf({ bytes }: Send): string {
+  return typeof bytes === "string" ? bytes : Buffer.from(bytes).toString();
 }

@@ -5,7 +5,7 @@ import { describeType } from "./json-body.ts";
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Checks a body against a field table. Throws a 400 for the first field that breaks it. */
+/** Checks a body with a table of fields. Throws a 400 for the first invalid field. */
 export function checkFields<T extends z.ZodType>(table: T, body: unknown): z.infer<T> {
   const result = table.safeParse(body, { reportInput: true });
   if (result.success) return result.data;
@@ -14,7 +14,7 @@ export function checkFields<T extends z.ZodType>(table: T, body: unknown): z.inf
   throw toFieldError(issue, []);
 }
 
-/** A field's place as error objects write it: `messages[0].content`. */
+/** Writes a field's path as error objects do: `messages[0].content`. */
 export function toParam(path: Path): string {
   return path.reduce<string>((param, key) => {
     if (typeof key === "number") return `${param}[${key}]`;
@@ -39,20 +39,20 @@ function toFieldError(issue: Issue, parent: Path): ApiError {
   return toInvalidRequest(`${param} ${rule}`, code, param);
 }
 
-/** The value that was sent. For a wrong discriminator zod reports the object it stands in. */
+/** Returns the value in the request. If a discriminator is wrong, zod reports the object around it. */
 function inputOf(issue: Issue): unknown {
   if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
   return Reflect.get(Object(issue.input), issue.discriminator);
 }
 
-/** The form that was meant, of those a field may have: its own type fits and the trouble is further inside. */
+/** Finds the alternative that the caller probably meant. Its type matches, and its error is deeper inside. */
 function closestBranch(branches: Issue[][]): Issue | undefined {
   return branches.flat().find((issue) => issue.path.length > 0 || issue.code !== "invalid_type");
 }
 
 function readRule(issue: Issue, value: unknown): { code: string; rule: string } {
   if (issue.code === "invalid_type") {
-    // JSON has numbers that are larger than any number here can be.
+    // JSON can contain numbers that are too large for JavaScript.
     const isEndless = value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
     const sent = isEndless ? "one beyond all bounds" : describeType(value);
     return { code: "invalid_type", rule: `must be ${withArticle(issue.expected)}, not ${sent}.` };
@@ -67,7 +67,7 @@ function readRule(issue: Issue, value: unknown): { code: string; rule: string } 
   return { code: "invalid_type", rule: `must be ${types.join(" or ")}, not ${describeType(value)}.` };
 }
 
-/** The values a discriminator may have. The types of zod do not list them, its issues do. */
+/** Lists the values of a discriminator. Zod's issues contain them, but the TypeScript types of the issues do not. */
 function readOptions(issue: object): string {
   return toOptions("options" in issue && Array.isArray(issue.options) ? issue.options : []);
 }

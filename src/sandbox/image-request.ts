@@ -6,7 +6,7 @@ export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3",
 export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
 const MAX_REFERENCES = 16;
 
-/** The interface gives examples, no list: another one of their form gets the nearest that there is. */
+/** The interface gives examples instead of a list. For any other value in the same format, the nearest one is used. */
 const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, such as 16:9.");
 const size = z.string().regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, such as 2K.");
 
@@ -15,7 +15,7 @@ const mimeType = z
   .regex(/^image\/[a-z0-9.+-]+$/, "must be the type of a picture in lower case, such as image/png.");
 const displayName = z.string().nullish();
 
-/** Google's Python client spells these with underscores, although it writes `fileData` and `inlineData` as here. */
+/** Google's Python client spells these with underscores, but not `fileData` and `inlineData`. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map([
   ["mime_type", "mimeType"],
   ["file_uri", "fileUri"],
@@ -36,7 +36,10 @@ const part = z
 
 const content = z.strictObject({ role: z.enum(["user", "model"]).nullish(), parts: z.array(part).min(1) });
 
-/** The fields that Google's client may send beside the interface's: their types are checked, and they have no effect. */
+/**
+ * Fields that Google's client sends although the interface does not have them. The sandbox checks their types and
+ * ignores them.
+ */
 const beyond = {
   temperature: z.number().min(0).max(2).nullish(),
   topP: z.number().min(0).max(1).nullish(),
@@ -55,7 +58,8 @@ const imageRequest = z.strictObject({
   contents: z.array(content).min(1),
   generationConfig: z
     .strictObject({
-      // The interface calls it required and gives it a default: a request without it gets the default.
+      // The interface says both that this field is required and that it has a default. If it is missing, the default is
+      // used.
       responseModalities: z
         .array(z.enum(["TEXT", "IMAGE"]))
         .min(1)
@@ -71,26 +75,26 @@ const imageRequest = z.strictObject({
 });
 
 export interface Reference {
-  /** The part it stands in, as error objects write it. */
+  /** The path of the picture's part, as error objects write it. */
   param: string;
-  /** As declared; not yet compared with the bytes. */
+  /** The type that the request declares. It is not compared with the bytes yet. */
   mimeType: string;
   source: { type: "uri"; uri: string } | { type: "inline"; data: string };
 }
 
 export interface SandboxImageRequest {
   prompt: string;
-  /** In the order they were sent. */
+  /** In the order of the request. */
   references: Reference[];
   hasImage: boolean;
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
-  /** Names of options that were asked for and do not exist; the nearest one is drawn. */
+  /** Names of requested options that the sandbox does not have. It uses the nearest ones instead. */
   missing: string[];
 }
 
-/** Checks the whole request and puts in the defaults of the interface. Throws a 400. */
+/** Checks the whole request and adds the defaults of the interface. Throws a 400. */
 export function readImageRequest(body: Record<string, unknown>): SandboxImageRequest {
   const { contents, generationConfig } = checkFields(imageRequest, body);
   const parts = contents.flatMap((content, at) =>
@@ -128,13 +132,13 @@ export function readImageRequest(body: Record<string, unknown>): SandboxImageReq
   };
 }
 
-/** The one that is the fewest times larger or smaller. */
+/** Finds the option that differs from the requested one by the smallest factor. */
 function toNearest<T extends string>(asked: string, known: readonly T[]): T {
   const distance = (other: T) => Math.abs(Math.log(toNumber(asked) / toNumber(other)));
   return known.reduce((best, other) => (distance(other) < distance(best) ? other : best));
 }
 
-/** `16:9` is the quotient, `2K` the number. */
+/** Reads `16:9` as a quotient and `2K` as a number. */
 function toNumber(text: string): number {
   const [first = 1, second = 1] = text.split(":").map((part) => Number.parseInt(part, 10));
   return first / second;
@@ -156,7 +160,7 @@ function readReference({ fileData, inlineData }: z.infer<typeof part>, param: st
   ];
 }
 
-/** A field that is there in both spellings keeps the other one, and is refused as unknown. */
+/** Does not change a field that has both spellings, so that the check refuses it as unknown. */
 function respell(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([name, inner]) => {
@@ -166,7 +170,7 @@ function respell(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Google's Python client writes base64 in the alphabet of URLs. */
+/** Google's Python client sends base64url. */
 function toPlainBase64(data: string): string {
   return data.replaceAll("-", "+").replaceAll("_", "/");
 }

@@ -1,72 +1,61 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readImageAccount, requireModel } from "./access.ts";
 import { readDirections } from "./directions.ts";
-import { type DrawingOptions, drawPicture, toPixelSize } from "./drawing.ts";
+import { drawPicture, toPixelSize } from "./drawing.ts";
 import { toInvalidRequest } from "./errors.ts";
-import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
-import type { FaultName } from "./faults.ts";
+import type { Exchange, Handler } from "./exchange.ts";
+import { meetFault, type Part, readAskedModel } from "./faults.ts";
 import { type Reference, readImageRequest, type SandboxImageRequest } from "./image-request.ts";
 import { readJsonBody } from "./json-body.ts";
 import { decodeBase64, fetchFile, type Picture, readPicture } from "./pictures.ts";
 import { playScript, type Script, toJsonScript } from "./script.ts";
-import { applyToScript } from "./script-faults.ts";
 import { countTokens } from "./tokens.ts";
 
-/** The time that a picture takes whose prompt says "slowly". */
+/** The delay for a picture whose prompt says "slowly". */
 const SLOW_MS = 5000;
-/** Tokens counted for every picture, drawn or shown. */
+/** The number of tokens for each picture in a request or an answer. */
 const PICTURE_TOKENS = 258;
 
-/** `POST /v1beta/models/{model}:generateContent`. Checked as chat completions are; references are fetched last. */
+/**
+ * `POST /v1beta/models/{model}:generateContent`. Makes the same checks as for chat completions, then fetches the
+ * references.
+ */
 export const generateImage: Handler = async (exchange) => {
   const { request, response, parameters, signal, context } = exchange;
   const account = readImageAccount(request);
   const asked = readImageRequest(await readJsonBody(request));
-  const { id, fault: askedFault } = readAskedModel(parameters[0] ?? "", request, null);
+  const { id, fault: askedFault } = readAskedModel(parameters[0] ?? "", request, null, context.faults);
   const model = requireModel(account, id, "image");
   context.countRequest(account.key, model.id);
 
-  const directions = readDirections([{ role: "user", content: asked.prompt }]);
+  const directions = readDirections([{ role: "user", content: asked.prompt }], context.faults);
   const fingerprint = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
-  const fault = meetFault(askedFault ?? directions.fault, model.id, fingerprint, context);
+  const fault = meetFault(askedFault ?? directions.fault, model.id, fingerprint, context.metOnce);
 
   const references: Picture[] = [];
   for (const reference of asked.references) references.push(await loadReference(reference, exchange));
   const prompt = directions.fault === undefined ? asked.prompt : directions.text;
   const drawing = { ...asked, prompt, references };
-  const png = asked.hasImage
-    ? await drawPicture(drawing, context.countTake(toFingerprint(drawing)), signal)
-    : undefined;
+  const png = asked.hasImage ? await drawPicture(drawing, signal) : undefined;
 
   const { served } = context;
   served.requests += 1;
   if (png !== undefined) served.pictures += 1;
-  const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
+  const parts = toParts(asked, png);
+  const body = toBody(model.id, asked, fault?.effect.show?.(parts) ?? parts);
   served.promptTokens += body.usageMetadata.promptTokenCount;
   served.completionTokens += body.usageMetadata.candidatesTokenCount;
   const afterMs = /\bslowly\b/i.test(prompt) ? SLOW_MS : 0;
-  const script =
+  const plain =
     parameters[1] === "generateContent" ? toJsonScript(body, afterMs) : toOneEvent(body, afterMs, request.url ?? "");
   context.log.debug(
     { id: body.responseId, model: model.id, fault: fault?.name, references: references.length },
     "sandbox picture",
   );
-  await playScript(
-    fault === undefined ? script : applyToScript(script, fault),
-    response,
-    context.tokensPerSecond,
-    signal,
-  );
+  await playScript(fault?.effect.send?.(plain, fault.argument) ?? plain, response, context.tokensPerSecond, signal);
 };
 
-/** The same for drawings that would look the same: links to references change, what is behind them does not. */
-function toFingerprint({ prompt, references, aspectRatio, imageSize }: DrawingOptions): string {
-  const hash = createHash("sha256").update(JSON.stringify([prompt, aspectRatio, imageSize]));
-  for (const { bytes } of references) hash.update(createHash("sha256").update(bytes).digest());
-  return hash.digest("hex");
-}
-
-/** A picture is answered whole: who asks for a stream gets it as the only event, or without `alt=sse` in a list. */
+/** Creates a stream with the whole answer as its only event. Without `alt=sse`, creates a list with one entry. */
 function toOneEvent(body: unknown, afterMs: number, url: string): Script {
   if (!/[?&]alt=sse(?:&|$)/.test(url)) return toJsonScript([body], afterMs);
   return {
@@ -78,7 +67,7 @@ function toOneEvent(body: unknown, afterMs: number, url: string): Script {
   };
 }
 
-/** A reference picture, really fetched. Throws a 400 when it cannot be reached or is not of its declared type. */
+/** Fetches a reference picture. Throws a 400 if it is unreachable or does not have its declared type. */
 async function loadReference({ param, mimeType, source }: Reference, { context, signal }: Exchange): Promise<Picture> {
   const place = `${param}.${source.type === "uri" ? "fileUri" : "data"}`;
   const bytes =
@@ -91,16 +80,10 @@ async function loadReference({ param, mimeType, source }: Reference, { context, 
   throw toInvalidRequest(message, "mime_type_mismatch", `${param}.mimeType`);
 }
 
-function toParts(asked: SandboxImageRequest, png: Buffer | undefined, fault: FaultName | undefined): object[] {
+function toParts(asked: SandboxImageRequest, png: Buffer | undefined): Part[] {
   const text = { text: describeDrawing(asked, png !== undefined) };
-  if (png === undefined || fault === "no-image") return [text];
-  const data = (fault === "not-an-image" ? Buffer.from("<!doctype html><p>This is no picture.</p>") : png).toString(
-    "base64",
-  );
-  const image =
-    fault === "snake-case"
-      ? { inline_data: { mime_type: "image/png", data } }
-      : { inlineData: { mimeType: "image/png", data } };
+  if (png === undefined) return [text];
+  const image = { inlineData: { mimeType: "image/png", data: png.toString("base64") } };
   return asked.hasText ? [text, image] : [image];
 }
 
@@ -115,7 +98,7 @@ function describeDrawing(asked: SandboxImageRequest, isDrawn: boolean): string {
   return `Here is a picture of ${widthPx} × ${heightPx} pixels, drawn ${from}.${nearest}`;
 }
 
-function toBody(model: string, { prompt, references }: SandboxImageRequest, parts: object[]) {
+function toBody(model: string, { prompt, references }: SandboxImageRequest, parts: readonly Part[]) {
   const promptTokens = countTokens(prompt) + references.length * PICTURE_TOKENS;
   return {
     candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }],

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError, toInvalidRequest } from "./errors.ts";
 
-/** A request may carry a few reference pictures as base64, so the cap is generous. */
+/** Large enough for a few reference pictures as base64. */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
-/** Reads a JSON object. Throws 415, 413 above `MAX_BODY_BYTES`, or 400. Rejects when the caller leaves. */
+/** Reads a JSON object. Throws a 415, a 413 above `MAX_BODY_BYTES`, or a 400. Rejects when the caller disconnects. */
 export async function readJsonBody(request: IncomingMessage): Promise<Record<string, unknown>> {
   requireJsonType(request);
   const bytes = await readBytes(request);
@@ -14,7 +14,7 @@ export async function readJsonBody(request: IncomingMessage): Promise<Record<str
   throw toInvalidRequest(`The body must be a JSON object, not ${describeType(body)}.`, "invalid_type", null);
 }
 
-/** The name of a JSON value's type with its article, as error messages use it. */
+/** Names a JSON value's type with its article, for error messages. */
 export function describeType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -38,7 +38,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge(request);
   const parts: Buffer[] = [];
   let sizeBytes = 0;
-  // `for await` would destroy the socket when it is left early, and with it the answer that says why.
+  // Leaving `for await` early would destroy the socket before the caller gets the response.
   return await new Promise((resolve, reject) => {
     request.on("data", (part: Buffer) => {
       sizeBytes += part.length;
@@ -56,7 +56,8 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 function tooLarge(request: IncomingMessage): ApiError {
-  // The rest is read and dropped, so that the caller gets to read the answer; the server's time limit ends it.
+  // Ignores the rest, because callers read the response only when they have sent everything. The server's time limit
+  // ends it.
   request.resume();
   return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
     status: 413,

@@ -1,4 +1,4 @@
-/** The sandbox gateway by itself: `npm run gateway`. */
+/** `npm run gateway` starts the sandbox gateway alone. */
 import { pathToFileURL } from "node:url";
 import { pino } from "pino";
 import { describeAccounts } from "./models.ts";
@@ -6,17 +6,17 @@ import { type Sandbox, startSandbox } from "./server.ts";
 
 const HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The port on which the service listens on this machine when nothing else is said. */
+/** The default port of the service on this machine. */
 const DEFAULT_SERVICE_PORT = "3000";
 
 const LEVELS = [...Object.keys(pino.levels.values), "silent"];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Starts the sandbox as the environment says and prints what a newcomer needs. Rejects with a sentence for the terminal. */
+/** Starts the sandbox and prints its address, its keys and an example. Rejects with a sentence for the terminal. */
 export async function runGateway(env: Environment, print: (line: string) => void): Promise<Sandbox> {
   const log = pino({ level: readLevel(env["LOG_LEVEL"]) });
-  // The service beside it has no public address, and its pictures are to be drawn from all the same.
+  // Allows references from the service on this machine, which has no public address.
   const service = `http://${HOST}:${env["PORT"] || DEFAULT_SERVICE_PORT}`;
   const port = readPort(env["GATEWAY_PORT"]);
   const sandbox = await startSandbox({ host: HOST, port, log, trustedFileOrigins: [service] });

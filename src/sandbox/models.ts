@@ -1,10 +1,10 @@
 import { ACCOUNTS, type Account, MODELS, readAccount, readListAccount, requireModel } from "./access.ts";
 import { type Handler, sendJson } from "./exchange.ts";
 
-/** Creation time of the sandbox's models, Unix seconds; fixed, so that lists compare equal. */
+/** Creation time for all models in Unix seconds. It is fixed, so that lists compare equal. */
 const CREATED_AT_SECONDS = 1_767_225_600;
 
-/** `GET /v1/models`: the models this key may use, none else. */
+/** `GET /v1/models`: the models that this key can use. */
 export const listModels: Handler = async ({ request, response }) => {
   const account = readAccount(request);
   sendJson(response, { object: "list", data: account.models.map(toEntry) });
@@ -17,7 +17,7 @@ export const showModel: Handler = async ({ request, response, parameters: [id = 
   sendJson(response, toEntry(requireModel(account, id, kind).id));
 };
 
-/** `GET /v1beta/models`: the same models as Google's clients list them, all on one page. */
+/** `GET /v1beta/models`: the same models in Google's form, on one page. */
 export const listGoogleModels: Handler = async ({ request, response }) => {
   sendJson(response, { models: readListAccount(request).models.map(toGoogleEntry) });
 };
@@ -29,7 +29,7 @@ export const showGoogleModel: Handler = async ({ request, response, parameters: 
   sendJson(response, toGoogleEntry(requireModel(account, id, kind).id));
 };
 
-/** https://ai.google.dev/api/models#Model. Chat models are listed, and answer no method of that interface. */
+/** https://ai.google.dev/api/models#Model. Chat models have no method of Google's interface. */
 function toGoogleEntry(id: string) {
   const isDrawing = MODELS.some((model) => model.id === id && model.kind === "image");
   const supportedGenerationMethods = isDrawing ? ["generateContent", "streamGenerateContent"] : [];
@@ -40,7 +40,7 @@ function toEntry(id: string): { id: string; object: "model"; created: number; ow
   return { id, object: "model", created: CREATED_AT_SECONDS, owned_by: "sandbox" };
 }
 
-/** One line per key for the person who starts the sandbox: the keys are public, they open nothing else. */
+/** Describes each key in one line for the person who starts the sandbox. The keys are public. */
 export function describeAccounts(): string[] {
   return ACCOUNTS.map((account) => `${account.key}  ${describeAccount(account)}`);
 }

@@ -1,50 +1,47 @@
 import { fileTypeFromBuffer } from "file-type";
 import { decode } from "../media/decoder.ts";
 import type { SandboxMessage } from "./chat-request.ts";
-import { describeColors } from "./colors.ts";
+import { findMainColor } from "./colors.ts";
 import { type ApiError, toInvalidRequest } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { fetchRemoteFile, MAX_FILE_BYTES, RemoteFileError } from "./remote-file.ts";
 import { imageUrls } from "./tokens.ts";
 
-/** Most pictures in one conversation: each may have to be fetched. */
+/** The largest number of pictures in one conversation, because the sandbox fetches each one. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
-/** Side of what is kept of a picture for describing its colours. */
+/** Side length of the sample that is used to describe a picture's colours. */
 const SAMPLE_PX = 48;
 const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-const ABOUT_PICTURES = /\b(?:image|picture|photo|screenshot|see|colou?rs?|look)s?\b|画像|写真|何が見え/i;
 
 export interface Picture {
   bytes: Buffer;
-  /** Read from the bytes. */
+  /** The type, read from the bytes. */
   mimeType: string;
   widthPx: number;
   heightPx: number;
-  /** A few of its pixels: red, green, blue, opacity. */
+  /** Some of its pixels: red, green, blue, opacity. */
   sample: Uint8Array;
 }
 
-/** Describes the pictures that the last user message has or asks about. Throws a 400 that names the part. */
+/** Loads all pictures, and describes those in the last user message. Throws a 400 that names the part. */
 export async function describePictures(
   messages: readonly SandboxMessage[],
-  words: string,
   exchange: Exchange,
 ): Promise<string | undefined> {
   requireFew(messages);
-  const shown: { messageIndex: number; picture: Picture }[] = [];
+  const latest = messages.findLastIndex(({ role }) => role === "user");
+  const seen: Picture[] = [];
   for (const [messageIndex, { content }] of messages.entries()) {
     if (typeof content === "string") continue;
     for (const [partIndex, part] of (content ?? []).entries()) {
       if (part.type !== "image_url") continue;
       const param = `messages[${messageIndex}].content[${partIndex}].image_url.url`;
-      shown.push({ messageIndex, picture: await loadPicture(part.image_url.url, param, exchange) });
+      const picture = await loadPicture(part.image_url.url, param, exchange);
+      if (messageIndex === latest) seen.push(picture);
     }
   }
-  const latest = shown.at(-1)?.messageIndex;
-  const isNew = latest === messages.findLastIndex(({ role }) => role === "user");
-  if (latest === undefined || (!isNew && !ABOUT_PICTURES.test(words))) return undefined;
-  return describe(shown.filter(({ messageIndex }) => messageIndex === latest).map(({ picture }) => picture));
+  return seen.length === 0 ? undefined : describe(seen);
 }
 
 function requireFew(messages: readonly SandboxMessage[]): void {
@@ -55,18 +52,15 @@ function requireFew(messages: readonly SandboxMessage[]): void {
 }
 
 function describe(pictures: Picture[]): string {
-  const lines: string[] = [];
-  for (const { sample, mimeType, widthPx, heightPx } of pictures) {
+  const lines = pictures.map(({ sample, mimeType, widthPx, heightPx }) => {
     const format = mimeType.replace("image/", "").toUpperCase();
-    lines.push(`${format}, ${widthPx} × ${heightPx} pixels, mostly ${describeColors(sample)}`);
-  }
+    return `${format}, ${widthPx} × ${heightPx} pixels, mostly ${findMainColor(sample)}`;
+  });
   if (lines.length === 1) return `I see one picture: ${lines[0]}.`;
-  return [`I see ${lines.length} pictures:`, lines.map((line, index) => `${index + 1}. ${line}`).join("\n")].join(
-    "\n\n",
-  );
+  return `I see ${lines.length} pictures:\n\n${lines.map((line, index) => `${index + 1}. ${line}`).join("\n")}`;
 }
 
-/** A picture from a data URL or from the public network. Throws a 400 that names `param`. */
+/** Loads a picture from a data URL or the public network. Throws a 400 that names `param`. */
 async function loadPicture(url: string, param: string, { context, signal }: Exchange): Promise<Picture> {
   const data = /^data:([^;,]*)(;base64)?,(.*)$/s.exec(url);
   if (data === null)
@@ -77,7 +71,7 @@ async function loadPicture(url: string, param: string, { context, signal }: Exch
   return await readPicture(decodeBase64(text, param), declared, param, signal);
 }
 
-/** The bytes behind a URL that must be public. Throws a 400 that names `param`. */
+/** Fetches a public URL. Throws a 400 that names `param`. */
 export async function fetchFile(
   url: string,
   param: string,
@@ -99,7 +93,10 @@ export function decodeBase64(text: string, param: string): Buffer {
   return Buffer.from(text, "base64");
 }
 
-/** Checks a picture by its bytes: a known type, the declared one if there is one, and really readable. */
+/**
+ * Checks that a picture's bytes have a known type, that this is the declared type if there is one, and that they can be
+ * decoded.
+ */
 export async function readPicture(
   bytes: Buffer,
   declared: string | undefined,
@@ -118,7 +115,7 @@ export async function readPicture(
     );
   }
   try {
-    // The head may be whole and the rest damaged: only decoding tells.
+    // A valid head proves nothing, because the rest can be damaged.
     const job = { type: "sample", bytes, maxPixels: MAX_PIXELS, sidePx: SAMPLE_PX } as const;
     const { width, height, pixels } = await decode(job, "sandbox", signal);
     return { bytes, mimeType, widthPx: width, heightPx: height, sample: pixels };

@@ -2,30 +2,27 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Completion, toWholeBody } from "./completion.ts";
-import { toFields } from "./thinking.ts";
 import { splitPieces } from "./tokens.ts";
 
-/** One thing a response does. `tokens` is what a send costs at the model's speed; only text has a cost. */
+/** One step of a response. `tokens` delays a send according to the model's speed. Only text has tokens. */
 export type ScriptStep =
   | { type: "head" }
   | { type: "send"; bytes: string | Uint8Array; tokens: number }
   | { type: "wait"; forMs: number }
-  | { type: "hold"; hasKeepAlive: boolean }
   | { type: "cut" };
 
-/** A response, planned before its first byte, so that a fault is a change of the plan. */
+/** A response as a plan. Faults change the plan before the first byte is sent. */
 export interface Script {
   contentType: string;
   steps: ScriptStep[];
 }
 
-/** Nothing is held open longer for callers who forget to leave. */
-const HOLD_LIMIT_MS = 600_000;
-const KEEP_ALIVE_MS = 1000;
-
-/** The stream of the interface to the letter: role with empty content, increments, finish with an empty delta, [DONE]. */
+/**
+ * Plans the stream as the interface describes it: the role with empty content, increments, the finish reason with an
+ * empty delta, [DONE].
+ */
 export function toStreamScript(completion: Completion, hasUsage: boolean): Script {
-  const { id, created, model, thinking, content, toolCalls, finishReason, usage } = completion;
+  const { id, created, model, content, toolCalls, finishReason, usage } = completion;
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const noUsage = hasUsage ? { usage: null } : {};
   const chunk = (delta: object, tokens: number, finish: string | null = null) =>
@@ -37,15 +34,11 @@ export function toStreamScript(completion: Completion, hasUsage: boolean): Scrip
       chunk({ tool_calls: [{ index, function: { arguments: text } }] }, tokens),
     ),
   ]);
-  const thoughts = thinking
-    ? splitPieces(thinking.text).map(({ text, tokens }) => chunk(toFields({ ...thinking, text }) ?? {}, tokens))
-    : [];
   return {
     contentType: "text/event-stream; charset=utf-8",
     steps: [
       { type: "head" },
       chunk({ role: "assistant", content: "" }, 0),
-      ...thoughts,
       ...splitPieces(content).map(({ text, tokens }) => chunk({ content: text }, tokens)),
       ...calls,
       chunk({}, 0, finishReason),
@@ -55,7 +48,7 @@ export function toStreamScript(completion: Completion, hasUsage: boolean): Scrip
   };
 }
 
-/** The whole completion as one JSON body. Like a stream it takes its time, when a speed was asked for. */
+/** Plans one JSON body. It takes as long as the stream would. */
 export function toWholeScript(completion: Completion, tokensPerSecond: number): Script {
   const forMs = (completion.usage.completion_tokens / tokensPerSecond) * 1000;
   return toJsonScript(toWholeBody(completion), forMs);
@@ -71,7 +64,7 @@ function event(chunk: object, tokens: number): ScriptStep {
   return { type: "send", bytes: `data: ${JSON.stringify(chunk)}\n\n`, tokens };
 }
 
-/** Performs a script. Resolves when the response ended or was cut; rejects when `signal` aborts. */
+/** Sends a response. Resolves when the response ends or a fault closes the connection. Rejects if `signal` aborts. */
 export async function playScript(
   { contentType, steps }: Script,
   response: ServerResponse,
@@ -89,7 +82,7 @@ export async function playScript(
       const waitMs = dueAt - performance.now();
       if (waitMs > 1) await sleep(waitMs, undefined, { signal });
       onSent(step.tokens);
-      // A body sent at once carries its length, as plain JSON answers do.
+      // `end` with the whole body sets Content-Length, as plain JSON responses do.
       if (index === steps.length - 1) response.end(step.bytes);
       else if (!response.write(step.bytes)) await once(response, "drain", { signal });
       continue;
@@ -113,19 +106,9 @@ async function perform(
     case "wait":
       await sleep(step.forMs, undefined, { signal });
       return;
-    case "hold":
-      await hold(response, step.hasKeepAlive, signal);
-      return;
     case "cut":
-      // The caller gets everything written before the cut, which loses the rest and not the beginning.
+      // Flushes first, so that the caller receives everything before the connection closes.
       if (response.headersSent) await new Promise<void>((resolve) => response.write("", () => resolve()));
       response.destroy();
-  }
-}
-
-async function hold(response: ServerResponse, hasKeepAlive: boolean, signal: AbortSignal): Promise<void> {
-  for (let heldMs = 0; heldMs < HOLD_LIMIT_MS; heldMs += KEEP_ALIVE_MS) {
-    await sleep(KEEP_ALIVE_MS, undefined, { signal });
-    if (hasKeepAlive) response.write(": keepalive\n\n");
   }
 }

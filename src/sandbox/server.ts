@@ -3,39 +3,43 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
+import { createRateLimit } from "./access.ts";
 import { completeChat } from "./chat.ts";
 import { ApiError, toErrorBody } from "./errors.ts";
 import { type Handler, type SandboxContext, type Served, sendJson } from "./exchange.ts";
+import { FAULTS, type Faults } from "./faults.ts";
 import { generateImage } from "./images.ts";
 import { listGoogleModels, listModels, showGoogleModel, showModel } from "./models.ts";
-import { createRateLimit } from "./rate-limit.ts";
-import { createTakes } from "./takes.ts";
 
 export interface SandboxOptions {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 means any free port. */
   port: number;
   log: Logger;
-  /** For each key and model by itself; `Infinity` lifts the limit. */
+  /** Applies separately to each key and model. `Infinity` removes the limit. */
   requestsPerMinute?: number;
-  /** Speed of answers where the user's words ask for none; `Infinity` sends as fast as it is read. */
+  /** The speed of answers if the user's words request none. `Infinity` sends as fast as the caller reads. */
   tokensPerSecond?: number;
-  /** Origins (`http://127.0.0.1:3000`) whose files may be fetched although their address is private. */
+  /** Origins with private addresses from which the sandbox can fetch files, such as `http://127.0.0.1:3000`. */
   trustedFileOrigins?: readonly string[];
-  /** For people who did not ask for a sandbox: the first answer of a conversation says that its text is made up. */
+  /**
+   * For users who did not ask for a sandbox. If true, the first answer in a conversation says that its text is made up.
+   */
   isPractice?: boolean;
+  /** Faults in addition to those of every sandbox. */
+  faults?: Faults;
 }
 
 export interface Sandbox {
-  /** The `{base_url}` of the interface. */
+  /** The `{base_url}` in the interface. */
   url: string;
   readonly served: Readonly<Served>;
-  /** Cuts every open answer and stops. Resolves when the port is free. */
+  /** Closes all connections and stops. Resolves when the port is free. */
   close(): Promise<void>;
 }
 
 const REQUESTS_PER_MINUTE = 3000;
-/** Slow enough to be seen growing, fast enough not to be waited for. */
+/** Slow enough to see the answer grow, and fast enough not to bore. */
 const TOKENS_PER_SECOND = 60;
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -49,7 +53,7 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/healthz$/, handle: async ({ response }) => sendJson(response, { status: "ok" }) },
   { method: "GET", pattern: /^\/v1\/models$/, handle: listModels },
   { method: "POST", pattern: /^\/v1\/chat\/completions$/, handle: completeChat },
-  // Google's clients call the same method under /v1, and some of them as a stream.
+  // Google's clients also call it under /v1, and as a stream.
   {
     method: "POST",
     pattern: /^\/v1(?:beta)?\/models\/([^/]+):(generateContent|streamGenerateContent)$/,
@@ -60,11 +64,11 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/v1beta\/models\/([^/:]+)$/, handle: showGoogleModel },
 ];
 
-/** Helps callers whose base URL has the version twice, or not at all. */
+/** Helps callers whose base URL contains the version twice or not at all. */
 const PATHS =
   "There are GET /v1/models, POST /v1/chat/completions and POST /v1beta/models/{model}:generateContent behind the base URL.";
 
-/** Starts the gateway of the interface with deterministic models of its own. Rejects when the address cannot be listened on. */
+/** Starts a gateway with the whole interface and its practice models. Rejects if it cannot listen on the address. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { host, port, log } = options;
   const context: SandboxContext = {
@@ -73,8 +77,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
     trustedFileOrigins: options.trustedFileOrigins ?? [],
     isPractice: options.isPractice ?? false,
+    faults: { ...FAULTS, ...options.faults },
     metOnce: new Set(),
-    countTake: createTakes(),
     served: { requests: 0, promptTokens: 0, completionTokens: 0, pictures: 0, left: 0 },
   };
   const answering = new WeakSet<Duplex>();
@@ -108,17 +112,17 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
     const { handle, parameters } = findRoute(request);
     await handle({ request, response, parameters, signal: left.signal, context });
   } catch (error) {
-    // A caller who has left gets no answer, and leaving is no failure of the server's.
+    // A disconnected caller gets no response, and the server did not fail.
     if (left.signal.aborted || request.socket.destroyed) context.log.debug("the caller left");
     else refuse(response, error, context.log);
   }
 }
 
 function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; parameters: string[] } {
-  // Through a proxy a request may name the whole address.
+  // Requests through a proxy can contain the whole URL.
   const path = url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] ?? "/";
   const routes = ROUTES.filter(({ pattern }) => pattern.test(path));
-  // Node leaves the body of an answer to HEAD away by itself.
+  // Node omits the body from a response to HEAD.
   const asked = method === "HEAD" ? "GET" : method;
   const route = routes.find((candidate) => candidate.method === asked);
   if (route !== undefined) {
@@ -168,14 +172,16 @@ function toInternalError(error: unknown, log: Logger): ApiError {
   });
 }
 
-/** Answers to requests that Node refuses before a handler sees them, by Node's error code. */
+/** The responses to requests that Node refuses before the handler runs, by Node's error code. */
 const REFUSALS: Readonly<Record<string, { status: number; code: string; message: string }>> = {
   HPE_HEADER_OVERFLOW: { status: 431, code: "headers_too_large", message: "The headers of the request are too large." },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "request_timeout", message: "The request did not arrive in time." },
 };
 const MALFORMED = { status: 400, code: "malformed_request", message: "The request is not HTTP that can be read." };
 
-/** Refuses broken requests with the usual error object; a connection with an answer under way is closed. */
+/**
+ * Refuses invalid requests with the usual error object. Closes the connection if a response has already started on it.
+ */
 function refuseOnTheWire(server: Server, isAnswering: (socket: Duplex) => boolean): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || isAnswering(socket)) {

@@ -1,15 +1,15 @@
 import { estimateTokenCount } from "tokenx";
 import type { SandboxChatRequest, SandboxMessage } from "./chat-request.ts";
 
-/** Tokens that a message costs beside its text. */
+/** Tokens of a message in addition to its text. */
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 85;
 
-/** About what one token is: a short run of letters with the space before it, one Japanese character, one mark. */
+/** Roughly one token: a short run of letters with the space before it, one Japanese character, or one mark. */
 const TOKEN =
   /\s?(?:[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{M}]{1,6}|[^\s\p{L}\p{N}\p{M}])|\s/gsu;
 
-/** Pieces grow from one to three tokens and begin again, so that a reader sees uneven steps, the same every time. */
+/** The sizes of the pieces repeat, so that a stream has uneven steps that are the same every time. */
 const TOKENS_PER_PIECE = [1, 2, 3, 2];
 
 export interface Piece {
@@ -21,7 +21,7 @@ export function countTokens(text: string): number {
   return text === "" ? 0 : estimateTokenCount(text);
 }
 
-/** Cuts a text into the pieces a stream sends. Joined they are the text; no code point is ever parted. */
+/** Divides a text into the pieces that a stream sends. Never splits a code point. */
 export function splitPieces(text: string): Piece[] {
   const tokens = text.match(TOKEN) ?? [];
   const pieces: Piece[] = [];
@@ -34,8 +34,8 @@ export function splitPieces(text: string): Piece[] {
   return pieces;
 }
 
-/** The longest beginning of a text, in whole tokens, that counts as at most `maxTokens`. */
-export function cutToTokens(text: string, maxTokens: number): string {
+/** Truncates a text to whole tokens, at most `maxTokens`. */
+export function truncateToTokens(text: string, maxTokens: number): string {
   if (countTokens(text) <= maxTokens) return text;
   const tokens = text.match(TOKEN) ?? [];
   let low = 0;
@@ -48,7 +48,7 @@ export function cutToTokens(text: string, maxTokens: number): string {
   return tokens.slice(0, low).join("");
 }
 
-/** Estimated tokens of everything the model is shown: messages, pictures, tool definitions. */
+/** Estimates the tokens of a request: messages, pictures, tool definitions. */
 export function countPromptTokens({ messages, tools }: SandboxChatRequest): number {
   const shown = messages.reduce((sum, message) => sum + countMessage(message), 0);
   return shown + (tools?.length ? countTokens(JSON.stringify(tools)) : 0);
@@ -60,7 +60,7 @@ function countMessage(message: SandboxMessage): number {
   return MESSAGE_TOKENS + countTokens(textOf(message)) + countTokens(calls) + images * IMAGE_TOKENS;
 }
 
-/** A message's text, its text parts joined. */
+/** Joins the text parts of a message. */
 export function textOf({ content }: SandboxMessage): string {
   if (typeof content === "string") return content;
   return (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");

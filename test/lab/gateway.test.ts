@@ -9,9 +9,9 @@ import { DIALECT_NAMES, type DialectName } from "../../lab/gateway/dialects/inde
 import { withTables } from "../../lab/gateway/matrix.ts";
 import { type Seen, startDialect } from "../../lab/gateway/server.ts";
 import type { TraitName } from "../../lab/gateway/traits.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
-import { recordingLog, silent } from "../support/log.ts";
-import { ROOT } from "../support/service.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { recordingLog, silent } from "../../lab/support/log.ts";
+import { ROOT } from "../../lab/support/service.ts";
 
 /** Starts the bot with a gateway that has these traits, sends one message and returns what the user sees. */
 async function ask(text: string, traits: TraitName[], dialect: DialectName = "llama-cpp") {
@@ -46,12 +46,12 @@ describe("the bot, with a vendor's dialect,", () => {
     );
   });
 
-  test.each(DIALECT_NAMES)("answers every conversation with %s or explains why it cannot", (name) => {
+  test.each(DIALECT_NAMES)("the bot answers every conversation with %s or explains why it cannot", (name) => {
     const failed = [...(measured.get(name)?.row ?? [])].filter(([, cell]) => cell.kind === "failed");
     expect(Object.fromEntries(failed)).toEqual({});
   });
 
-  test.each(DIALECT_NAMES)("logs the status of every refusal by %s at info, without any user text", (name) => {
+  test.each(DIALECT_NAMES)("the bot logs the status of every refusal by %s at info, without any user text", (name) => {
     const { requests = [], lines = [] } = measured.get(name) ?? {};
     const log = lines.map((line) => JSON.stringify(line)).join("\n");
     const refused = requests.flatMap(({ chat, refusal }) => (chat && refusal ? [refusal.status] : []));
@@ -60,7 +60,7 @@ describe("the bot, with a vendor's dialect,", () => {
     expect(log).not.toMatch(/kettle|Lunch is at noon|The door is green/);
   });
 
-  test.each(DIALECT_NAMES)("counts the tokens that %s reports", (name) => {
+  test.each(DIALECT_NAMES)("the bot counts the tokens that %s reports", (name) => {
     const { requests = [], lines = [] } = measured.get(name) ?? {};
     const counted = lines.flatMap(({ msg, usage }) => (msg === "answer complete" && isRecord(usage) ? [usage] : []));
     const reported = requests.flatMap(({ answer }) => (answer ? [answer.usage.total_tokens] : []));
@@ -69,7 +69,7 @@ describe("the bot, with a vendor's dialect,", () => {
     expect(counted.length).toBeGreaterThan(reported.length / 2);
   });
 
-  test("has the outcome that docs/gateway.md shows", async () => {
+  test("every conversation has the outcome that docs/gateway.md shows", async () => {
     const rows = new Map(DIALECT_NAMES.map((name) => [name, measured.get(name)?.row ?? new Map()]));
     const page = await readFile(join(ROOT, "docs/gateway.md"), "utf8");
     expect(page).toBe(withTables(page, rows));
@@ -77,7 +77,7 @@ describe("the bot, with a vendor's dialect,", () => {
 });
 
 describe("the bot", () => {
-  test("shows the whole answer if the gateway sends finish_reason in every chunk and pauses", async () => {
+  test("the bot shows the whole answer if the gateway sends finish_reason in every chunk and pauses", async () => {
     const { text } = await ask("say: One, two, three, four, five, six, seven.", ["finish-in-every-chunk"]);
     expect(text).toBe("One, two, three, four, five, six, seven.");
   });
@@ -102,10 +102,33 @@ describe("the bot", () => {
     },
   );
 
-  test("shows the answer once if the gateway repeats all previous text in every chunk", async () => {
+  test("the bot shows the answer once if the gateway repeats all previous text in every chunk", async () => {
     expect((await ask("count to 30", ["cumulative-text"])).text).toMatch(/^1\n2\n3\n[^]*\n30$/);
     const numbers = (await ask("count to 30", ["cumulative-text"])).text.split("\n");
     expect(numbers).toHaveLength(30);
+  });
+
+  test.each([
+    "thinks-in-summaries",
+    "thinks-in-secret",
+    "thinks-in-parts",
+    "thinks-in-think-tags",
+    "thinks-in-thinking-tags",
+    "thinks-in-reasoning-tags",
+  ] as const)("separates the reasoning from the answer of a model that %s", async (trait) => {
+    const gateway = await startDialect({ dialect: "llama-cpp", traits: [trait] });
+    const bot = await startBot(gateway, silent);
+    onTestFinished(async () => {
+      await bot.close();
+      await gateway.close();
+    });
+    const talk = bot.open("reasoning");
+    await talk.say("say: Hello.");
+    expect(bot.shown.at(-1)?.draft.markdown).toBe("Hello.");
+    await talk.set("--thinking shown");
+    await talk.say("say: Hello again.");
+    const shown = /^> \*\*Thought for [^]*what the words want of me[^]*\n\nHello again\.$/;
+    expect(bot.shown.at(-1)?.draft.markdown).toMatch(trait === "thinks-in-secret" ? /^Hello again\.$/ : shown);
   });
 
   test.each(["nested-arguments-as-text", "null-arguments", "stray-braces", "harmony-tool-names"] as const)(
@@ -117,19 +140,19 @@ describe("the bot", () => {
     },
   );
 
-  test("asks once and names the cause if a 429 means that the account has no credit", async () => {
+  test("the bot asks once and names the cause if a 429 means that the account has no credit", async () => {
     const { text, requests } = await ask("say: Hello.", ["quota-429"]);
     expect(text).toMatch(/credit/i);
     expect(requests).toHaveLength(1);
   });
 
-  test("asks once and names the time if a 429 has its delay in the body only", async () => {
+  test("the bot asks once and names the time if a 429 has its delay in the body only", async () => {
     const { text, requests } = await ask("say: Hello.", ["wait-in-body"]);
     expect(text).toMatch(/ at about \d\d:\d\d UTC\b/);
     expect(requests).toHaveLength(1);
   });
 
-  test("names the content filter if the gateway filters the question", async () => {
+  test("the bot names the content filter if the gateway filters the question", async () => {
     expect((await ask("say: Hello.", ["content-filter"])).text).toMatch(/content filter/i);
   });
 

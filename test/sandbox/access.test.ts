@@ -20,7 +20,7 @@ describe("authentication", () => {
   });
 
   test.each(["Bearer sk-unknown", "Basic c2s6", "sk-sandbox-all", "Bearer", "Bearer sk-sandbox-all x"])(
-    "refuses Authorization: %s",
+    "Authorization: %s is refused",
     async (authorization) => {
       const sandbox = await start();
       const refusal = await refusalOf(ask(sandbox, "hi", {}, { authorization }));
@@ -29,7 +29,7 @@ describe("authentication", () => {
     },
   );
 
-  test("refuses a key that is sent twice", async () => {
+  test("a key that is sent twice is refused", async () => {
     const sandbox = await start();
     const status = await new Promise((resolve, reject) => {
       const headers = [
@@ -47,7 +47,7 @@ describe("authentication", () => {
     expect(status).toBe(401);
   });
 
-  test("the chat endpoint takes no other header", async () => {
+  test("the chat endpoint accepts no other header", async () => {
     const sandbox = await start();
     const headers = { ...noKey, "x-sandbox-api-key": "sk-sandbox-all" };
     const body = JSON.stringify({ model: "sandbox-chat", messages: [{ role: "user", content: "hi" }] });
@@ -55,7 +55,7 @@ describe("authentication", () => {
     expect(response.status).toBe(401);
   });
 
-  test("the image endpoint answers 401 to the header-only key as Bearer, and takes it in the vendor header", async () => {
+  test("the image endpoint answers 401 to the header-only key as Bearer, and accepts it in the vendor header", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
     const refusal = await refusalOf(post(url, IMAGE, { authorization: "Bearer sk-sandbox-header" }));
@@ -66,7 +66,7 @@ describe("authentication", () => {
     }
   });
 
-  test("a key header may stand beside Authorization, and counts; two keys in such headers do not", async () => {
+  test("a key header next to Authorization takes precedence, and two key headers are refused", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
     for (const header of ["x-sandbox-api-key", "x-goog-api-key"]) {
@@ -89,7 +89,7 @@ describe("model permissions", () => {
     });
   });
 
-  test("a name of any length is quoted in a few words", async () => {
+  test("a long model name is shortened in the error", async () => {
     const sandbox = await start();
     const { message } = await refusalOf(ask(sandbox, "hi", { model: "m".repeat(100_000) }));
     expect(message.length).toBeLessThan(300);
@@ -117,7 +117,7 @@ describe("model permissions", () => {
     expect(await refusalOf(post(url, IMAGE))).toMatchObject({ status: 400, code: "model_not_supported" });
   });
 
-  test("sandbox-text refuses tools and pictures, and answers text", async () => {
+  test("sandbox-text refuses tools and images, and answers text", async () => {
     const sandbox = await start();
     const model = "sandbox-text";
     const tools = [{ type: "function", function: { name: "a", parameters: { type: "object" } } }];

@@ -10,7 +10,7 @@ const tool = {
 const toolOf = (fields: object) => ({ tools: [{ type: "function", function: { name: "a", ...fields } }] });
 const image = (url: unknown) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 
-/** Code and place of the refusal, or "accepted". */
+/** The refusal's code and path, or "accepted". */
 function verdict(fields: Record<string, unknown>): string {
   try {
     readChatRequest({ model: "sandbox-chat", messages: [user], ...fields });
@@ -152,7 +152,7 @@ describe("chat completion request", () => {
     expect([verdict({ ...fields, ...low }), verdict({ ...fields, ...high })]).toEqual(["accepted", "accepted"]);
   });
 
-  test("null stands for an absent optional field, as SDKs send it", () => {
+  test("null counts as an absent optional field, as SDKs send it", () => {
     const names = [
       "stream",
       "temperature",
@@ -172,7 +172,7 @@ describe("chat completion request", () => {
     expect(verdict(Object.fromEntries(names.map((name) => [name, null])))).toBe("accepted");
   });
 
-  test("what SDKs send beyond the interface is accepted", () => {
+  test("the extra fields of SDKs are accepted", () => {
     const beyond = {
       stream: true,
       stream_options: { include_usage: true },
@@ -189,7 +189,7 @@ describe("chat completion request", () => {
     expect(verdict(beyond)).toBe("accepted");
   });
 
-  test("calls come back with what SDKs wrote into them while they read the answer", () => {
+  test("calls are accepted with the fields that SDKs add while reading an answer", () => {
     const call = { id: "a", type: "function", function: { name: "look", arguments: "{}", parsed_arguments: {} } };
     const messages = [
       user,

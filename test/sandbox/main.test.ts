@@ -4,7 +4,7 @@ import { runGateway } from "../../src/sandbox/main.ts";
 import { post, serveFiles } from "./sandbox.ts";
 
 describe("npm run gateway", () => {
-  test("listens on loopback and prints its address, its keys and their models", async () => {
+  test("npm run gateway listens on loopback and prints its address, its keys and their models", async () => {
     const lines: string[] = [];
     const sandbox = await runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "silent" }, (line) => lines.push(line));
     try {
@@ -18,7 +18,7 @@ describe("npm run gateway", () => {
     }
   });
 
-  test("fetches references from the service beside it, at its port, and from nothing else on this machine", async () => {
+  test("npm run gateway fetches references from the service at its port, and from no other port of this machine", async () => {
     const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
       .png()
       .toBuffer();
@@ -36,7 +36,7 @@ describe("npm run gateway", () => {
     expect(await statusOf(`${other}/a.png`)).toBe(400);
   });
 
-  test("refuses an unknown LOG_LEVEL in plain words, and takes an empty one as none", async () => {
+  test("npm run gateway refuses an unknown LOG_LEVEL in plain words, and ignores an empty one", async () => {
     await expect(runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "loud" }, () => {})).rejects.toThrow(
       'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud".',
     );
@@ -44,7 +44,7 @@ describe("npm run gateway", () => {
     await sandbox.close();
   });
 
-  test.each(["x", "70000", "-1", "1.5"])("refuses GATEWAY_PORT=%s in plain words", async (port) => {
+  test.each(["x", "70000", "-1", "1.5"])("npm run gateway refuses GATEWAY_PORT=%s in plain words", async (port) => {
     await expect(runGateway({ GATEWAY_PORT: port, LOG_LEVEL: "silent" }, () => {})).rejects.toThrow(
       `GATEWAY_PORT must be a port between 0 and 65535, not "${port}".`,
     );

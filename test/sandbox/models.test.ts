@@ -9,7 +9,7 @@ describe("GET /v1/models", () => {
     ["sk-sandbox-all", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
     ["sk-sandbox-chat", ["sandbox-chat", "sandbox-text"]],
     ["sk-sandbox-header", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
-  ])("shows %s what it may use and nothing else", async (key, ids) => {
+  ])("GET /v1/models shows %s its own models and nothing else", async (key, ids) => {
     const sandbox = await start();
     const response = await fetch(`${sandbox.url}/v1/models`, withKey(key));
     const { object, data } = (await response.json()) as { object: string; data: { id: string; object: string }[] };
@@ -18,7 +18,7 @@ describe("GET /v1/models", () => {
     expect(new Set(data.map((model) => model.object))).toEqual(new Set(["model"]));
   });
 
-  test("shows one model, unless the key may not use it", async () => {
+  test("GET /v1/models/{model} shows one model, unless the key may not use it", async () => {
     const sandbox = await start();
     const response = await fetch(`${sandbox.url}/v1/models/sandbox-image`, withKey("sk-sandbox-all"));
     expect(await response.json()).toMatchObject({ id: "sandbox-image" });
@@ -33,7 +33,7 @@ describe("GET /v1/models", () => {
   test.each([
     ["authorization", "Bearer sk-sandbox-chat", ["models/sandbox-chat", "models/sandbox-text"]],
     ["x-goog-api-key", "sk-sandbox-header", ["models/sandbox-chat", "models/sandbox-text", "models/sandbox-image"]],
-  ])("lists under /v1beta what the key in %s may use, as Google does", async (header, key, names) => {
+  ])("GET /v1beta/models lists the models of the key in %s, as Google does", async (header, key, names) => {
     const sandbox = await start();
     const response = await fetch(`${sandbox.url}/v1beta/models?pageSize=50`, { headers: { [header]: key } });
     const { models } = (await response.json()) as { models: { name: string; supportedGenerationMethods: string[] }[] };

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { readChatRequest } from "../../src/sandbox/chat-request.ts";
 import { readDirections } from "../../src/sandbox/directions.ts";
-import { answerFromResults, chooseCalls } from "../../src/sandbox/tool-calls.ts";
+import { FAULTS } from "../../src/sandbox/faults.ts";
+import { answerFromResults, chooseCalls } from "../../src/sandbox/practice-model.ts";
 
 const define = (name: string, properties: object, required: string[]) => ({
   type: "function",
@@ -18,7 +19,7 @@ const DRAW = define("generate_image", { prompt: { type: "string" } }, ["prompt"]
 function callsFor(messages: unknown[] | string, fields: Record<string, unknown> = {}) {
   const list = typeof messages === "string" ? [{ role: "user", content: messages }] : messages;
   const request = readChatRequest({ model: "sandbox-chat", messages: list, tools: [TIME, RECALL, DRAW], ...fields });
-  const calls = chooseCalls(request, readDirections(request.messages));
+  const calls = chooseCalls(request, readDirections(request.messages, FAULTS));
   return calls.map((call) => [call.function.name, JSON.parse(call.function.arguments) as unknown]);
 }
 
@@ -30,7 +31,7 @@ const answered = (id: string, content: string) => ({ role: "tool", tool_call_id:
 
 function idsOf(content: string): string[] {
   const request = readChatRequest({ model: "m", messages: [{ role: "user", content }], tools: [TIME, RECALL] });
-  return chooseCalls(request, readDirections(request.messages)).map(({ id }) => id);
+  return chooseCalls(request, readDirections(request.messages, FAULTS)).map(({ id }) => id);
 }
 
 function answer(...messages: unknown[]): string | undefined {
@@ -38,7 +39,7 @@ function answer(...messages: unknown[]): string | undefined {
 }
 
 describe("choosing tools", () => {
-  test("calls a tool that the words name, with arguments from the words", () => {
+  test("a tool named in the words is called, with arguments from the words", () => {
     expect(callsFor("use current_time in Berlin, format iso")).toEqual([
       ["current_time", { zone: "Europe/Berlin", format: "iso" }],
     ]);
@@ -48,25 +49,19 @@ describe("choosing tools", () => {
     expect(callsFor("current time, zone: Asia/Kolkata")).toEqual([["current_time", { zone: "Asia/Kolkata" }]]);
   });
 
-  test("calls several at once in the order they are named, one only when parallel calls are off", () => {
+  test("several tools are called in the order of their names, but only one if parallel calls are off", () => {
     const words = 'recall "tea" and tell the current_time';
     expect(callsFor(words).map(([name]) => name)).toEqual(["recall", "current_time"]);
     expect(callsFor(words, { parallel_tool_calls: false }).map(([name]) => name)).toEqual(["recall"]);
   });
 
-  test("calls one tool once for each place", () => {
-    expect(callsFor("What time is it in Tokyo, London and New York?")).toEqual(
-      ["Asia/Tokyo", "Europe/London", "America/New_York"].map((zone) => ["current_time", { zone }]),
-    );
-  });
-
-  test("understands a question that needs a tool", () => {
-    expect(callsFor("今何時ですか")).toEqual([["current_time", { zone: "UTC" }]]);
+  test("a question that needs a tool calls it", () => {
+    expect(callsFor("What's the time?")).toEqual([["current_time", { zone: "UTC" }]]);
     expect(callsFor("draw a picture of a red boat")).toEqual([["generate_image", { prompt: "a red boat" }]]);
     expect(callsFor("once upon a time")).toEqual([]);
   });
 
-  test("draws a picture that is there anew, from the newest one", () => {
+  test("the newest image of the conversation is changed", () => {
     const draw = define(
       "generate_image",
       {
@@ -79,21 +74,18 @@ describe("choosing tools", () => {
     const drawn = [
       { role: "user", content: "draw a boat" },
       called("a", "generate_image"),
-      answered("a", "One picture was drawn and shown."),
+      answered("a", "One image was created and shown."),
       { role: "assistant", content: "There it is." },
     ];
     const ask = (words: string, before: unknown[] = drawn) =>
       callsFor([...before, { role: "user", content: words }], { tools: [TIME, draw] });
     const last = { use_references: ["last"] };
     expect(ask("now at night")).toEqual([["generate_image", { prompt: "now at night", ...last }]]);
-    expect(ask("夜にして")).toEqual([["generate_image", { prompt: "夜にして", ...last }]]);
-    const note = '(A picture was drawn and shown here for "Ada", from the words: "a boat")\n\nmake it red';
+    const note = '(An image was created and shown here for "Ada", from the words: "a boat")\n\nmake it red';
     expect(ask(note)).toEqual([["generate_image", { prompt: "make it red", ...last }]]);
     expect(ask("now what?")).toEqual([]);
     expect(ask("now at night", [])).toEqual([]);
-    expect(ask("draw me two cats, 16:9", [])).toEqual([
-      ["generate_image", { prompt: "draw me two cats, 16:9", count: 2 }],
-    ]);
+    expect(ask("draw me 2 cats, 16:9", [])).toEqual([["generate_image", { prompt: "draw me 2 cats, 16:9", count: 2 }]]);
   });
 
   test("tool_choice: none never calls, required always, an object calls that tool", () => {
@@ -105,7 +97,7 @@ describe("choosing tools", () => {
     );
   });
 
-  test("the name of a picture is none of the person's words", () => {
+  test("an image's name does not count as the user's words", () => {
     const content = [
       { type: "text", text: "what a nice one" },
       { type: "text", text: 'Attached picture "draw-a-fox.png":' },
@@ -114,7 +106,7 @@ describe("choosing tools", () => {
     expect(callsFor([{ role: "user", content }])).toEqual([]);
   });
 
-  test("what is to be said calls nothing", () => expect(callsFor("say: use recall")).toEqual([]));
+  test("tools named after say: are not called", () => expect(callsFor("say: use recall")).toEqual([]));
 
   test('"then" takes one round each, "forever" never ends', () => {
     const asked = { role: "user", content: "use current_time, then recall" };
@@ -126,7 +118,7 @@ describe("choosing tools", () => {
     expect(callsFor(again).map(([name]) => name)).toEqual(["recall"]);
   });
 
-  test("a demanded tool is called once, then its result is answered from", () => {
+  test("a required tool is called once, and its result is answered", () => {
     const messages = [{ role: "user", content: "hello" }, called("a", "recall"), answered("a", "x")];
     expect(callsFor(messages, { tool_choice: "required" })).toEqual([]);
   });
@@ -138,10 +130,10 @@ describe("choosing tools", () => {
   });
 });
 
-describe("answering from results", () => {
+describe("answers from results", () => {
   const asked = { role: "user", content: "hi" };
 
-  test("gives each result word for word under its tool's name", () => {
+  test("each result is repeated word for word under its tool's name", () => {
     const two = {
       role: "assistant",
       tool_calls: [...called("a", "recall").tool_calls, ...called("b", "current_time").tool_calls],
@@ -151,9 +143,9 @@ describe("answering from results", () => {
     );
   });
 
-  test("fences results of several lines, whatever fences they hold", () => {
+  test("results of several lines are fenced, whatever fences they contain", () => {
     expect(answer(asked, called("a", "recall"), answered("a", "x\n```\ny"))).toContain("````\nx\n```\ny\n````");
   });
 
-  test("says nothing when no tool has just answered", () => expect(answer(asked)).toBeUndefined());
+  test("there is no answer from results if no tool has just returned", () => expect(answer(asked)).toBeUndefined());
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { createRateLimit } from "../../src/sandbox/access.ts";
 import { ApiError } from "../../src/sandbox/errors.ts";
-import { createRateLimit } from "../../src/sandbox/rate-limit.ts";
 import { ask, contentOf, start } from "./sandbox.ts";
 
 describe("rate limit", () => {
-  test("status 429, rate_limit_error, rate_limit_exceeded, a message that names the model, param null, Retry-After", async () => {
+  test("a rate limit has status 429, rate_limit_error, rate_limit_exceeded, a message that names the model, param null, Retry-After", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     await contentOf(ask(sandbox, "hi"));
     const response = await ask(sandbox, "hi");
@@ -20,7 +20,7 @@ describe("rate limit", () => {
     expect(Number(response.headers.get("retry-after"))).toSatisfy((seconds: number) => seconds >= 1 && seconds <= 60);
   });
 
-  test("counts each key and each model by itself", async () => {
+  test("each key and each model is counted separately", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     expect((await ask(sandbox, "hi")).status).toBe(200);
     expect((await ask(sandbox, "hi", { model: "sandbox-text" })).status).toBe(200);
@@ -28,7 +28,7 @@ describe("rate limit", () => {
     expect((await ask(sandbox, "hi")).status).toBe(429);
   });
 
-  test("a refused request is not counted, and the wait it names is enough", () => {
+  test("a refused request is not counted, and waiting as long as it says is enough", () => {
     let nowMs = 0;
     const countRequest = createRateLimit(2, () => nowMs);
     countRequest("k", "m");
@@ -48,7 +48,7 @@ describe("rate limit", () => {
     countRequest("k", "m");
   });
 
-  test("a request that breaks the rules is not counted", async () => {
+  test("an invalid request is not counted", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     expect((await ask(sandbox, "hi", { temperature: 9 })).status).toBe(400);
     expect((await ask(sandbox, "hi")).status).toBe(200);

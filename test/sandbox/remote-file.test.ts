@@ -24,7 +24,7 @@ describe("fetchRemoteFile", () => {
     "http://[::ffff:127.0.0.1]/a",
     "http://[64:ff9b::7f00:1]/a",
     "http://[2002:7f00:1::]/a",
-  ])("refuses %s: its address is private", async (url) => {
+  ])("fetchRemoteFile refuses %s because its address is private", async (url) => {
     await expect(fetchRemoteFile(url, [], never)).rejects.toThrow(/its address is private/);
   });
 
@@ -33,11 +33,11 @@ describe("fetchRemoteFile", () => {
     ["ftp://example.com/a", /http or https/],
     ["not a url", /no valid URL/],
     ["http://name:word@example.com/a", /name or password/],
-  ])("refuses %s", async (url, reason) => {
+  ])("fetchRemoteFile refuses %s", async (url, reason) => {
     await expect(fetchRemoteFile(url, [], never)).rejects.toThrow(reason);
   });
 
-  test("fetches from a trusted origin, and from that origin only", async () => {
+  test("fetchRemoteFile fetches private addresses only from a trusted origin", async () => {
     const origin = await serveFiles({ "/a.png": Buffer.from("abc") });
     expect((await fetchRemoteFile(`${origin}/a.png`, [origin], never)).toString()).toBe("abc");
     await expect(fetchRemoteFile(`${origin}/a.png`, ["http://127.0.0.1:9"], never)).rejects.toThrow(
@@ -45,19 +45,19 @@ describe("fetchRemoteFile", () => {
     );
   });
 
-  test("follows no redirect and takes no answer but 200", async () => {
+  test("fetchRemoteFile follows no redirect and accepts only status 200", async () => {
     const origin = await serveFiles({ "/a.png": Buffer.from("abc") });
     await expect(fetchRemoteFile(`${origin}/redirect`, [origin], never)).rejects.toThrow(/status 302/);
     await expect(fetchRemoteFile(`${origin}/gone`, [origin], never)).rejects.toThrow(/status 404/);
   });
 
-  test("stops at the size cap", async () => {
+  test("fetchRemoteFile stops at the size limit", async () => {
     const origin = await serveFiles({ "/large": Buffer.alloc(MAX_FILE_BYTES + 1) });
     const size = fetchRemoteFile(`${origin}/large`, [origin], never).then(({ length }) => length);
     await expect(size).rejects.toThrow(/larger than/);
   });
 
-  test("stops with the signal", async () => {
+  test("fetchRemoteFile stops with the signal", async () => {
     const origin = await serveFiles({ "/a": Buffer.from("abc") });
     await expect(fetchRemoteFile(`${origin}/a`, [origin], AbortSignal.abort(new Error("left")))).rejects.toThrow(
       /left/,

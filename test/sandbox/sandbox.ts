@@ -1,15 +1,15 @@
-/** What the sandbox's tests share: a running sandbox, requests in one line, pictures and a server of files. */
+/** Shared by the sandbox's tests: a running sandbox, short requests, images and a file server. */
 import { createServer } from "node:http";
 import sharp from "sharp";
 import { expect, onTestFinished } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import type { ErrorBody } from "../../src/sandbox/errors.ts";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "../support/listen.ts";
-import { silent } from "../support/log.ts";
 
 export const JSON_HEADERS = { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" };
 
-/** A sandbox that answers as fast as it is read and ends with the test. */
+/** A sandbox that answers as fast as the caller reads, and ends with the test. */
 export async function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const sandbox = await startSandbox({
     host: "127.0.0.1",
@@ -27,7 +27,7 @@ export function post(url: string, body: unknown, headers: Record<string, string>
   return fetch(url, { method: "POST", headers: { ...JSON_HEADERS, ...headers }, body: text });
 }
 
-/** A chat request with one message of the user's. */
+/** A chat request with one user message. */
 export function ask(
   sandbox: Sandbox,
   content: unknown,
@@ -80,7 +80,7 @@ export interface Chunk {
   usage?: Completion["usage"] | null;
 }
 
-/** The `data:` lines of a stream, parsed; `[DONE]` is left out. */
+/** The parsed `data:` lines of a stream, without `[DONE]`. */
 export function chunksOf(text: string): Chunk[] {
   const lines = text.split("\n").filter((line) => line.startsWith("data: ") && line !== "data: [DONE]");
   return lines.map((line) => JSON.parse(line.slice("data: ".length)) as Chunk);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { fillSchema } from "../../src/sandbox/schema-values.ts";
+import { fillSchema, findSchema } from "../../src/sandbox/schema-values.ts";
+import { ask, contentOf, start } from "./sandbox.ts";
 
 const fill = (schema: Record<string, unknown>, words = "") => fillSchema(schema, { words, text: "the answer" });
 const object = (properties: Record<string, unknown>, required = Object.keys(properties)) => ({
@@ -13,8 +14,6 @@ describe("fillSchema", () => {
     [{ type: "string" }, "", "the answer"],
     [{ type: "string", maxLength: 3 }, "", "the"],
     [{ type: "string", minLength: 12 }, "", "the answer.."],
-    [{ type: "string", format: "date" }, "", "2026-01-01"],
-    [{ type: "string", format: "email" }, "write to bob@example.org", "bob@example.org"],
     [{ type: "integer", minimum: 5 }, "", 5],
     [{ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }, "", 1],
     [{ type: "integer", exclusiveMinimum: 5 }, "", 6],
@@ -33,23 +32,33 @@ describe("fillSchema", () => {
     [{ type: "array", items: { type: "integer" }, minItems: 2 }, "", [1, 1]],
     [{ type: "array", items: { type: "string" }, maxItems: 0 }, "", []],
     [{ enum: [] }, "", null],
-  ])("fills %j from %j", (schema, words, expected) => expect(fill(schema, words)).toEqual(expected));
+  ])("fillSchema fills %j from %j", (schema, words, expected) => expect(fill(schema, words)).toEqual(expected));
 
-  test("fills what is required, and of the rest what the words plainly say", () => {
+  test("fillSchema fills required fields, and others only if the words plainly contain them", () => {
     const schema = object(
       {
         query: { type: "string" },
-        city: { type: "string" },
+        zone: { type: "string" },
         units: { enum: ["metric", "imperial"] },
         note: { type: "string" },
       },
       ["query"],
     );
-    expect(fill(schema, 'look for "rain" in Osaka, metric')).toEqual({ query: "rain", city: "Osaka", units: "metric" });
+    expect(fill(schema, 'look for "rain" in New York, metric')).toEqual({
+      query: "rain",
+      zone: "America/New_York",
+      units: "metric",
+    });
+    const fetched = object({ url: { type: "string" }, all: { type: "boolean" }, raw: { type: "boolean" } }, ["url"]);
+    expect(fill(fetched, "fetch https://example.com/a all: it, raw: no")).toEqual({
+      url: "https://example.com/a",
+      all: true,
+      raw: false,
+    });
     expect(fill(schema, 'query = "snow", note: "late"')).toEqual({ query: "snow", note: "late" });
   });
 
-  test("follows local references and ends recursive ones", () => {
+  test("fillSchema follows local references and ends recursive ones", () => {
     const node = object({ name: { type: "string" }, next: { $ref: "#/$defs/node" } });
     const filled = fill({ ...node, $defs: { node } });
     expect(filled).toMatchObject({ name: "the answer", next: { name: "the answer", next: { name: "the answer" } } });
@@ -57,7 +66,7 @@ describe("fillSchema", () => {
     expect(fill({ $ref: "#" })).toEqual("the answer");
   });
 
-  test("stays small, whatever a schema asks for", () => {
+  test("fillSchema stays small, whatever a schema requires", () => {
     const deep = Array.from({ length: 7 }).reduce<object>((items) => ({ type: "array", minItems: 100, items }), {});
     const wide = object(Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`p${at}`, { $ref: "#" }])));
     const long = { type: "array", minItems: 100, items: { type: "string", minLength: 1e12 } };
@@ -67,10 +76,41 @@ describe("fillSchema", () => {
       expect(JSON.stringify(fill({ ...schema })).length).toBeLessThan(1e6);
   });
 
-  test("a field called like a part of a regular expression does no harm", () => {
+  test("a field named like a regular expression is harmless", () => {
     expect(fill(object({ "a(b[": { type: "boolean" }, "*": { type: "string" } }), "x")).toEqual({
       "a(b[": true,
       "*": "the answer",
     });
+  });
+});
+
+const SCHEMA = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" } },
+  required: ["age"],
+};
+const system = (content: string) => [{ role: "system" as const, content }];
+
+describe("findSchema", () => {
+  test("findSchema finds a schema on one line, over many lines and after words, as the common clients write it", () => {
+    const oneLine = `JSON schema:\n${JSON.stringify(SCHEMA)}\nYou MUST answer with a JSON object that matches it.`;
+    const manyLines = `Answer in this form:\n\n${JSON.stringify(SCHEMA, null, 2)}\n\nand nothing else.`;
+    const fenced = `\`\`\`json\n${JSON.stringify(SCHEMA, null, 4)}\n\`\`\``;
+    const behind = `Return valid JSON.\n  description: x\n  json schema: ${JSON.stringify(SCHEMA)}\n  `;
+    for (const words of [oneLine, manyLines, fenced, behind]) expect(findSchema(system(words))).toEqual(SCHEMA);
+  });
+
+  test("findSchema ignores JSON that is not a schema, and broken JSON", () => {
+    for (const words of ['{"properties":7}', '{"a":1}', "{ nothing", ""])
+      expect(findSchema(system(words))).toBeUndefined();
+  });
+
+  test("a schema in the words is obeyed under response_format json_object", async () => {
+    const sandbox = await start();
+    const content = `My name is Bob, age: 33. Schema:\n${JSON.stringify(SCHEMA)}`;
+    const said = await contentOf(ask(sandbox, content, { response_format: { type: "json_object" } }));
+    expect(JSON.parse(said)).toEqual({ name: "Bob", age: 33 });
+    const format = { type: "json_object", schema: { properties: { age: { type: "integer" } }, required: ["age"] } };
+    expect(JSON.parse(await contentOf(ask(sandbox, content, { response_format: format })))).toEqual({ age: 33 });
   });
 });

@@ -2,18 +2,18 @@ import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { recordingLog, silent } from "../support/log.ts";
 import { ask, contentOf, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
 
 describe("sandbox server", () => {
-  test("says that it is alive", async () => {
+  test("the sandbox reports that it is alive", async () => {
     const sandbox = await start();
     const response = await fetch(`${sandbox.url}/healthz`);
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
   });
 
-  test("answers an unknown path with 404, the error object and the paths there are", async () => {
+  test("an unknown path is answered with 404, the error object and the known paths", async () => {
     const sandbox = await start();
     for (const path of ["/", "/v1", "/v2/models", "/v1/chat/completions/", "/v1/models/a/b", "/chat/completions"]) {
       expect(await refusalOf(fetch(sandbox.url + path))).toMatchObject({
@@ -32,7 +32,7 @@ describe("sandbox server", () => {
     ["DELETE", "/v1/models", "GET, HEAD"],
     ["GET", "/v1beta/models/sandbox-image:generateContent", "POST"],
     ["PUT", "/v1/models/sandbox-image:generateContent", "POST"],
-  ])("answers %s %s with 405 and what is allowed", async (method, path, allowed) => {
+  ])("%s %s is answered with 405 and the allowed methods", async (method, path, allowed) => {
     const sandbox = await start();
     const response = await fetch(sandbox.url + path, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, allowed]);
@@ -41,7 +41,7 @@ describe("sandbox server", () => {
     });
   });
 
-  test("answers HEAD as GET, without the body", async () => {
+  test("HEAD is answered like GET, without the body", async () => {
     const sandbox = await start();
     const headers = { authorization: "Bearer sk-sandbox-all" };
     const response = await fetch(`${sandbox.url}/v1/models`, { method: "HEAD", headers });
@@ -49,7 +49,7 @@ describe("sandbox server", () => {
     expect((await fetch(`${sandbox.url}/v1/chat/completions`, { method: "HEAD" })).status).toBe(405);
   });
 
-  test("takes a request that names the whole address, as through a proxy", async () => {
+  test("a request with the whole address is accepted, as through a proxy", async () => {
     const { url } = await start();
     const status = await new Promise((resolve, reject) => {
       const options = { port: new URL(url).port, path: `${url}/healthz` };
@@ -87,7 +87,7 @@ describe("sandbox server", () => {
     }
   });
 
-  test.each([true, false])("stops generating when the caller leaves (stream: %s)", async (stream) => {
+  test.each([true, false])("generation stops if the caller disconnects (stream: %s)", async (stream) => {
     const begun = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<void>();
     const write = (line: string) => {
@@ -114,13 +114,13 @@ describe("sandbox server", () => {
     await Promise.all([stopped.promise, left]);
   });
 
-  test("a caller that leaves in the middle of its body is no failure", async () => {
+  test("a caller that disconnects in the middle of its body is not a failure", async () => {
     const { log, lines } = recordingLog();
     const sandbox = await start({ log });
     const { port } = new URL(sandbox.url);
     const socket = connect(Number(port), "127.0.0.1");
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-sandbox-all\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n`;
-    // The sandbox says to go on only after it has taken the request up.
+    // The sandbox sends 100 Continue only after it has started to handle the request.
     await new Promise<void>((resolve) => {
       socket.once("data", () => resolve());
       socket.write(head);
@@ -134,20 +134,20 @@ describe("sandbox server", () => {
     expect(lines.filter((line) => Number(line["level"]) >= 40)).toEqual([]);
   });
 
-  test("closes with open streams", async () => {
+  test("the sandbox closes while streams are open", async () => {
     const sandbox = await start({ tokensPerSecond: 1 });
     const response = await ask(sandbox, "count to 900", { stream: true });
     await sandbox.close();
     await expect(response.text()).rejects.toThrow(/terminated/);
   });
 
-  test("rejects when its port is taken", async () => {
+  test("starting the sandbox rejects if its port is in use", async () => {
     const { url } = await start();
     const options = { host: "127.0.0.1", port: Number(new URL(url).port), log: silent };
     await expect(startSandbox(options)).rejects.toThrow(/EADDRINUSE/);
   });
 
-  test("writes neither message text nor keys to its log", async () => {
+  test("the sandbox's log contains neither message text nor keys", async () => {
     const { log, lines } = recordingLog();
     const sandbox = await start({ log });
     await contentOf(ask(sandbox, "say: canary-text"));
@@ -156,7 +156,7 @@ describe("sandbox server", () => {
     expect(JSON.stringify(lines)).not.toMatch(/canary/);
   });
 
-  test("keeps a connection open after a refusal", async () => {
+  test("a connection stays open after a refusal", async () => {
     const sandbox = await start();
     const socketPorts = new Set<number | undefined>();
     const { Agent } = await import("node:http");

@@ -10,7 +10,7 @@ const result = (id: string) => ({ role: "tool", content: "seen", tool_call_id: i
 const read = (...messages: unknown[]) => readChatRequest({ model: "m", messages });
 
 describe("tool conversation", () => {
-  test("every call answered in any order is accepted, and ids may return in a later round", () => {
+  test("calls can be answered in any order, and ids can return in a later round", () => {
     read(user, calls("a", "b"), result("b"), result("a"), user, calls("a"), result("a"));
   });
 
@@ -23,7 +23,7 @@ describe("tool conversation", () => {
     ["a call left open at the end", [user, calls("a")], "messages"],
     ["one id for two calls", [user, calls("a", "a")], "messages[1].tool_calls"],
     ["an assistant message with neither content nor calls", [user, { role: "assistant" }], "messages[1].content"],
-  ])("refuses %s", (_name, messages, param) => {
+  ])("a conversation is refused: %s", (_name, messages, param) => {
     expect(() => read(...messages)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 });

@@ -4,14 +4,14 @@ import { describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/sandbox/server.ts";
 import { start } from "./sandbox.ts";
 
-/** All that comes back for these bytes until the connection ends. */
+/** Everything that arrives in response to these bytes until the connection closes. */
 async function send({ url }: Sandbox, bytes: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   socket.write(bytes);
   return await text(socket);
 }
 
-describe("what is refused before it is a request", () => {
+describe("refusals before a request is complete", () => {
   test.each([
     ["no HTTP at all", "SSH-2.0-OpenSSH_9\r\n\r\n", 400, "malformed_request"],
     [
@@ -27,7 +27,7 @@ describe("what is refused before it is a request", () => {
       417,
       "unknown_expectation",
     ],
-  ])("has an error object like everything else: %s", async (_, bytes, status, code) => {
+  ])("an incomplete request is refused with an error object: %s", async (_, bytes, status, code) => {
     const answer = await send(await start(), bytes);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} \\w`));
     expect(answer).toMatch(/content-type: application\/json/i);
@@ -37,7 +37,7 @@ describe("what is refused before it is a request", () => {
     });
   });
 
-  test("says nothing into an answer that has begun", async () => {
+  test("a refusal is not written into a response that has started", async () => {
     const sandbox = await start({ tokensPerSecond: 1 });
     const body = JSON.stringify({
       model: "sandbox-chat",

@@ -36,12 +36,12 @@ export function refuseGoogle(status: number, message: string, details: Fields[] 
   };
 }
 
-/** Only the first of several parallel calls has a signature, in the field `owner`. */
+/** Only the first of several parallel calls has a signature. The signature is in the field `owner`. */
 export function signFirstCall(owner: string): (call: Call, index: number) => Fields {
   return ({ id }, index) => (index === 0 ? { extra_content: { [owner]: { thought_signature: sign(id) } } } : {});
 }
 
-/** In the current turn, the first call of each step must have its signature. */
+/** Within the current turn, the first call in each step must have its signature. */
 export function requireSignatures(owner: string, toMessage: (tool: string, index: number) => string): Rule {
   return ({ messages }) => {
     const turn = turnOf(messages);

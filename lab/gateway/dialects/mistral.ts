@@ -49,6 +49,7 @@ export const mistral: Dialect = {
   address: "https://api.mistral.ai/v1",
   chatModel: "mistral-medium-latest",
   hasModelList: true,
+  webSearch: "refuses",
   errorBody: mistralError,
   unknownPath: () => ({ status: 404, body: { message: "no Route matched with those values" } }),
   noCredit: { status: 402, body: toBody("Payment required", "invalid_request_error", null) },

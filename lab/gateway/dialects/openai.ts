@@ -5,6 +5,7 @@
 // name: https://github.com/jekalmin/extended_openai_conversation/issues/251
 // images: https://platform.openai.com/docs/api-reference/images/createEdit,
 // https://mail-archive.com/issues@camel.apache.org/msg130272.html
+import { ANNOTATIONS } from "../citations.ts";
 import {
   type Dialect,
   FIXED_TEMPERATURE,
@@ -60,6 +61,8 @@ export function refuseDrawing(
 }
 
 export const openai: Dialect = {
+  ...ANNOTATIONS,
+  webSearch: "cites",
   title: "OpenAI",
   address: "https://api.openai.com/v1",
   chatModel: "gpt-5-mini",

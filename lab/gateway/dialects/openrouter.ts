@@ -2,6 +2,7 @@
 // https://openrouter.ai/docs/api-reference/streaming, https://openrouter.ai/docs/api/reference/errors-and-debugging,
 // https://openrouter.ai/docs/guides/best-practices/reasoning-tokens, https://openrouter.ai/docs/features/multimodal/image-generation
 // fragments of reasoning_details: https://github.com/langchain-ai/langchain/issues/36400
+import { ANNOTATIONS } from "../citations.ts";
 import { type Dialect, type ErrorBody, isRecord, sign } from "../dialect.ts";
 import { isSigned, lastCaller, toMissingThought } from "./anthropic.ts";
 
@@ -44,7 +45,12 @@ export const openrouter: Dialect = {
       fields: { provider: "Anthropic", error: { code: 502, message: "Provider disconnected unexpectedly" } },
     },
   ],
-  toStream: (stream) => [{ type: "raw", text: ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" }, ...stream],
+  toAnswer: ANNOTATIONS.toAnswer,
+  webSearch: "cites",
+  toStream: (stream, answer) => [
+    { type: "raw", text: ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" },
+    ...(ANNOTATIONS.toStream?.(stream, answer) ?? stream),
+  ],
   rules: [
     ({ messages }) => {
       const caller = lastCaller(messages);

@@ -4,6 +4,7 @@
 // formats: https://github.com/567-labs/instructor/issues/1005
 // list: https://github.com/Mintplex-Labs/anything-llm/issues/1990, https://github.com/posit-dev/chatlas/pull/155
 // No report quotes the refusal of `name` in full. This one looks like the refusal of a format.
+import { NUMBERS } from "../citations.ts";
 import {
   alternates,
   CALLS_NOTHING,
@@ -14,8 +15,6 @@ import {
   type Refusal,
   refuseMessages,
 } from "../dialect.ts";
-
-const CITATIONS = ["https://example.com/a", "https://example.com/b"];
 
 const perplexityError: ErrorBody = (status, message, code) => ({ error: { message, type: code, code: status } });
 
@@ -38,14 +37,16 @@ export const perplexity: Dialect = {
     ),
   },
   usageFields: (usage) => ({ usage }),
-  // Every chunk repeats the whole text next to the delta, and lists the sources.
-  toStream(stream) {
+  toAnswer: NUMBERS.toAnswer,
+  webSearch: "cites",
+  // Every chunk has the whole text so far in addition to the delta, and it lists the sources.
+  toStream(stream, answer) {
     let content = "";
-    return stream.map((sent) => {
+    const cited = NUMBERS.toStream?.(stream, answer) ?? stream;
+    return cited.map((sent) => {
       if (sent.type !== "chunk") return sent;
       if (typeof sent.delta["content"] === "string") content += sent.delta["content"];
-      const fields = { ...sent.fields, citations: CITATIONS };
-      return { ...sent, fields, choice: { message: { role: "assistant", content } } };
+      return { ...sent, choice: { message: { role: "assistant", content } } };
     });
   },
   rules: [

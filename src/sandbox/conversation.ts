@@ -1,0 +1,56 @@
+/** Removes text that chat bots add to people's words, so that the practice model answers only the words themselves. */
+import type { SandboxMessage } from "./chat-request.ts";
+import { textOf } from "./tokens.ts";
+
+/** With these words, a bot announces that each message starts with its author's name. */
+const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
+const NAME = /^[^\n:]{1,60}:(?: |$)/;
+
+/** Removes the authors' names. One message can contain several names, one after each empty line. */
+export function withoutNames(messages: readonly SandboxMessage[]): readonly SandboxMessage[] {
+  if (!messages.some((message) => message.role === "system" && NAMED.test(textOf(message)))) return messages;
+  return messages.map((message): SandboxMessage => {
+    if (message.role !== "user") return message;
+    const { content } = message;
+    if (typeof content === "string") return { ...message, content: withoutName(content) };
+    const parts = content.map((part) => (part.type === "text" ? { ...part, text: withoutName(part.text) } : part));
+    return { ...message, content: parts };
+  });
+}
+
+function withoutName(text: string): string {
+  const [name] = NAME.exec(text) ?? [];
+  return name === undefined ? text : text.slice(name.length).replaceAll(`\n\n${name}`, "\n\n");
+}
+
+const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
+
+/** A request to finish a truncated answer. */
+export interface CutAnswer {
+  /** The messages before the truncated answer. */
+  before: SandboxMessage[];
+  /**
+   * Returns the part of `whole` that starts with the last words in the request, or all of `whole` if it does not
+   * contain them.
+   */
+  toRest(whole: string): string;
+}
+
+/** Returns undefined for all other requests. */
+export function readCutAnswer(messages: readonly SandboxMessage[]): CutAnswer | undefined {
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const [said, asked] = [messages[at - 1]?.content, messages[at]?.content];
+  if (messages[at - 1]?.role !== "assistant" || typeof said !== "string" || typeof asked !== "string") return undefined;
+  const [head] = GO_ON.exec(asked) ?? [];
+  if (head === undefined) return undefined;
+  const lastWords = asked.slice(head.length);
+  return {
+    before: [...messages.slice(0, at - 1), ...messages.slice(at + 1)],
+    toRest: (whole) => (whole.startsWith(said) ? whole.slice(said.length - lastWords.length) : whole),
+  };
+}
+
+/** Returns the latest message. Clients join unanswered messages with an empty line between them. */
+export function lastParagraph(text: string): string {
+  return text.slice(text.lastIndexOf("\n\n") + 1);
+}
